@@ -1,0 +1,95 @@
+# Every recipe works on all modules of go.work unless it says otherwise: the
+# package pattern "work" matches the packages of each of them.
+
+FUZZTIME    ?= 10s
+STRESSTIME  ?= 5m
+STRESSCOUNT ?= 20
+
+# What must compile and vet besides the host.
+PLATFORMS := linux/386 linux/arm64 darwin/arm64 windows/amd64
+
+# Built by the Go release in use: staticcheck cannot read code newer than itself.
+BIN   := .bin
+TOOLS := $(BIN)/installed-$(shell go env GOVERSION)
+
+# Not only those of go.work: internal/tools stays out of it, and mod-check
+# compares the two lists. Modules in testdata are test input.
+GOMODS := $(shell find . -name go.mod ! -path '*/testdata/*')
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: test
+test: ## run the tests of every module under the race detector
+	go test -race -count=1 work
+
+.PHONY: cover
+cover: ## measure the root module's coverage, write coverage.out
+	go test -count=1 -coverpkg=./... -coverprofile=coverage.out ./...
+	go tool cover -func=coverage.out | tail -n 1
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target of the root module for FUZZTIME (10s)
+	sh .ci/fuzz $(FUZZTIME)
+
+.PHONY: stress
+stress: ## race tests STRESSCOUNT (20) times on 1, 2 and 8 Ps, then fuzz for STRESSTIME (5m)
+	go test -race -shuffle=on -cpu=1,2,8 -count=$(STRESSCOUNT) -timeout=2h ./...
+	sh .ci/fuzz $(STRESSTIME)
+
+.PHONY: bench
+bench: ## measure Foliot beside the standard library
+	go run ./cmd/foliot bench
+
+.PHONY: fmt
+fmt: $(TOOLS) ## format every Go file
+	$(BIN)/gofumpt -w .
+
+.PHONY: lint
+lint: fmt-check mod-check vet staticcheck ## run the four checks below
+
+.PHONY: fmt-check
+fmt-check: $(TOOLS) ## fail if a file is not formatted
+	@files=$$($(BIN)/gofumpt -l .) || exit 1; \
+	if [ -n "$$files" ]; then \
+		printf 'not formatted, run make fmt:\n%s\n' "$$files" >&2; exit 1; \
+	fi
+
+.PHONY: mod-check
+mod-check: ## fail if a go.mod is untidy or not in go.work, or the root module requires anything
+	@if grep -n '^[[:space:]]*require' go.mod; then \
+		echo 'go.mod: the root module has no dependencies' >&2; exit 1; \
+	fi
+	@used=$$(go list -m | sort) || exit 1; \
+	found=$$(awk '$$1 == "module" { print $$2 }' $(filter-out ./internal/tools/%,$(GOMODS)) | sort); \
+	if [ "$$used" != "$$found" ]; then \
+		printf 'go.work uses:\n%s\nthe tree has:\n%s\n' "$$used" "$$found" >&2; exit 1; \
+	fi
+	@for mod in $(GOMODS); do \
+		echo "tidy $$mod"; \
+		(cd "$$(dirname "$$mod")" && GOWORK=off go mod tidy -diff) || exit 1; \
+	done
+
+.PHONY: vet
+vet: ## vet for the host and for each of PLATFORMS
+	go vet work
+	@for p in $(PLATFORMS); do \
+		echo "GOOS=$${p%/*} GOARCH=$${p#*/} go vet work"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} go vet work || exit 1; \
+	done
+
+.PHONY: staticcheck
+staticcheck: $(TOOLS) ## run staticcheck
+	$(BIN)/staticcheck work
+
+.PHONY: tools
+tools: $(TOOLS) ## install the tools pinned in internal/tools into .bin
+
+$(TOOLS): internal/tools/go.mod internal/tools/go.sum
+	cd internal/tools && GOWORK=off GOBIN="$(CURDIR)/$(BIN)" go install tool
+	@touch $@
+
+.PHONY: ci
+ci: ## do what continuous integration does
+	bash .ci/run
