@@ -1,0 +1,3 @@
+module github.com/foliot-go/foliot
+
+go 1.26

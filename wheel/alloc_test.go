@@ -1,0 +1,128 @@
+package wheel_test
+
+import (
+	"testing"
+
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// wantNoAllocs runs f some thousands of times to warm up, and as often again without a single allocation. AllocsPerRun
+// rounds an average down, so the whole loop is one run of it.
+func wantNoAllocs(t *testing.T, name string, f func()) {
+	t.Helper()
+	if n := testing.AllocsPerRun(1, func() {
+		for range 5000 {
+			f()
+		}
+	}); n != 0 {
+		t.Errorf("%s: %v allocations in 5000 runs, want none", name, n)
+	}
+}
+
+func TestWarmOperationsDoNotAllocate(t *testing.T) {
+	t.Run("uint32", func(t *testing.T) { checkAllocs(t, uint32(7)) })
+	t.Run("pointer", func(t *testing.T) { checkAllocs(t, new(int)) })
+}
+
+func checkAllocs[V comparable](t *testing.T, v V) {
+	w := wheel.New[V](0, 0)
+	var handles []wheel.Handle
+	for i := range 1000 { // company at all distances
+		handles = append(handles, w.Schedule(1<<41+wheel.Tick(i)<<(i%20), v))
+	}
+	far := func(i int) wheel.Tick { return w.Now() + 1 + wheel.Tick(i%37)<<(i%24) }
+	i := 0
+
+	wantNoAllocs(t, "Schedule and Cancel", func() {
+		i++
+		if _, ok := w.Cancel(w.Schedule(far(i), v)); !ok {
+			t.Fatal("Cancel is false")
+		}
+	})
+	wantNoAllocs(t, "Reschedule", func() {
+		i++
+		if !w.Reschedule(handles[i%1000], 1<<41+far(i)) {
+			t.Fatal("Reschedule is false")
+		}
+	})
+	wantNoAllocs(t, "Lookup", func() {
+		i++
+		if _, got, ok := w.Lookup(handles[i%1000]); !ok || got != v {
+			t.Fatal("Lookup is false")
+		}
+	})
+	wantNoAllocs(t, "Next, Now and Len", func() {
+		if next, ok := w.Next(); !ok || next < w.Now() || w.Len() != 1000 {
+			t.Fatal("Next is wrong")
+		}
+	})
+	wantNoAllocs(t, "Schedule and Advance", func() {
+		fired := 0
+		for k := range 5 {
+			w.Schedule(w.Now()+1+wheel.Tick(k%3), v)
+		}
+		for at, got := range w.Advance(w.Now() + 3) {
+			if fired++; at > w.Now() || got != v {
+				t.Fatalf("got %d, %v", at, got)
+			}
+		}
+		if fired != 5 {
+			t.Fatalf("%d fired", fired)
+		}
+	})
+	wantNoAllocs(t, "Advance through cascades", func() {
+		i++
+		at, fired := far(i), 0
+		w.Schedule(at, v)
+		for steps := 0; fired == 0 && steps < maxSteps; steps++ {
+			next, _ := w.Next()
+			for range w.Advance(next) {
+				fired++
+			}
+		}
+		if fired != 1 {
+			t.Fatalf("%d fired", fired)
+		}
+	})
+	wantNoAllocs(t, "Advance that arms in its body", func() {
+		w.Schedule(w.Now(), v)
+		for at, got := range w.Advance(w.Now()) {
+			w.Cancel(w.Schedule(at+100, got))
+			w.Reschedule(handles[i%1000], 1<<41+at)
+		}
+	})
+	wantNoAllocs(t, "Advance and break", func() {
+		w.Schedule(0, v)
+		w.Schedule(0, v)
+		for want := 1001; want >= 1000; want-- {
+			for range w.Advance(w.Now()) {
+				break
+			}
+			if w.Len() != want {
+				t.Fatalf("Len %d, want %d", w.Len(), want)
+			}
+		}
+	})
+	wantNoAllocs(t, "All", func() {
+		n := 0
+		for _, got := range w.All() {
+			if n++; got != v || n == 20 {
+				break
+			}
+		}
+		if n != 20 {
+			t.Fatalf("%d entries", n)
+		}
+	})
+	wantNoAllocs(t, "Schedule and Drain", func() {
+		i++
+		n := w.Len()
+		w.Schedule(far(i), v)
+		for range w.Drain() {
+			n--
+		}
+		if n != -1 {
+			t.Fatalf("%d left out", n+1)
+		}
+	})
+}

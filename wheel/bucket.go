@@ -1,0 +1,193 @@
+package wheel
+
+import "math/bits"
+
+// A bucket holds the entries of one branch of the trie, in the order of arming: a
+// chain of chunks of words, each word the number of a slot. Words are only ever
+// appended. To take an entry out is to mark its word dead, in a dense table beside
+// the chunks, or to shorten the chain if the word is the last; either way the chunk
+// itself, which will not be in the cache, is left alone. Dead words are swept out
+// when they come to outnumber the live ones two to one.
+//
+//	bucket   head ─► chunk ─► chunk ─► chunk       live 4, size 3
+//	                 3 9 ✗ 4  ✗ ✗ ✗ ✗  ✗ 5 · ·     end: the first ·
+type bucket struct {
+	head uint32 // the first chunk; 0: none. In an open branch: the id of the child node
+	end  uint32 // the position behind the last word; 0: none
+	live uint32 // entries
+	size uint32 // chunks
+}
+
+// A chunk is two cache lines: two words for the chain, and 30 that name slots. The
+// position of a word is the number of its chunk times 32 plus its index there.
+type chunk [32]uint32
+
+const (
+	chunkNext  = 0 // the next chunk of the chain; undefined in the last one
+	chunkSweep = 1 // in the first chunk of a chain: how far its sweep has come
+	chunkFirst = 2 // the first word that names a slot
+	chunkWords = 30
+
+	maxChunks = 1 << 27 // so that a position fits into 32 bits
+
+	// sweepChunks bounds the work that a removal does for a bucket with too many
+	// dead words.
+	sweepChunks = 64
+)
+
+// chunkOf returns the chunk that ends at the position end, or in which end lies. The
+// end of a full chunk is the start of the one numbered next.
+func chunkOf(end uint32) uint32 {
+	return (end - 1) >> 5
+}
+
+// sparse tells that dead words outnumber live ones two to one, and then some.
+func (b *bucket) sparse() bool {
+	return b.size*chunkWords > 3*b.live+2*chunkWords
+}
+
+// push files slot i at the end of b and returns the position of its word.
+func (w *Wheel[V]) push(b *bucket, i uint32) uint32 {
+	if b.end&31 == 0 {
+		w.extend(b)
+	}
+	pos := b.end
+	w.chunks.at(pos >> 5)[pos&31] = i
+	b.end = pos + 1
+	b.live++
+	return pos
+}
+
+// extend adds an empty chunk to b. What is left of the chunk before stays unused.
+//
+//go:noinline
+func (w *Wheel[V]) extend(b *bucket) {
+	c := w.chunks.take()
+	if c == 0 {
+		c = w.moreChunks()
+	}
+	*w.deadIn(c) = 0
+	if b.head == 0 {
+		b.head = c
+		w.chunks.at(c)[chunkSweep] = 0
+	} else {
+		last := chunkOf(b.end)
+		*w.deadIn(last) |= behind(last, b.end)
+		w.chunks.at(last)[chunkNext] = c
+	}
+	b.end = c<<5 | chunkFirst
+	b.size++
+}
+
+// deadIn returns the set of dead words of chunk c.
+func (w *Wheel[V]) deadIn(c uint32) *uint32 {
+	return &w.dead[c>>slabBits][c&slabMask]
+}
+
+// bury marks the word at a position dead.
+func (w *Wheel[V]) bury(pos uint32) {
+	*w.deadIn(pos >> 5) |= 1 << (pos & 31)
+}
+
+// alive returns the set of live words of chunk c of b.
+func (w *Wheel[V]) alive(b *bucket, c uint32) uint32 {
+	live := ^*w.deadIn(c) &^ (1<<chunkFirst - 1)
+	if c == chunkOf(b.end) {
+		live &^= behind(c, b.end)
+	}
+	return live
+}
+
+// behind returns the set of words of chunk c from the position end on.
+func behind(c, end uint32) uint32 {
+	if end>>5 != c {
+		return 0
+	}
+	return ^uint32(0) << (end & 31)
+}
+
+// freeChain gives back the chunks of b, which holds no live word, and empties it.
+func (w *Wheel[V]) freeChain(b *bucket) {
+	for c := b.head; b.size > 0; b.size-- {
+		next := w.chunks.at(c)[chunkNext]
+		w.freeChunk(c)
+		c = next
+	}
+	*b = bucket{}
+	w.moved++
+}
+
+func (w *Wheel[V]) freeChunk(c uint32) {
+	if c == w.fence {
+		w.fence = 0
+	}
+	w.chunks.put(c)
+}
+
+// popChunk gives back the first chunk of b, which holds no live word and is not the
+// last.
+func (w *Wheel[V]) popChunk(b *bucket) {
+	c := b.head
+	first := w.chunks.at(c)
+	next, swept := first[chunkNext], first[chunkSweep]
+	if chunkOf(swept) == c {
+		swept = 0
+	}
+	b.head = next
+	b.size--
+	w.chunks.at(next)[chunkSweep] = swept
+	w.freeChunk(c)
+}
+
+// sweep moves the live words of the next chunks of b up into the room of the dead
+// ones before them, and gives back the chunks that come free. It does a bounded
+// piece of this at a time and goes on where it stopped:
+//
+//	head ─► all alive ─► being filled ─► yet to be read ─► … ─► last
+//	                            ▲ the position in chunkSweep of head
+//
+// The last chunk stays as it is, and what is behind the fence stays behind it: there
+// the filling begins anew.
+func (w *Wheel[V]) sweep(b *bucket) {
+	w.moved++
+	last := chunkOf(b.end)
+	from := b.head
+	to := w.chunks.at(from)[chunkSweep]
+	if to == 0 {
+		to = from<<5 | chunkFirst
+	} else {
+		from = w.chunks.at(chunkOf(to))[chunkNext]
+	}
+	for range sweepChunks {
+		if from == last {
+			to = 0
+			break
+		}
+		if from == w.fence {
+			to = from<<5 | chunkFirst
+		}
+		words := w.chunks.at(from)
+		next := words[chunkNext]
+		filling, start := chunkOf(to), to
+		for live := w.alive(b, from); live != 0; live &= live - 1 {
+			i := words[bits.TrailingZeros32(live)&31]
+			if to&31 == 0 {
+				to = from<<5 | chunkFirst
+			}
+			w.chunks.at(to >> 5)[to&31] = i
+			w.slots.at(i).pos = to
+			to++
+		}
+		*w.deadIn(filling) = *w.deadIn(filling)&^behind(filling, start) | behind(filling, to)
+		switch {
+		case chunkOf(to) == from:
+			*w.deadIn(from) = behind(from, to)
+		case filling != from:
+			w.chunks.at(filling)[chunkNext] = next
+			w.freeChunk(from)
+			b.size--
+		}
+		from = next
+	}
+	w.chunks.at(b.head)[chunkSweep] = to
+}

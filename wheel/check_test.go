@@ -1,0 +1,220 @@
+package wheel
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// A checker walks all of a wheel and reports the first thing that is not as the
+// comments on its types say.
+type checker[V any] struct {
+	w      *Wheel[V]
+	nodes  map[uint32]bool // reached from the path
+	chunks map[uint32]bool // reached from a bucket
+	live   int
+}
+
+// check returns what is wrong with w, or nil.
+func check[V any](w *Wheel[V]) error {
+	c := checker[V]{w: w, nodes: map[uint32]bool{}, chunks: map[uint32]bool{}}
+	if w.cursor > w.now {
+		return fmt.Errorf("cursor %d is ahead of now %d", w.cursor, w.now)
+	}
+	if err := c.path(); err != nil {
+		return err
+	}
+	return errors.Join(c.slots(), c.spareNodes(), c.chunkSpace(), c.free("slot", &w.slots.free), c.free("chunk", &w.chunks.free))
+}
+
+// path checks the nodes on the path and all that is below them.
+func (c *checker[V]) path() error {
+	w := c.w
+	for level, n := range w.path {
+		if n == nil {
+			continue
+		}
+		if level >= levels {
+			return fmt.Errorf("path[%d]: there is no such level", level)
+		}
+		if !n.onPath {
+			return fmt.Errorf("path[%d]: node %d does not know that it is on the path", level, n.id)
+		}
+		shift := uint(level * digitBits)
+		passed := uint64(1)<<digit(w.cursor, shift) - 1
+		if level > 0 {
+			passed |= 1 << digit(w.cursor, shift)
+		}
+		if n.occupied&passed != 0 {
+			return fmt.Errorf("path[%d]: branches %#x are behind cursor %#x", level, n.occupied&passed, w.cursor)
+		}
+		if err := c.node(n, w.cursor>>shift>>digitBits<<digitBits<<shift, shift); err != nil {
+			return fmt.Errorf("path[%d]: %w", level, err)
+		}
+	}
+	return nil
+}
+
+// node checks a node whose range begins at the tick start.
+func (c *checker[V]) node(n *node, start Tick, shift uint) error {
+	w := c.w
+	if int(n.id) >= len(w.nodes) || w.nodes[n.id] != n {
+		return fmt.Errorf("node %d is not in the list under its id", n.id)
+	}
+	if c.nodes[n.id] {
+		return fmt.Errorf("node %d is reached twice", n.id)
+	}
+	c.nodes[n.id] = true
+	if n.open&^n.occupied != 0 || shift == 0 && n.open != 0 {
+		return fmt.Errorf("node %d: branches %#x must not be open", n.id, n.open)
+	}
+	for d := range n.branch {
+		b := &n.branch[d]
+		at := start | Tick(d)<<shift
+		var err error
+		switch {
+		case n.occupied>>d&1 == 0:
+			if *b != (bucket{}) {
+				err = fmt.Errorf("not occupied, but %+v", *b)
+			}
+		case n.open>>d&1 != 0:
+			if *b != (bucket{head: b.head}) {
+				err = fmt.Errorf("open, but %+v", *b)
+			} else if child := w.nodes[b.head]; child.occupied == 0 || child.onPath {
+				err = fmt.Errorf("open, but child %d is empty or on the path", b.head)
+			} else {
+				err = c.node(child, at, shift-digitBits)
+			}
+		default:
+			err = c.bucket(b, n.id<<digitBits|uint32(d), at, shift)
+		}
+		if err != nil {
+			return fmt.Errorf("node %d, branch %d: %w", n.id, d, err)
+		}
+	}
+	return nil
+}
+
+// bucket checks a bucket of the ticks from start on.
+func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error {
+	w := c.w
+	if b.live == 0 {
+		return errors.New("occupied, but without entries")
+	}
+	if shift > 0 && b.live > bucketMax+chunkWords {
+		return fmt.Errorf("%d entries in a bucket of many ticks", b.live)
+	}
+	if b.size*chunkWords > 4*b.live+2*sweepChunks*chunkWords {
+		return fmt.Errorf("%d chunks for %d entries", b.size, b.live)
+	}
+	live, swept, at := uint32(0), w.chunks.at(b.head)[chunkSweep], b.head
+	sweptSeen := swept == 0
+	for left := b.size; left > 0; left-- {
+		if c.chunks[at] {
+			return fmt.Errorf("chunk %d is reached twice", at)
+		}
+		c.chunks[at] = true
+		if (left == 1) != (at == chunkOf(b.end)) {
+			return fmt.Errorf("chunk %d: %d more to come, but end is %d", at, left-1, b.end)
+		}
+		sweptSeen = sweptSeen || chunkOf(swept) == at
+		alive := w.alive(b, at)
+		for k, i := range w.chunks.at(at) {
+			if alive>>k&1 == 0 {
+				continue
+			}
+			live++
+			s := w.slots.find(i)
+			if s == nil || s.pos != at<<5|uint32(k) || s.in != in {
+				return fmt.Errorf("word %d of chunk %d: slot %d is not filed there: %+v", k, at, i, s)
+			}
+			if s.at>>shift != start>>shift {
+				return fmt.Errorf("slot %d: tick %#x does not belong to %#x>>%d", i, s.at, start, shift)
+			}
+		}
+		at = w.chunks.at(at)[chunkNext]
+	}
+	if live != b.live || !sweptSeen {
+		return fmt.Errorf("%d live words, sweep at %d, but %+v", live, swept, *b)
+	}
+	c.live += int(live)
+	return nil
+}
+
+// slots checks that every slot is either in a bucket or free and clean.
+func (c *checker[V]) slots() error {
+	w := c.w
+	filed := 0
+	for b, slab := range w.slots.slabs {
+		for k := range slab {
+			i, s := uint32(b<<slabBits+k), &slab[k]
+			free := w.slots.free.words[i>>6]>>(i&63)&1 != 0
+			retired := s.gen == 0 && w.born[b] == 0 && i != 0 && !free && s.pos == 0
+			switch {
+			case i == 0 && (free || s.pos != 0):
+				return errors.New("slot 0 is in use")
+			case i == 0 || retired:
+			case free != (s.pos == 0):
+				return fmt.Errorf("slot %d: free %t, but filed at %d", i, free, s.pos)
+			case s.pos == 0 && !reflect.ValueOf(&s.v).Elem().IsZero():
+				return fmt.Errorf("slot %d is free but keeps its payload", i)
+			}
+			if s.pos != 0 {
+				filed++
+			}
+		}
+	}
+	if filed != c.live || filed != w.count {
+		return fmt.Errorf("%d slots filed, %d live words, count %d", filed, c.live, w.count)
+	}
+	return nil
+}
+
+// spareNodes checks that nodes are reached or spare, and that spare ones are clean.
+func (c *checker[V]) spareNodes() error {
+	w := c.w
+	for _, id := range w.spare {
+		if c.nodes[id] {
+			return fmt.Errorf("node %d is spare or reached, and not once", id)
+		}
+		c.nodes[id] = true
+		if n := w.nodes[id]; n != nil && *n != (node{id: id}) {
+			return fmt.Errorf("spare node %d is not clean", id)
+		}
+	}
+	if len(c.nodes) != len(w.nodes) {
+		return fmt.Errorf("%d nodes, %d of them reached or spare", len(w.nodes), len(c.nodes))
+	}
+	return nil
+}
+
+// chunkSpace checks that a chunk is free exactly if no bucket holds it.
+func (c *checker[V]) chunkSpace() error {
+	w := c.w
+	for b, slab := range w.chunks.slabs {
+		if len(w.dead[b]) != len(slab) {
+			return fmt.Errorf("chunk slab %d: %d chunks, %d marks", b, len(slab), len(w.dead[b]))
+		}
+		for k := range slab {
+			i := uint32(b<<slabBits + k)
+			free := w.chunks.free.words[i>>6]>>(i&63)&1 != 0
+			if i != 0 && free == c.chunks[i] || i == 0 && free {
+				return fmt.Errorf("chunk %d: free %t, in a bucket %t", i, free, c.chunks[i])
+			}
+		}
+	}
+	return nil
+}
+
+// free checks the upper levels of a free set.
+func (c *checker[V]) free(what string, b *bitset) error {
+	for w, word := range b.words {
+		if word != 0 && (b.groups[w>>6]>>(w&63)&1 == 0 || b.top[w>>12]>>(w>>6&63)&1 == 0) {
+			return fmt.Errorf("%s: free word %d is not found from the top", what, w)
+		}
+	}
+	return nil
+}
+
+// CheckForTest gives the tests outside the package a look at the inside.
+func CheckForTest[V any](w *Wheel[V]) error { return check(w) }

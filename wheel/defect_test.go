@@ -1,0 +1,225 @@
+package wheel_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// These are tests of what other timer wheels got wrong. Their tick is a millisecond.
+const (
+	second = wheel.Tick(time.Second / time.Millisecond)
+	minute = 60 * second
+	hour   = 60 * minute
+	day    = 24 * hour
+)
+
+// A level chosen by the distance from the start instead of from now makes short timers late after some uptime.
+func TestATimerIsExactAfterMonthsOfUptime(t *testing.T) {
+	for _, uptime := range []wheel.Tick{0, 20 * minute, 22 * hour, day, 50 * day, 365 * day, 400 * 365 * day} {
+		for _, step := range []wheel.Tick{uptime + 1, uptime/1000 + 1, uptime/9973 + 1} {
+			var w wheel.Wheel[string]
+			w.Schedule(1<<60, "far") // keeps the wheel in use all the time
+			for w.Now() < uptime {
+				w.Schedule(min(w.Now()+step/2, uptime), "on the way")
+				for range w.Advance(min(w.Now()+step, uptime)) {
+				}
+			}
+			for _, d := range []wheel.Tick{1, 10, 63, 64, 100, 1000, 1200 * second, day} {
+				at := w.Now() + d
+				w.Schedule(at, "x")
+				for range w.Advance(at - 1) {
+					t.Fatalf("a timer of %d ms is early after %d ms of uptime", d, uptime)
+				}
+				if got := advance(&w, at); !slices.Equal(got, []firing[string]{{at, "x"}}) {
+					t.Fatalf("a timer of %d ms after %d ms of uptime: got %v", d, uptime, got)
+				}
+			}
+		}
+	}
+}
+
+// Without cascading a far timer fires with the grain of its level.
+func TestATwentyMinuteTimerIsExactToTheTickHoweverTimeMoves(t *testing.T) {
+	for _, step := range []wheel.Tick{1, 7, 64, 1000, 36 * second, 20 * minute} {
+		w := wheel.New[string](123_456, 0)
+		at := w.Now() + 1200*second
+		w.Schedule(at, "x")
+		for w.Now() < at {
+			to := w.Now() + step
+			for got := range w.Advance(to) {
+				if got != at || to < at {
+					t.Fatalf("steps of %d: fired at %d as of %d, want %d", step, to, got, at)
+				}
+			}
+			if (w.Len() == 0) != (to >= at) {
+				t.Fatalf("steps of %d: Len %d at %d, want it to fire at %d", step, w.Len(), to, at)
+			}
+		}
+	}
+}
+
+// Sweeping or compacting must not lose sight of an entry: Cancel finds it, or it has fired, and never both or neither.
+func TestEveryEntryIsEitherCancelledOrFires(t *testing.T) {
+	const n = 60_000
+	w := wheel.New[int](0, 0)
+	rng := rand.New(rand.NewPCG(9, 9))
+	handles, at := make([]wheel.Handle, n), make([]wheel.Tick, n)
+	fired, cancelled := make([]bool, n), make([]bool, n)
+	next := 0
+	for round := 0; next < n || w.Len() > 0; round++ {
+		for range min(600, n-next) {
+			at[next] = w.Now() + wheel.Tick(rng.Uint64()>>(44+rng.IntN(20)))
+			handles[next] = w.Schedule(at[next], next)
+			next++
+		}
+		for range 900 { // most of what there is, old and new, again and again
+			i := rng.IntN(next)
+			v, ok := w.Cancel(handles[i])
+			if ok == (fired[i] || cancelled[i]) || ok && v != i {
+				t.Fatalf("Cancel of %d is %d, %t; fired %t, cancelled %t", i, v, ok, fired[i], cancelled[i])
+			}
+			cancelled[i] = cancelled[i] || ok
+		}
+		to := w.Now() + wheel.Tick(rng.IntN(20_000))
+		for tick, v := range w.Advance(to) {
+			if fired[v] || cancelled[v] || tick != at[v] || tick > to {
+				t.Fatalf("%d of %d fires at %d as of %d; fired %t, cancelled %t", v, at[v], to, tick, fired[v], cancelled[v])
+			}
+			fired[v] = true
+		}
+		if round%50 == 0 {
+			checkInvariants(t, w)
+		}
+	}
+	for i := range n {
+		if fired[i] == cancelled[i] {
+			t.Fatalf("%d: fired %t, cancelled %t", i, fired[i], cancelled[i])
+		}
+	}
+}
+
+// Where removals leave holes that are closed a piece at a time, what is removed in the meantime must stay removed.
+func TestRemovalsInAnyOrderLeaveTheRestInOrder(t *testing.T) {
+	const n = 12_000
+	orders := map[string]func(rng *rand.Rand, i int) int{
+		"forward":      func(_ *rand.Rand, i int) int { return i },
+		"backward":     func(_ *rand.Rand, i int) int { return n - 1 - i },
+		"from the top": func(_ *rand.Rand, i int) int { return (i + n/2) % n },
+		"scattered":    func(_ *rand.Rand, i int) int { return i * 7919 % n },
+		"at random":    func(rng *rand.Rand, _ int) int { return rng.IntN(n) },
+	}
+	for name, order := range orders {
+		for _, spread := range []wheel.Tick{1, 3000} {
+			t.Run(name, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(11, 11))
+				w := wheel.New[int](0, 0)
+				var handles []wheel.Handle
+				for i := range n {
+					handles = append(handles, w.Schedule(day+wheel.Tick(i)%spread, i))
+				}
+				for round := range 3 { // 90 % are cancelled or postponed, then new ones take their places
+					for i := range n * 9 / 10 {
+						v := order(rng, i)
+						if i%3 == 0 {
+							w.Reschedule(handles[v], 2*day+wheel.Tick(v)%spread)
+							continue
+						}
+						w.Cancel(handles[v])
+						if _, _, ok := w.Lookup(handles[v]); ok {
+							t.Fatalf("round %d: %d is there after its Cancel", round, v)
+						}
+					}
+					checkInvariants(t, w)
+					for i := range handles {
+						if _, _, ok := w.Lookup(handles[i]); !ok {
+							handles[i] = w.Schedule(day+wheel.Tick(i)%spread, i)
+						}
+					}
+				}
+				checkArmed(t, w, handles)
+			})
+		}
+	}
+}
+
+// checkArmed checks that exactly handles are in w, the payload of each its index, and that all fire at their ticks.
+func checkArmed(t *testing.T, w *wheel.Wheel[int], handles []wheel.Handle) {
+	t.Helper()
+	listed := 0
+	for h, v := range w.All() {
+		if listed++; handles[v] != h {
+			t.Fatalf("All yields %d, which is not armed", v)
+		}
+	}
+	if listed != len(handles) || w.Len() != len(handles) {
+		t.Fatalf("All yields %d and Len is %d, want %d", listed, w.Len(), len(handles))
+	}
+	want := make([]wheel.Tick, len(handles))
+	for i, h := range handles {
+		want[i], _, _ = w.Lookup(h)
+	}
+	fired := make([]bool, len(handles))
+	var last wheel.Tick
+	for at, v := range w.Advance(10 * day) {
+		if fired[v] || at != want[v] || at < last {
+			t.Fatalf("%d fires at %d after one at %d, want it once at %d", v, at, last, want[v])
+		}
+		fired[v], last = true, at
+	}
+	if lost := slices.Index(fired, false); lost >= 0 {
+		t.Fatalf("%d did not fire", lost)
+	}
+}
+
+// A queue of commands of fixed length loses what a burst puts on top of it.
+func TestABurstLosesNone(t *testing.T) {
+	for _, n := range []int{10_000, 1_000_000} {
+		w := wheel.New[uint32](0, 0)
+		rng := rand.New(rand.NewPCG(10, 10))
+		for i := range n {
+			w.Schedule(wheel.Tick(rng.IntN(100_000)), uint32(i))
+		}
+		if w.Len() != n {
+			t.Fatalf("Len %d of %d", w.Len(), n)
+		}
+		seen := make([]bool, n)
+		var last wheel.Tick
+		for at, v := range w.Advance(100_000) {
+			if seen[v] || at < last {
+				t.Fatalf("%d comes again, or at %d after %d", v, at, last)
+			}
+			seen[v], last = true, at
+		}
+		if lost := slices.Index(seen, false); lost >= 0 || w.Len() != 0 {
+			t.Fatalf("of %d: %d did not come, Len %d", n, lost, w.Len())
+		}
+	}
+}
+
+// A cancelled entry that stays until its deadline would be counted, listed, and waited for.
+func TestCancelledEntriesAreNotHeld(t *testing.T) {
+	w := wheel.New[uint32](0, 0)
+	handles := make([]wheel.Handle, 200_000)
+	for i := range handles {
+		handles[i] = w.Schedule(365*day+wheel.Tick(i), uint32(i))
+	}
+	for i, h := range handles {
+		if v, ok := w.Cancel(h); v != uint32(i) || !ok || w.Len() != len(handles)-i-1 {
+			t.Fatalf("Cancel of %d is %d, %t, Len %d", i, v, ok, w.Len())
+		}
+	}
+	for range w.All() {
+		t.Fatal("All yields a cancelled entry")
+	}
+	if next, ok := w.Next(); ok {
+		t.Fatalf("Next is %d", next)
+	}
+	for range w.Advance(400 * day) {
+		t.Fatal("a cancelled entry fired")
+	}
+	checkInvariants(t, w)
+}

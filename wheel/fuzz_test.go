@@ -1,0 +1,45 @@
+package wheel_test
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func FuzzWheel(f *testing.F) {
+	some := []op{
+		{code: opSchedule, kind: whenClose, b: 3},
+		{code: opSchedule, kind: whenFar, a: 12, b: 5},
+		{code: opScheduleManyOnOneTick, kind: whenNear, a: 1, b: 7, c: 40},
+		{code: opScheduleMany, kind: whenClose, b: 1, c: 80},
+	}
+	after := []op{{code: opAdvanceToNext, c: 3}, {code: opAdvance, kind: whenFar, a: 20, b: 1}}
+	for code := range opCodes {
+		for kind := range byte(whenKinds) {
+			f.Add([]byte(makeProgram(kind, append(append(some[:4:4], op{code, kind, 9, 2, 8}), after...)...)))
+		}
+	}
+	// Each operation as the body of Advance and of Drain, each way to leave them.
+	for code := range opCodes {
+		for leave := byte(runOn); leave <= byGoexit; leave++ {
+			for _, outer := range []op{{code: opAdvance, kind: whenFar, a: 16, b: 1}, {code: opDrain}} {
+				outer.c = 4<<4 | leave<<2 | 1
+				body := op{code, byte(code) % whenKinds, 2, leave, 4}
+				f.Add([]byte(makeProgram(leave, append(append(some[:4:4], outer, body), after...)...)))
+			}
+		}
+	}
+	for seed := range uint64(8) {
+		f.Add([]byte(randomProgram(rand.New(rand.NewPCG(seed, 0)), 40, mixed)))
+	}
+	lim := limits{live: 400, many: 150, work: 3000}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := program(data[:min(len(data), 1+60*opSize)])
+		run := runPlain
+		if p.start()&128 != 0 {
+			run = runPointers
+		}
+		if err := run(p, lim); err != nil {
+			t.Fatalf("%v\n%v", err, p)
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package wheel
+
+import "math/rand/v2"
+
+// maxSlots bounds the entries of one wheel.
+const maxSlots = 1 << 31
+
+// New returns an empty wheel at the given tick with memory for capacity entries.
+// A negative capacity counts as 0; a wheel grows as needed in any case.
+func New[V any](now Tick, capacity int) *Wheel[V] {
+	w := &Wheel[V]{now: now, cursor: now}
+	capacity = min(capacity, maxSlots-slabSize)
+	for capacity > 0 && w.slots.places() < capacity {
+		w.growSlots()
+	}
+	for capacity > 0 && w.chunks.places()*chunkWords < capacity {
+		w.growChunks()
+	}
+	return w
+}
+
+// Trim gives memory that the wheel no longer needs back to the garbage collector.
+// It looks at the next n slabs of 512 entries, taking turns from call to call, and
+// returns how many it gave back; with n = math.MaxInt it looks at all of them. A
+// slab with an entry in it stays where it is. A wheel never trims itself, so that
+// one that runs empty and full again does not allocate.
+func (w *Wheel[V]) Trim(n int) (freed int) {
+	if w == nil {
+		return 0
+	}
+	for _, id := range w.spare {
+		w.nodes[id] = nil
+	}
+	freed = w.slots.trim(n, func(s int) {
+		for k := range w.slots.slabs[s] {
+			w.born[s] = max(w.born[s], w.slots.slabs[s][k].gen)
+		}
+	})
+	freed += w.chunks.trim(n, func(s int) { w.dead[s] = nil })
+	return freed
+}
+
+// moreSlots takes a slot where take found none.
+//
+//go:noinline
+func (w *Wheel[V]) moreSlots() uint32 {
+	if !w.slots.refill() {
+		w.growSlots()
+		w.slots.refill()
+	}
+	return w.slots.take()
+}
+
+// growSlots adds slots. Those of a slab that was given back begin with a generation
+// that none of its handles has.
+func (w *Wheel[V]) growSlots() {
+	if len(w.slots.slabs) == 0 {
+		w.seed = rand.Uint32()
+	}
+	s := w.slots.grow(maxSlots)
+	if s == len(w.born) {
+		w.born = append(w.born, 0)
+	}
+	if w.born[s] != 0 {
+		for k := range w.slots.slabs[s] {
+			w.slots.slabs[s][k].gen = w.born[s]
+		}
+	}
+}
+
+// moreChunks takes a chunk where take found none.
+//
+//go:noinline
+func (w *Wheel[V]) moreChunks() uint32 {
+	if !w.chunks.refill() {
+		w.growChunks()
+		w.chunks.refill()
+	}
+	return w.chunks.take()
+}
+
+// growChunks adds chunks, and room for the marks of their dead words.
+func (w *Wheel[V]) growChunks() {
+	s := w.chunks.grow(maxChunks)
+	if s == len(w.dead) {
+		w.dead = append(w.dead, nil)
+	}
+	old := w.dead[s]
+	w.dead[s] = make([]uint32, len(w.chunks.slabs[s]))
+	copy(w.dead[s], old)
+}

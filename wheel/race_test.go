@@ -1,0 +1,5 @@
+//go:build race
+
+package wheel_test
+
+const raceEnabled = 1

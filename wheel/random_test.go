@@ -1,0 +1,51 @@
+package wheel_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// Payloads without and with a pointer: a wheel may keep them in different ways.
+func runPlain(p program, lim limits) error {
+	return runProgram(p, lim, func(id int) uint32 { return uint32(id) }, func(v uint32) int { return int(v) })
+}
+
+func runPointers(p program, lim limits) error {
+	return runProgram(p, lim, func(id int) *int { return &id }, func(v *int) int { return *v })
+}
+
+// checkPrograms runs random programs and shows the smallest that goes wrong.
+func checkPrograms(t *testing.T, programs, ops int, w weights, lim limits, run func(program, limits) error) {
+	t.Helper()
+	for seed := range uint64(programs) {
+		p := randomProgram(rand.New(rand.NewPCG(seed, uint64(lim.live))), ops, w)
+		hung := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("seed %d does not end:\n%v", seed, p)) })
+		err := run(p, lim)
+		hung.Stop()
+		if err == nil {
+			continue
+		}
+		small := shrink(p, func(q program) bool { return run(q, lim) != nil })
+		t.Fatalf("seed %d: %v\nSmallest program that fails:\n%v\nIt fails with: %v", seed, err, small, run(small, lim))
+	}
+}
+
+func TestWheelDoesWhatTheReferenceDoes(t *testing.T) {
+	t.Run("ten entries", func(t *testing.T) {
+		checkPrograms(t, 600, 150, mixed, limits{live: 10, many: 4, work: 2000}, runPlain)
+	})
+	t.Run("ten pointers", func(t *testing.T) {
+		checkPrograms(t, 300, 150, mixed, limits{live: 10, many: 4, work: 2000}, runPointers)
+	})
+	t.Run("a thousand entries", func(t *testing.T) {
+		checkPrograms(t, 60, 200, mixed, limits{live: 1000, many: 300, work: 20000}, runPlain)
+	})
+	t.Run("a thousand pointers", func(t *testing.T) {
+		checkPrograms(t, 30, 200, mixed, limits{live: 1000, many: 300, work: 20000}, runPointers)
+	})
+	t.Run("tens of thousands of entries", func(t *testing.T) {
+		checkPrograms(t, 8-6*raceEnabled, 100, bulk, limits{live: 40000, many: 20000, work: 200000}, runPlain)
+	})
+}

@@ -1,0 +1,187 @@
+package wheel
+
+import "iter"
+
+// A Tick is a point in time, in units of the caller's choice.
+type Tick uint64
+
+// A Handle names one entry of one wheel for ever. The zero Handle names none.
+//
+// It holds the number of the entry's slot and the generation of that slot, so that
+// it goes stale with its entry and stays stale when the slot is used again. The
+// generation is mixed with a number that each wheel draws at random: a handle of
+// another wheel is as good as a forged one and answers false, but for one chance in
+// 2^32.
+type Handle uint64
+
+// A Wheel holds entries, each a payload of type V due at a tick, and yields them
+// in the order of their ticks, those of one tick in the order in which they were
+// armed. Scheduling, rescheduling and cancelling cost the same whatever else the
+// wheel holds.
+//
+// The zero Wheel is empty, at tick 0, and ready to use. A Wheel must not be copied
+// after first use, and is not safe for concurrent use: it has one owner, the
+// goroutine that holds the lock beside it. A nil *Wheel reads as an empty wheel at
+// tick 0; Schedule on it panics.
+type Wheel[V any] struct {
+	now    Tick // the latest tick that Advance was called with
+	cursor Tick // how far the trie has been worked off; cursor <= now
+
+	// path is the open way from the root of the trie to the cursor: path[k] is the
+	// node of level k whose range contains the cursor, nil if it was never needed.
+	// Its length lets a level index it without a bounds check.
+	path  [16]*node
+	nodes []*node  // every node by its id; nil where one was given back
+	spare []uint32 // ids of nodes not in use
+
+	slots  arena[slot[V]]
+	chunks arena[chunk]
+	dead   [][]uint32 // by slab and chunk: the dead words of the chunk, a bit each
+	born   []uint32   // by slab of slots: the generation its slots begin with
+	seed   uint32     // mixed into the generation of handles; drawn with the first slot
+	count  int
+
+	pass  passKind
+	fence uint32 // while Advance runs: the first chunk of entries made due by its body
+	moved uint32 // goes up whenever words of a chain are moved or its chunks freed
+	touch uint32 // where ahead leaves what it read, so that it is not optimised away
+}
+
+// passKind says which iterator is under way.
+type passKind uint8
+
+const (
+	noPass passKind = iota
+	advancing
+	draining
+)
+
+// A slot is the home of one entry, for as long as the entry lives.
+type slot[V any] struct {
+	at  Tick
+	gen uint32 // goes up each time the slot is freed
+	pos uint32 // the word that names this slot; 0: the slot is free
+	in  uint32 // the bucket of that word: the id of the node and the digit of the branch
+	v   V
+}
+
+// Schedule arms a new entry and returns its handle. An entry with at <= Now() is
+// armed for Now(): it is due at the next Advance, behind all that is due already.
+// Schedule panics if the wheel is nil or holds 2^31 entries.
+func (w *Wheel[V]) Schedule(at Tick, v V) Handle {
+	if w == nil {
+		panic("wheel: Schedule on a nil *Wheel; use new(Wheel) or New")
+	}
+	i := w.slots.take()
+	if i == 0 {
+		i = w.moreSlots()
+	}
+	s := w.slots.at(i)
+	s.v = v
+	w.count++
+	w.file(i, s, at)
+	return w.handle(i, s.gen)
+}
+
+// Reschedule moves an entry to another tick and tells whether there was one to
+// move. The handle stays good. It counts as arming anew: among the entries of its
+// tick the entry is now the last.
+func (w *Wheel[V]) Reschedule(h Handle, at Tick) bool {
+	s := w.lookup(h)
+	if s == nil {
+		return false
+	}
+	w.unfile(s)
+	w.file(uint32(h), s, at)
+	return true
+}
+
+// Cancel removes an entry and returns its payload. It answers false, and the zero
+// V, if h names no entry: because it has fired or been cancelled, or never was.
+func (w *Wheel[V]) Cancel(h Handle) (V, bool) {
+	s := w.lookup(h)
+	if s == nil {
+		var zero V
+		return zero, false
+	}
+	v := s.v
+	w.unfile(s)
+	w.release(uint32(h), s)
+	return v, true
+}
+
+// Lookup returns the tick and the payload of an entry. The tick is the one that it
+// was armed for, or the Now() of that moment if this was later.
+func (w *Wheel[V]) Lookup(h Handle) (Tick, V, bool) {
+	s := w.lookup(h)
+	if s == nil {
+		var zero V
+		return 0, zero, false
+	}
+	return s.at, s.v, true
+}
+
+// All ranges over every entry, in no particular order. Its body may use every
+// method of the wheel: an entry that is removed before its turn is not yielded, one
+// that is armed on the way may be or may not.
+func (w *Wheel[V]) All() iter.Seq2[Handle, V] {
+	return func(yield func(Handle, V) bool) {
+		if w == nil {
+			return
+		}
+		for b := 0; b < len(w.slots.slabs); b++ {
+			for k := 0; k < len(w.slots.slabs[b]); k++ {
+				s := &w.slots.slabs[b][k]
+				if s.pos != 0 && !yield(w.handle(uint32(b<<slabBits+k), s.gen), s.v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Now returns the latest tick that Advance was called with, at first the one given
+// to New.
+func (w *Wheel[V]) Now() Tick {
+	if w == nil {
+		return 0
+	}
+	return w.now
+}
+
+// Len returns the number of entries.
+func (w *Wheel[V]) Len() int {
+	if w == nil {
+		return 0
+	}
+	return w.count
+}
+
+func (w *Wheel[V]) handle(i, gen uint32) Handle {
+	return Handle(gen^w.seed)<<32 | Handle(i)
+}
+
+// lookup returns the slot that h names, or nil if h is stale, forged or zero.
+func (w *Wheel[V]) lookup(h Handle) *slot[V] {
+	if w == nil {
+		return nil
+	}
+	s := w.slots.find(uint32(h))
+	if s == nil || s.pos == 0 || s.gen^w.seed != uint32(h>>32) {
+		return nil
+	}
+	return s
+}
+
+// release frees the slot of an entry that has left its bucket. A slot whose
+// generations are used up is not handed out again.
+func (w *Wheel[V]) release(i uint32, s *slot[V]) {
+	var zero V
+	s.v = zero
+	s.pos = 0
+	s.gen++
+	w.count--
+	if s.gen != 0 {
+		w.slots.put(i)
+	}
+}
