@@ -177,6 +177,7 @@ func (w *Wheel[V]) fire(b *bucket, yield func(Tick, V) bool) bool {
 			at, v, in := s.at, s.v, s.in
 			w.bury(pos)
 			w.release(i, s)
+			w.count--
 			b.live--
 			if b.live == 0 {
 				w.tidy(in, at)

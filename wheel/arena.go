@@ -36,8 +36,8 @@ func (a *arena[T]) at(i uint32) *T {
 
 // find returns the place i, or nil if there is none of that number.
 func (a *arena[T]) find(i uint32) *T {
-	if s := int(i >> slabBits); s < len(a.slabs) {
-		if slab := a.slabs[s]; int(i&slabMask) < len(slab) {
+	if int(i>>slabBits) < len(a.slabs) {
+		if slab := a.slabs[i>>slabBits]; int(i&slabMask) < len(slab) {
 			return &slab[i&slabMask]
 		}
 	}
@@ -54,11 +54,6 @@ func (a *arena[T]) take() uint32 {
 		}
 	}
 	return 0
-}
-
-// put takes back the place i.
-func (a *arena[T]) put(i uint32) {
-	a.free.add(i)
 }
 
 // refill finds free places for take and tells whether there are any.

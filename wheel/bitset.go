@@ -34,19 +34,12 @@ func widen(s *[]uint64, i uint32) {
 }
 
 func (b *bitset) add(i uint32) {
-	old := b.words[i>>6]
-	b.words[i>>6] = old | 1<<(i&63)
-	if old == 0 {
-		b.mark(i >> 6)
+	w := i >> 6
+	if b.words[w] == 0 {
+		b.groups[w>>6] |= 1 << (w & 63)
+		b.top[w>>12] |= 1 << (w >> 6 & 63)
 	}
-}
-
-// mark sets the bits above word w. It is kept out of line to keep add short.
-//
-//go:noinline
-func (b *bitset) mark(w uint32) {
-	b.groups[w>>6] |= 1 << (w & 63)
-	b.top[w>>12] |= 1 << (w >> 6 & 63)
+	b.words[w] |= 1 << (i & 63)
 }
 
 // lowestWord returns the lowest word that is not zero.

@@ -121,7 +121,7 @@ func (w *Wheel[V]) freeChunk(c uint32) {
 	if c == w.fence {
 		w.fence = 0
 	}
-	w.chunks.put(c)
+	w.chunks.free.add(c)
 }
 
 // popChunk gives back the first chunk of b, which holds no live word and is not the

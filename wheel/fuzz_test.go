@@ -1,8 +1,10 @@
 package wheel_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 func FuzzWheel(f *testing.F) {
@@ -38,6 +40,8 @@ func FuzzWheel(f *testing.F) {
 		if p.start()&128 != 0 {
 			run = runPointers
 		}
+		hung := time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("does not end:\n%v", p)) })
+		defer hung.Stop()
 		if err := run(p, lim); err != nil {
 			t.Fatalf("%v\n%v", err, p)
 		}

@@ -125,19 +125,21 @@ func (w *Wheel[V]) fileBehindFence(i uint32, s *slot[V]) {
 	s.in = n.id<<digitBits | uint32(d)
 }
 
-// unfile takes an entry out of its bucket. Its slot is the caller's to use.
-func (w *Wheel[V]) unfile(s *slot[V]) {
-	b := &w.nodes[s.in>>digitBits].branch[s.in&digitMask]
+// bucket returns the bucket that slot.in names.
+func (w *Wheel[V]) bucket(in uint32) *bucket {
+	return &w.nodes[in>>digitBits].branch[in&digitMask]
+}
+
+// detach takes the word at a position out of its bucket, and tells whether that has
+// left the bucket in want of tidy.
+func (w *Wheel[V]) detach(b *bucket, pos uint32) bool {
 	b.live--
-	if s.pos+1 == b.end {
-		b.end = s.pos
+	if pos+1 == b.end {
+		b.end = pos
 	} else {
-		w.bury(s.pos)
+		w.bury(pos)
 	}
-	s.pos = 0
-	if b.live == 0 || b.sparse() {
-		w.tidy(s.in, s.at)
-	}
+	return b.live == 0 || b.sparse()
 }
 
 // tidy frees a bucket that has run empty, and sweeps one that has too many dead

@@ -91,7 +91,9 @@ func (w *Wheel[V]) Reschedule(h Handle, at Tick) bool {
 	if s == nil {
 		return false
 	}
-	w.unfile(s)
+	if w.detach(w.bucket(s.in), s.pos) {
+		w.tidy(s.in, s.at)
+	}
 	w.file(uint32(h), s, at)
 	return true
 }
@@ -105,8 +107,12 @@ func (w *Wheel[V]) Cancel(h Handle) (V, bool) {
 		return zero, false
 	}
 	v := s.v
-	w.unfile(s)
+	untidy := w.detach(w.bucket(s.in), s.pos)
 	w.release(uint32(h), s)
+	w.count--
+	if untidy {
+		w.tidy(s.in, s.at)
+	}
 	return v, true
 }
 
@@ -163,14 +169,13 @@ func (w *Wheel[V]) handle(i, gen uint32) Handle {
 
 // lookup returns the slot that h names, or nil if h is stale, forged or zero.
 func (w *Wheel[V]) lookup(h Handle) *slot[V] {
-	if w == nil {
-		return nil
+	if w != nil {
+		s := w.slots.find(uint32(h))
+		if s != nil && s.gen^w.seed == uint32(h>>32) && s.pos != 0 {
+			return s
+		}
 	}
-	s := w.slots.find(uint32(h))
-	if s == nil || s.pos == 0 || s.gen^w.seed != uint32(h>>32) {
-		return nil
-	}
-	return s
+	return nil
 }
 
 // release frees the slot of an entry that has left its bucket. A slot whose
@@ -180,8 +185,7 @@ func (w *Wheel[V]) release(i uint32, s *slot[V]) {
 	s.v = zero
 	s.pos = 0
 	s.gen++
-	w.count--
 	if s.gen != 0 {
-		w.slots.put(i)
+		w.slots.free.add(i)
 	}
 }
