@@ -191,6 +191,9 @@ func (w *Wheel[V]) fire(b *bucket, yield func(Tick, V) bool) bool {
 		}
 		if w.moved == moved {
 			w.popChunk(b)
+			if b.sparse() {
+				w.sweep(b)
+			}
 		}
 	}
 	return true

@@ -65,7 +65,7 @@ func (a *arena[T]) refill() bool {
 	return ok
 }
 
-// grow makes more free places, up to limit in all, and returns the slab that they
+// grow makes more free places, in at most limit slabs, and returns the slab that they
 // are in.
 func (a *arena[T]) grow(limit int) int {
 	if last := len(a.gone) - 1; last >= 0 {
@@ -83,7 +83,7 @@ func (a *arena[T]) grow(limit int) int {
 		a.slabs[0] = make([]T, 2*len(old))
 		copy(a.slabs[0], old)
 		return a.open(0, len(old))
-	case len(a.slabs) == limit>>slabBits:
+	case len(a.slabs) == limit:
 		panic("wheel: full: a wheel holds at most 2^31 entries")
 	}
 	a.slabs = append(a.slabs, make([]T, slabSize))

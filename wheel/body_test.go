@@ -236,6 +236,29 @@ func TestBreakLeavesTheRestForTheNextAdvanceWhateverItsArgument(t *testing.T) {
 	})
 }
 
+func TestBreakAmongManyCancelledLeavesTheWheelSound(t *testing.T) {
+	const n, kept, fired = 9000, 3000, 2990
+	var w wheel.Wheel[int]
+	handles := make([]wheel.Handle, n)
+	for i := range handles {
+		handles[i] = w.Schedule(5, i)
+	}
+	for _, h := range handles[kept : n-5] {
+		w.Cancel(h)
+	}
+	got := 0
+	for range w.Advance(5) {
+		if got++; got == fired {
+			break
+		}
+	}
+	checkInvariants(t, &w) // what is left is little, and so is what the wheel keeps for it
+	want := []int{2990, 2991, 2992, 2993, 2994, 2995, 2996, 2997, 2998, 2999, 8995, 8996, 8997, 8998, 8999}
+	if got := advanceValues(&w, 5); !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
+
 func TestABudgetOfOneYieldsTheSameAsOnePass(t *testing.T) {
 	const n = 2000
 	var w wheel.Wheel[int]

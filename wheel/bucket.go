@@ -28,7 +28,7 @@ const (
 	chunkFirst = 2 // the first word that names a slot
 	chunkWords = 30
 
-	maxChunks = 1 << 27 // so that a position fits into 32 bits
+	maxChunkSlabs = 1 << (27 - slabBits) // so that a position fits into 32 bits
 
 	// sweepChunks bounds the work that a removal does for a bucket with too many
 	// dead words.
@@ -100,7 +100,7 @@ func (w *Wheel[V]) alive(b *bucket, c uint32) uint32 {
 
 // behind returns the set of words of chunk c from the position end on.
 func behind(c, end uint32) uint32 {
-	if end>>5 != c {
+	if end>>5 != c || end&31 == 0 { // an end at 0 is that of the chunk numbered before
 		return 0
 	}
 	return ^uint32(0) << (end & 31)

@@ -3,6 +3,7 @@ package wheel
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"reflect"
 )
 
@@ -21,10 +22,69 @@ func check[V any](w *Wheel[V]) error {
 	if w.cursor > w.now {
 		return fmt.Errorf("cursor %d is ahead of now %d", w.cursor, w.now)
 	}
+	if err := errors.Join(space("slot", &w.slots), space("chunk", &w.chunks), c.tables()); err != nil {
+		return err
+	}
 	if err := c.path(); err != nil {
 		return err
 	}
-	return errors.Join(c.slots(), c.spareNodes(), c.chunkSpace(), c.free("slot", &w.slots.free), c.free("chunk", &w.chunks.free))
+	return errors.Join(c.slots(), c.spareNodes(), c.chunkSpace(), c.fence())
+}
+
+// space checks that every slab of an arena is there or listed as given back, and that its free set has no place that
+// is not there and finds all its members from the top.
+func space[T any](what string, a *arena[T]) error {
+	gone := map[int]bool{}
+	for _, s := range a.gone {
+		if gone[int(s)] {
+			return fmt.Errorf("%s slab %d was given back twice", what, s)
+		}
+		gone[int(s)] = true
+	}
+	for s, slab := range a.slabs {
+		switch {
+		case gone[s] != (slab == nil):
+			return fmt.Errorf("%s slab %d has %d places; listed as given back: %t", what, s, len(slab), gone[s])
+		case len(slab) != slabSize && s != 0 && slab != nil:
+			return fmt.Errorf("%s slab %d has %d places", what, s, len(slab))
+		case len(a.free.words)<<6 < s<<slabBits+len(slab):
+			return fmt.Errorf("%s slab %d has places that the free set has no bits for", what, s)
+		}
+		delete(gone, s)
+	}
+	if len(gone) > 0 {
+		return fmt.Errorf("%s slabs %v were given back, but never there", what, gone)
+	}
+	f := &a.free
+	for w, word := range f.words {
+		if word == 0 {
+			continue
+		}
+		if s, end := w>>(slabBits-6), w<<6+bits.Len64(word); s >= len(a.slabs) || end > s<<slabBits+len(a.slabs[s]) {
+			return fmt.Errorf("%s %d is free, but not there", what, end-1)
+		}
+		if w>>6 >= len(f.groups) || w>>12 >= len(f.top) || f.groups[w>>6]>>(w&63)&1 == 0 || f.top[w>>12]>>(w>>6&63)&1 == 0 {
+			return fmt.Errorf("%s: free word %d is not found from the top", what, w)
+		}
+	}
+	return nil
+}
+
+// tables checks the lengths of what is kept beside the slabs.
+func (c *checker[V]) tables() error {
+	w := c.w
+	if len(w.born) != len(w.slots.slabs) {
+		return fmt.Errorf("%d slabs of slots, first generations for %d", len(w.slots.slabs), len(w.born))
+	}
+	if len(w.dead) != len(w.chunks.slabs) {
+		return fmt.Errorf("%d slabs of chunks, marks for %d", len(w.chunks.slabs), len(w.dead))
+	}
+	for b, slab := range w.chunks.slabs {
+		if len(w.dead[b]) != len(slab) {
+			return fmt.Errorf("chunk slab %d: %d chunks, %d marks", b, len(slab), len(w.dead[b]))
+		}
+	}
+	return nil
 }
 
 // path checks the nodes on the path and all that is below them.
@@ -80,6 +140,8 @@ func (c *checker[V]) node(n *node, start Tick, shift uint) error {
 		case n.open>>d&1 != 0:
 			if *b != (bucket{head: b.head}) {
 				err = fmt.Errorf("open, but %+v", *b)
+			} else if int(b.head) >= len(w.nodes) || w.nodes[b.head] == nil {
+				err = fmt.Errorf("open, but there is no node %d", b.head)
 			} else if child := w.nodes[b.head]; child.occupied == 0 || child.onPath {
 				err = fmt.Errorf("open, but child %d is empty or on the path", b.head)
 			} else {
@@ -107,9 +169,15 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 	if b.size*chunkWords > 4*b.live+2*sweepChunks*chunkWords {
 		return fmt.Errorf("%d chunks for %d entries", b.size, b.live)
 	}
+	if w.chunks.find(b.head) == nil || b.end&31 == 1 {
+		return fmt.Errorf("no such chunk or word: %+v", *b)
+	}
 	live, swept, at := uint32(0), w.chunks.at(b.head)[chunkSweep], b.head
 	sweptSeen := swept == 0
 	for left := b.size; left > 0; left-- {
+		if at == 0 || w.chunks.find(at) == nil {
+			return fmt.Errorf("%d more chunks to come, but there is no chunk %d", left, at)
+		}
 		if c.chunks[at] {
 			return fmt.Errorf("chunk %d is reached twice", at)
 		}
@@ -117,8 +185,16 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 		if (left == 1) != (at == chunkOf(b.end)) {
 			return fmt.Errorf("chunk %d: %d more to come, but end is %d", at, left-1, b.end)
 		}
-		sweptSeen = sweptSeen || chunkOf(swept) == at
+		if left == 1 && b.end>>5 == at && w.dead[at>>slabBits][at&slabMask]>>(b.end&31) != 0 {
+			return fmt.Errorf("chunk %d: words behind end %d are marked dead", at, b.end)
+		}
 		alive := w.alive(b, at)
+		if swept != 0 && chunkOf(swept) == at {
+			sweptSeen = true
+			if left == 1 || swept&31 == 1 || swept>>5 == at && alive>>(swept&31) != 0 {
+				return fmt.Errorf("chunk %d, %d more to come: a sweep must not fill it from word %d on", at, left-1, swept&31)
+			}
+		}
 		for k, i := range w.chunks.at(at) {
 			if alive>>k&1 == 0 {
 				continue
@@ -149,13 +225,16 @@ func (c *checker[V]) slots() error {
 		for k := range slab {
 			i, s := uint32(b<<slabBits+k), &slab[k]
 			free := w.slots.free.words[i>>6]>>(i&63)&1 != 0
-			retired := s.gen == 0 && w.born[b] == 0 && i != 0 && !free && s.pos == 0
+			// A slot that is out of generations is not free; what else is in generation 0 was never used.
+			retired := s.gen == 0 && (s.at != 0 || s.in != 0) && !free && s.pos == 0
 			switch {
 			case i == 0 && (free || s.pos != 0):
 				return errors.New("slot 0 is in use")
 			case i == 0 || retired:
 			case free != (s.pos == 0):
 				return fmt.Errorf("slot %d: free %t, but filed at %d", i, free, s.pos)
+			case s.gen < w.born[b]:
+				return fmt.Errorf("slot %d: generation %d, but its slab began with %d", i, s.gen, w.born[b])
 			case s.pos == 0 && !reflect.ValueOf(&s.v).Elem().IsZero():
 				return fmt.Errorf("slot %d is free but keeps its payload", i)
 			}
@@ -174,6 +253,9 @@ func (c *checker[V]) slots() error {
 func (c *checker[V]) spareNodes() error {
 	w := c.w
 	for _, id := range w.spare {
+		if int(id) >= len(w.nodes) {
+			return fmt.Errorf("spare node %d was never there", id)
+		}
 		if c.nodes[id] {
 			return fmt.Errorf("node %d is spare or reached, and not once", id)
 		}
@@ -192,9 +274,6 @@ func (c *checker[V]) spareNodes() error {
 func (c *checker[V]) chunkSpace() error {
 	w := c.w
 	for b, slab := range w.chunks.slabs {
-		if len(w.dead[b]) != len(slab) {
-			return fmt.Errorf("chunk slab %d: %d chunks, %d marks", b, len(slab), len(w.dead[b]))
-		}
 		for k := range slab {
 			i := uint32(b<<slabBits + k)
 			free := w.chunks.free.words[i>>6]>>(i&63)&1 != 0
@@ -206,12 +285,10 @@ func (c *checker[V]) chunkSpace() error {
 	return nil
 }
 
-// free checks the upper levels of a free set.
-func (c *checker[V]) free(what string, b *bitset) error {
-	for w, word := range b.words {
-		if word != 0 && (b.groups[w>>6]>>(w&63)&1 == 0 || b.top[w>>12]>>(w>>6&63)&1 == 0) {
-			return fmt.Errorf("%s: free word %d is not found from the top", what, w)
-		}
+// fence checks that there is a fence only while Advance runs, and that it is in a bucket.
+func (c *checker[V]) fence() error {
+	if w := c.w; w.fence != 0 && (w.pass != advancing || !c.chunks[w.fence]) {
+		return fmt.Errorf("fence at chunk %d, in a bucket %t, in pass %d", w.fence, c.chunks[w.fence], w.pass)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package wheel_test
 
 import (
+	"cmp"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -172,6 +174,66 @@ func checkArmed(t *testing.T, w *wheel.Wheel[int], handles []wheel.Handle) {
 	}
 	if lost := slices.Index(fired, false); lost >= 0 {
 		t.Fatalf("%d did not fire", lost)
+	}
+}
+
+// Entries armed, moved and removed in blocks leave stretches full and stretches empty, in memory used in any order.
+func TestChurnInBlocksKeepsTheOrder(t *testing.T) {
+	type arming struct {
+		at  wheel.Tick
+		seq int
+	}
+	for seed := range uint64(30 - 20*raceEnabled) {
+		rng := rand.New(rand.NewPCG(12, seed))
+		w := wheel.New[int](0, 0)
+		var (
+			ticks   = []wheel.Tick{1, 5000, 5001, day, 2 * day}
+			handles []wheel.Handle // by entry
+			blocks  [][]int        // entries that are armed
+			armed   = map[int]arming{}
+			seq     int
+		)
+		arm := func(i int, at wheel.Tick) {
+			seq++
+			armed[i] = arming{at, seq}
+		}
+		for range 1500 {
+			at := ticks[rng.IntN(len(ticks))]
+			if len(armed) < 2000 {
+				var block []int
+				for range 1 + rng.IntN(150) {
+					i := len(handles)
+					handles = append(handles, w.Schedule(at, i))
+					block = append(block, i)
+					arm(i, at)
+				}
+				blocks = append(blocks, block)
+			}
+			k := rng.IntN(len(blocks))
+			every, move := 1+rng.IntN(3), rng.IntN(3) == 0
+			for j, i := range blocks[k] {
+				switch {
+				case j%every > 0:
+				case move:
+					w.Reschedule(handles[i], at)
+					arm(i, at)
+				default:
+					w.Cancel(handles[i])
+					delete(armed, i)
+				}
+			}
+			blocks[k] = slices.DeleteFunc(blocks[k], func(i int) bool { return armed[i].seq == 0 })
+			if len(blocks[k]) == 0 {
+				blocks = slices.Delete(blocks, k, k+1)
+			}
+		}
+		checkInvariants(t, w)
+		want := slices.SortedFunc(maps.Keys(armed), func(i, j int) int {
+			return cmp.Or(cmp.Compare(armed[i].at, armed[j].at), cmp.Compare(armed[i].seq, armed[j].seq))
+		})
+		if got := advanceValues(w, 3*day); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %d of %d entries fire, or in another order", seed, len(got), len(want))
+		}
 	}
 }
 

@@ -2,14 +2,14 @@ package wheel
 
 import "math/rand/v2"
 
-// maxSlots bounds the entries of one wheel.
-const maxSlots = 1 << 31
+// maxSlotSlabs bounds the entries of one wheel to 2^31.
+const maxSlotSlabs = 1 << (31 - slabBits)
 
 // New returns an empty wheel at the given tick with memory for capacity entries.
 // A negative capacity counts as 0; a wheel grows as needed in any case.
 func New[V any](now Tick, capacity int) *Wheel[V] {
 	w := &Wheel[V]{now: now, cursor: now}
-	capacity = min(capacity, maxSlots-slabSize)
+	capacity = min(capacity, (maxSlotSlabs-1)<<slabBits)
 	for capacity > 0 && w.slots.places() < capacity {
 		w.growSlots()
 	}
@@ -57,7 +57,7 @@ func (w *Wheel[V]) growSlots() {
 	if len(w.slots.slabs) == 0 {
 		w.seed = rand.Uint32()
 	}
-	s := w.slots.grow(maxSlots)
+	s := w.slots.grow(maxSlotSlabs)
 	if s == len(w.born) {
 		w.born = append(w.born, 0)
 	}
@@ -81,7 +81,7 @@ func (w *Wheel[V]) moreChunks() uint32 {
 
 // growChunks adds chunks, and room for the marks of their dead words.
 func (w *Wheel[V]) growChunks() {
-	s := w.chunks.grow(maxChunks)
+	s := w.chunks.grow(maxChunkSlabs)
 	if s == len(w.dead) {
 		w.dead = append(w.dead, nil)
 	}

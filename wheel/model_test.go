@@ -177,7 +177,7 @@ func (m *model[V]) do(o op, body []op, inBody bool) {
 	}
 	many := 1 + m.lim.many*int(o.c)/256
 	if inBody {
-		many = 1 + many%3
+		many = min(many, 40)
 	}
 	rng := rand.New(rand.NewPCG(uint64(o.a), uint64(o.b)))
 	spread := func() wheel.Tick { return later(m.when(o), wheel.Tick(rng.Uint64()>>(63-o.a%64))) }

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package bench
+
+// cpuName is not known here.
+func cpuName() string { return "" }

@@ -1,0 +1,76 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/foliot-go/foliot/bench/internal/list"
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// budget is how many entries a pass takes that must not last long.
+const budget = 64
+
+// measureFire measures what it costs a wheel to yield all of its entries, the moving
+// down from level to level included. The standard library fires by the clock and has
+// nothing to set beside it.
+func measureFire(ctx context.Context, o Options, n int) []Result {
+	var byTick, byList, jump, drain, grow, pass []float64
+	for range (o.Rounds + 2) / 3 {
+		if ctx.Err() != nil {
+			break
+		}
+		w := wheel.New[payload](0, 0)
+		ticks := deadlines(n)
+		grow = append(grow, longest(make([]uint32, n), func(i int, _ uint32) { w.Schedule(ticks[i], payload(i)) }))
+		byTick = append(byTick, perOp(n, func() {
+			for now := wheel.Tick(1); now <= hour; now++ {
+				for range w.Advance(now) {
+				}
+			}
+		}))
+
+		l := list.New[payload]()
+		for i, at := range ticks {
+			l.Schedule(uint64(at), payload(i))
+		}
+		byList = append(byList, perOp(n, func() {
+			for now := uint64(1); now <= hour; now++ {
+				l.Advance(now, func(uint64, payload) {})
+			}
+		}))
+
+		w = filled(n)
+		jump = append(jump, perOp(n, func() {
+			for range w.Advance(hour) {
+			}
+		}))
+
+		w = filled(n)
+		var most time.Duration
+		for w.Len() > 0 {
+			left := budget
+			start := time.Now()
+			for range w.Advance(hour) {
+				if left--; left == 0 {
+					break
+				}
+			}
+			most = max(most, time.Since(start))
+		}
+		pass = append(pass, float64(most.Nanoseconds())/1e3)
+
+		w = filled(n)
+		drain = append(drain, perOp(n, func() {
+			for range w.Drain() {
+			}
+		}))
+	}
+	return []Result{
+		{Name: "fire, an Advance for every tick of the hour", Unit: "ns", Timers: n, Wheel: spread(byTick), List: spread(byList)},
+		{Name: "fire, the whole hour in one Advance", Unit: "ns", Timers: n, Wheel: spread(jump)},
+		{Name: "the longest pass of 64 after a jump of an hour", Unit: "µs", Timers: n, Wheel: spread(pass)},
+		{Name: "drain", Unit: "ns", Timers: n, Wheel: spread(drain)},
+		{Name: "the longest single arm on the way there", Unit: "µs", Timers: n, Wheel: spread(grow)},
+	}
+}

@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// measureMemory measures what timers weigh: bytes of heap each, and what a garbage
+// collection takes with all of them armed.
+func measureMemory(ctx context.Context, _ Options, n int) []Result {
+	fresh := Result{Name: "bytes each, just armed", Unit: "B", Timers: n}
+	churned := Result{Name: "bytes each, after re-arming all of them eight times", Unit: "B", Timers: n}
+	trimmed := Result{Name: "MiB left of it with 1,000 timers, after Trim", Unit: "MiB", Timers: n}
+	gc := Result{Name: "one garbage collection with all armed", Unit: "ms", Timers: n}
+
+	handles := make([]wheel.Handle, n)
+	before := heap()
+	w := wheel.New[payload](0, 0)
+	for i, at := range deadlines(n) {
+		handles[i] = w.Schedule(at, payload(i))
+	}
+	fresh.Wheel = exactly(float64(heap()-before) / float64(n))
+	gc.Wheel = collections()
+	ticks := deadlines(1 << 16)
+	for i := range 8 * n {
+		w.Reschedule(handles[rand.IntN(n)], ticks[i&(len(ticks)-1)])
+	}
+	churned.Wheel = exactly(float64(heap()-before) / float64(n))
+	for _, k := range rand.Perm(n)[:max(0, n-1000)] {
+		w.Cancel(handles[k])
+	}
+	w.Trim(math.MaxInt)
+	trimmed.Wheel = exactly(float64(heap()-before) / (1 << 20))
+	runtime.KeepAlive(w)
+	runtime.KeepAlive(handles)
+	if ctx.Err() != nil {
+		return nil
+	}
+
+	timers := make([]*time.Timer, n)
+	before = heap()
+	for i, at := range deadlines(n) {
+		timers[i] = time.AfterFunc(after(at), nothing)
+	}
+	fresh.Std = exactly(float64(heap()-before) / float64(n))
+	gc.Std = collections()
+	for i := range timers {
+		timers[i].Stop()
+	}
+
+	fresh.Ratio = exactly(fresh.Std.Median / fresh.Wheel.Median)
+	gc.Ratio = exactly(gc.Std.Median / gc.Wheel.Median)
+	return []Result{fresh, churned, trimmed, gc}
+}
+
+func exactly(x float64) Spread { return Spread{x, x, x} }
+
+// heap returns the bytes in use after a collection.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// collections returns how long garbage collections take, in milliseconds.
+func collections() Spread {
+	var took []float64
+	for range 5 {
+		start := time.Now()
+		runtime.GC()
+		took = append(took, float64(time.Since(start).Microseconds())/1e3)
+	}
+	return spread(took)
+}

@@ -1,0 +1,195 @@
+package bench
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// A race is one piece of work, done by each contender in every round.
+type race struct {
+	name             string
+	std, wheel, list []float64
+}
+
+func (r *race) result(n int, unit string) Result {
+	return Result{
+		Name: r.name, Unit: unit, Timers: n,
+		Std: spread(r.std), Wheel: spread(r.wheel), List: spread(r.list), Ratio: spread(ratios(r.std, r.wheel)),
+	}
+}
+
+// round measures the work once by each.
+func (r *race) round(ops int, std, wheel, list func()) {
+	r.std = append(r.std, perOp(ops, std))
+	r.wheel = append(r.wheel, perOp(ops, wheel))
+	r.list = append(r.list, perOp(ops, list))
+}
+
+// measureOps measures what a timeout costs that does not fire.
+func measureOps(ctx context.Context, o Options, n int) []Result {
+	t := newTrio(n)
+	defer t.stop()
+	pair := race{name: "arm and cancel at once"}
+	cancel := race{name: "cancel one at random"}
+	arm := race{name: "arm"}
+	rearm := race{name: "re-arm one at random"}
+	ops := min(n, 200_000)
+	for range o.Rounds {
+		if ctx.Err() != nil {
+			break
+		}
+		runtime.GC()
+		pair.round(
+			ops,
+			func() {
+				for i := range ops {
+					time.AfterFunc(after(t.at(i)), nothing).Stop()
+				}
+			},
+			func() {
+				for i := range ops {
+					t.wheel.Cancel(t.wheel.Schedule(t.at(i), 0))
+				}
+			},
+			func() {
+				for i := range ops {
+					t.list.Cancel(t.list.Schedule(uint64(t.at(i)), 0))
+				}
+			},
+		)
+		some := rand.Perm(n)[:ops]
+		rearm.round(
+			ops,
+			func() {
+				for i, k := range some {
+					t.std[k].Reset(after(t.at(i)))
+				}
+			},
+			func() {
+				for i, k := range some {
+					t.wheel.Reschedule(t.handles[k], t.at(i))
+				}
+			},
+			func() {
+				for i, k := range some {
+					t.list.Reschedule(t.links[k], uint64(t.at(i)))
+				}
+			},
+		)
+		some = rand.Perm(n)[:ops]
+		cancel.round(
+			ops,
+			func() {
+				for _, k := range some {
+					t.std[k].Stop()
+				}
+			},
+			func() {
+				for _, k := range some {
+					t.wheel.Cancel(t.handles[k])
+				}
+			},
+			func() {
+				for _, k := range some {
+					t.list.Cancel(t.links[k])
+				}
+			},
+		)
+		arm.round(
+			ops,
+			func() {
+				for i, k := range some {
+					t.std[k] = time.AfterFunc(after(t.at(i)), nothing)
+				}
+			},
+			func() {
+				for i, k := range some {
+					t.handles[k] = t.wheel.Schedule(t.at(i), payload(k))
+				}
+			},
+			func() {
+				for i, k := range some {
+					t.links[k] = t.list.Schedule(uint64(t.at(i)), payload(k))
+				}
+			},
+		)
+	}
+	return []Result{pair.result(n, "ns"), arm.result(n, "ns"), cancel.result(n, "ns"), rearm.result(n, "ns")}
+}
+
+// measureChurn re-arms at random until every timer has been moved several times, so
+// that the wheel has as many dead words as it ever gets.
+func measureChurn(ctx context.Context, o Options, n int) []Result {
+	t := newTrio(n)
+	defer t.stop()
+	churn := race{name: "re-arm at random, after many such"}
+	some := make([]uint32, n/2+1)
+	draw := func() {
+		for i := range some {
+			some[i] = rand.Uint32N(uint32(n))
+		}
+	}
+	for range 8 {
+		draw()
+		for i, k := range some {
+			t.wheel.Reschedule(t.handles[k], t.at(i))
+		}
+	}
+	for range o.Rounds {
+		if ctx.Err() != nil {
+			break
+		}
+		draw()
+		churn.round(
+			len(some),
+			func() {
+				for i, k := range some {
+					t.std[k].Reset(after(t.at(i)))
+				}
+			},
+			func() {
+				for i, k := range some {
+					t.wheel.Reschedule(t.handles[k], t.at(i))
+				}
+			},
+			func() {
+				for i, k := range some {
+					t.list.Reschedule(t.links[k], uint64(t.at(i)))
+				}
+			},
+		)
+	}
+	worst := Result{Name: "the longest single re-arm, after many such", Unit: "µs", Timers: n}
+	var std, wheels []float64
+	for range o.Rounds {
+		draw()
+		std = append(std, longest(some, func(i int, k uint32) { t.std[k].Reset(after(t.at(i))) }))
+		wheels = append(wheels, longest(some, func(i int, k uint32) { t.wheel.Reschedule(t.handles[k], t.at(i)) }))
+	}
+	worst.Std, worst.Wheel, worst.Ratio = spread(std), spread(wheels), spread(ratios(std, wheels))
+	return []Result{churn.result(n, "ns"), worst}
+}
+
+// longest returns the longest of the calls, in microseconds.
+func longest(some []uint32, call func(i int, k uint32)) float64 {
+	var most time.Duration
+	for i, k := range some {
+		start := time.Now()
+		call(i, k)
+		most = max(most, time.Since(start))
+	}
+	return float64(most.Nanoseconds()) / 1e3
+}
+
+// filled returns a wheel with n timers in the hour.
+func filled(n int) *wheel.Wheel[payload] {
+	w := wheel.New[payload](0, 0)
+	for i, at := range deadlines(n) {
+		w.Schedule(at, payload(i))
+	}
+	return w
+}

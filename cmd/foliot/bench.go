@@ -1,0 +1,49 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foliot-go/foliot/bench"
+)
+
+func newBench() *cobra.Command {
+	var o bench.Options
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Race Foliot's wheel against time.AfterFunc",
+		Long: `Race Foliot's wheel against time.AfterFunc: the same work by both, in one process,
+in rounds that take turns, with the garbage collector on. Takes about half a minute;
+an interrupt prints what has been measured so far.`,
+		Example: "  foliot bench\n  foliot bench --full\n  foliot bench --timers 100000 --json > bench.json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Timers < 1 || o.Rounds < 1 {
+				return fmt.Errorf("--timers %d --rounds %d: both must be at least 1", o.Timers, o.Rounds)
+			}
+			o.Progress = func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "measuring: %s\n", what) }
+			report, err := bench.Run(cmd.Context(), o)
+			if asJSON {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetIndent("", "  ")
+				if printErr := enc.Encode(report); printErr != nil {
+					return printErr
+				}
+				return err
+			}
+			if printErr := report.Table(cmd.OutOrStdout()); printErr != nil {
+				return printErr
+			}
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&o.Timers, "timers", 1_000_000, "outstanding timers")
+	flags.IntVar(&o.Rounds, "rounds", 9, "rounds of each measurement")
+	flags.BoolVar(&o.Full, "full", false, "measure with ten times as many timers too (takes minutes)")
+	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
+	return cmd
+}

@@ -1,0 +1,253 @@
+package wheel
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the outcome of each step in testdata/stories")
+
+// A story is a file of steps with blank lines between them: prose behind #, commands, a line of dashes, and the
+// outcome, which ends in a picture of the wheel. The commands are
+//
+//	new [TICK]                            an empty wheel
+//	schedule NAME TICK
+//	schedule NAME* COUNT TICK [STEP]      NAME1, NAME2, …, each STEP ticks after the one before
+//	reschedule NAME TICK
+//	cancel NAME
+//	cancel NAME* FROM TO [STEP]           NAME<FROM>, NAME<FROM+STEP>, … up to NAME<TO>
+//	advance TICK [max=N] [: COMMAND]      breaks off after N entries; COMMAND is the body of the first
+//	next
+//	drain
+//	trim
+//	draw                                  nothing: the picture is drawn in any case
+//
+// where a TICK may be max, the last there is.
+type story struct {
+	w       *Wheel[string]
+	handles map[string]Handle
+	out     strings.Builder
+}
+
+const dashes = "----\n"
+
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/stories/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")), "\n\n")
+			s := story{w: New[string](0, 0), handles: map[string]Handle{}}
+			for i, step := range steps {
+				commands, want, found := strings.Cut(step+"\n", dashes)
+				got := s.play(t, commands)
+				if got != want && !*update {
+					t.Errorf("step %d:\n%s%s%swant:\n%s", i+1, commands, dashes, got, want)
+				}
+				if found || got != "" {
+					steps[i] = commands + dashes + strings.TrimSuffix(got, "\n")
+				}
+			}
+			if *update {
+				if err := os.WriteFile(file, []byte(strings.Join(steps, "\n\n")+"\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// play carries out the commands of a step and returns the outcome, which is empty for mere prose.
+func (s *story) play(t *testing.T, commands string) string {
+	s.out.Reset()
+	did := false
+	for line := range strings.Lines(commands) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		did = true
+		if err := s.do(line); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if err := check(s.w); err != nil {
+			t.Fatalf("after %s: %v", line, err)
+		}
+	}
+	if did {
+		s.draw()
+	}
+	return s.out.String()
+}
+
+func (s *story) do(line string) error {
+	line, body, _ := strings.Cut(line, " : ")
+	verb, rest, _ := strings.Cut(line, " ")
+	var name string
+	if verb == "schedule" || verb == "reschedule" || verb == "cancel" {
+		name, rest, _ = strings.Cut(rest, " ")
+	}
+	name, many := strings.CutSuffix(name, "*")
+	limit := math.MaxInt
+	var args [3]Tick
+	for i, arg := range strings.Fields(rest) {
+		n, isMax := strings.CutPrefix(arg, "max=")
+		v, err := strconv.ParseUint(n, 0, 64)
+		switch {
+		case arg == "max":
+			args[i] = math.MaxUint64
+		case err != nil || i >= len(args):
+			return fmt.Errorf("cannot read %q", arg)
+		case isMax:
+			limit = int(v)
+		default:
+			args[i] = Tick(v)
+		}
+	}
+	told := func(ok bool) {
+		if !ok {
+			fmt.Fprintf(&s.out, "%s %s: false\n", verb, name)
+		}
+	}
+	switch verb {
+	case "new":
+		s.w = New[string](args[0], 0)
+	case "schedule":
+		if !many {
+			s.handles[name] = s.w.Schedule(args[0], name)
+		}
+		for i := Tick(0); many && i < args[0]; i++ {
+			each := fmt.Sprint(name, i+1)
+			s.handles[each] = s.w.Schedule(args[1]+i*args[2], each)
+		}
+	case "reschedule":
+		told(s.w.Reschedule(s.handles[name], args[0]))
+	case "cancel":
+		if !many {
+			_, ok := s.w.Cancel(s.handles[name])
+			told(ok)
+		}
+		for i := args[0]; many && i <= args[1]; i += max(1, args[2]) {
+			s.w.Cancel(s.handles[fmt.Sprint(name, i)])
+		}
+	case "advance", "drain":
+		pass := s.w.Advance(args[0])
+		if verb == "drain" {
+			pass = s.w.Drain()
+		}
+		var fired []string
+		for at, v := range pass {
+			if fired = append(fired, fmt.Sprintf("%s@%d", v, at)); len(fired) == 1 && body != "" {
+				if err := s.do(body); err != nil {
+					return err
+				}
+			}
+			if len(fired) == limit {
+				break
+			}
+		}
+		fmt.Fprintln(&s.out, "yields", elide(fired))
+	case "next":
+		next, ok := s.w.Next()
+		fmt.Fprintln(&s.out, "next is", next, ok)
+	case "trim":
+		fmt.Fprintln(&s.out, "slabs given back:", s.w.Trim(math.MaxInt))
+	case "draw":
+	default:
+		return fmt.Errorf("unknown command")
+	}
+	return nil
+}
+
+// draw shows the clock of the wheel and its buckets, from level 0 upwards.
+func (s *story) draw() {
+	next := "none"
+	if at, ok := s.w.Next(); ok {
+		next = fmt.Sprint(at)
+	}
+	fmt.Fprintf(&s.out, "now %d, cursor %d, len %d, next %s\n", s.w.now, s.w.cursor, s.w.count, next)
+	for level, n := range s.w.path[:levels] {
+		if n != nil {
+			shift := level * digitBits
+			s.drawNode(n, level, s.w.cursor>>shift>>digitBits<<digitBits<<shift, "")
+		}
+	}
+}
+
+// drawNode shows the branches of a node whose range begins at the tick start, indented as deep as it lies below the
+// path. Of many branches it leaves out most.
+func (s *story) drawNode(n *node, level int, start Tick, indent string) {
+	total := bits.OnesCount64(n.occupied)
+	for k, left := 0, n.occupied; left != 0; k, left = k+1, left&(left-1) {
+		if total > 5 && k >= 2 && k < total-1 {
+			if k == 2 {
+				fmt.Fprintf(&s.out, "%s… %d more branches\n", indent, total-3)
+			}
+			continue
+		}
+		d := bits.TrailingZeros64(left)
+		first := start | Tick(d)<<(level*digitBits)
+		fmt.Fprintf(&s.out, "%slevel %d, %d", indent, level, first)
+		if level > 0 {
+			fmt.Fprintf(&s.out, "–%d", first|(1<<(level*digitBits)-1))
+		}
+		if n.open>>d&1 != 0 {
+			fmt.Fprintln(&s.out, ": divided")
+			s.drawNode(s.w.nodes[n.branch[d].head], level-1, first, indent+"  ")
+			continue
+		}
+		fmt.Fprintf(&s.out, ": %s\n", s.bucket(&n.branch[d]))
+	}
+}
+
+// bucket lists the entries of a bucket in the order of its chain, and tells how many of its words are dead.
+func (s *story) bucket(b *bucket) string {
+	var entries []string
+	dead, c := 0, b.head
+	for left := b.size; left > 0; left-- {
+		words := &s.w.chunks.slabs[c>>slabBits][c&slabMask]
+		for k := uint32(chunkFirst); k < uint32(len(words)) && (left > 1 || c<<5|k != b.end); k++ {
+			if s.w.dead[c>>slabBits][c&slabMask]>>k&1 != 0 {
+				dead++
+				continue
+			}
+			e := &s.w.slots.slabs[words[k]>>slabBits][words[k]&slabMask]
+			entries = append(entries, fmt.Sprintf("%s@%d", e.v, e.at))
+		}
+		c = words[chunkNext]
+	}
+	text := elide(entries)
+	if dead > 0 {
+		text += fmt.Sprintf(" +%d dead", dead)
+	}
+	if b.size > 1 {
+		text += fmt.Sprintf(" (%d chunks)", b.size)
+	}
+	if s.w.chunks.slabs[b.head>>slabBits][b.head&slabMask][chunkSweep] != 0 {
+		text += " being swept"
+	}
+	return text
+}
+
+// elide joins a list, and leaves out most of a long one.
+func elide(list []string) string {
+	if n := len(list) - 4; n > 4 {
+		list = []string{list[0], list[1], list[2], fmt.Sprintf("… %d more …", n), list[len(list)-1]}
+	}
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, " ")
+}
