@@ -84,7 +84,7 @@ func (a *arena[T]) grow(limit int) int {
 		copy(a.slabs[0], old)
 		return a.open(0, len(old))
 	case len(a.slabs) == limit:
-		panic("wheel: full: a wheel holds at most 2^31 entries")
+		panic("wheel: full: too many entries in one wheel")
 	}
 	a.slabs = append(a.slabs, make([]T, slabSize))
 	return a.open(len(a.slabs)-1, 0)

@@ -55,6 +55,10 @@ func (w *Wheel[V]) file(i uint32, s *slot[V], at Tick) {
 			d = digit(at, shift)
 		}
 		b := &n.branch[d]
+		if b.end&31 == 0 && b.live < bucketMax {
+			n.occupied |= 1 << (d & 63)
+			w.extend(b)
+		}
 		if pos := b.end; pos&31 != 0 {
 			w.chunks.at(pos >> 5)[pos&31] = i
 			b.end = pos + 1
@@ -68,8 +72,8 @@ func (w *Wheel[V]) file(i uint32, s *slot[V], at Tick) {
 	w.file(i, s, at)
 }
 
-// makeRoom makes sure that the bucket of a tick has room for one more word: by
-// dividing it if it has too many entries, or else by a new chunk.
+// makeRoom does for file what is seldom needed: it puts a node on the path, divides a
+// bucket of too many entries, or extends one that cannot be divided.
 //
 //go:noinline
 func (w *Wheel[V]) makeRoom(at Tick) {

@@ -67,7 +67,7 @@ type slot[V any] struct {
 
 // Schedule arms a new entry and returns its handle. An entry with at <= Now() is
 // armed for Now(): it is due at the next Advance, behind all that is due already.
-// Schedule panics if the wheel is nil or holds 2^31 entries.
+// Schedule panics if the wheel is nil or full, at about 2^31 entries.
 func (w *Wheel[V]) Schedule(at Tick, v V) Handle {
 	if w == nil {
 		panic("wheel: Schedule on a nil *Wheel; use new(Wheel) or New")
@@ -78,8 +78,8 @@ func (w *Wheel[V]) Schedule(at Tick, v V) Handle {
 	}
 	s := w.slots.at(i)
 	s.v = v
-	w.count++
 	w.file(i, s, at)
+	w.count++
 	return w.handle(i, s.gen)
 }
 
