@@ -191,7 +191,7 @@ func (w *Wheel[V]) fire(b *bucket, yield func(Tick, V) bool) bool {
 		}
 		if w.moved == moved {
 			w.popChunk(b)
-			if b.sparse() {
+			if b.desolate() {
 				w.sweep(b)
 			}
 		}

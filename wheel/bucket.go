@@ -7,7 +7,7 @@ import "math/bits"
 // appended. To take an entry out is to mark its word dead, in a dense table beside
 // the chunks, or to shorten the chain if the word is the last; either way the chunk
 // itself, which will not be in the cache, is left alone. Dead words are swept out
-// when they come to outnumber the live ones two to one.
+// when there are too many: for an arm that needs room, or to be kept at all.
 //
 //	bucket   head ─► chunk ─► chunk ─► chunk       live 4, size 3
 //	                 3 9 ✗ 4  ✗ ✗ ✗ ✗  ✗ 5 · ·     end: the first ·
@@ -30,8 +30,7 @@ const (
 
 	maxChunkSlabs = 1 << (27 - slabBits) // so that a position fits into 32 bits
 
-	// sweepChunks bounds the work that a removal does for a bucket with too many
-	// dead words.
+	// sweepChunks bounds what one call does for a bucket with too many dead words.
 	sweepChunks = 64
 )
 
@@ -41,9 +40,15 @@ func chunkOf(end uint32) uint32 {
 	return (end - 1) >> 5
 }
 
-// sparse tells that dead words outnumber live ones two to one, and then some.
+// sparse tells that dead words outnumber live ones two to one, and then some: too many
+// to make room for more.
 func (b *bucket) sparse() bool {
 	return b.size*chunkWords > 3*b.live+2*chunkWords
+}
+
+// desolate tells that dead words outnumber live ones seven to one: too many to keep.
+func (b *bucket) desolate() bool {
+	return b.size*chunkWords > 8*b.live+4*chunkWords
 }
 
 // push files slot i at the end of b and returns the position of its word.
@@ -62,36 +67,34 @@ func (w *Wheel[V]) push(b *bucket, i uint32) uint32 {
 //
 //go:noinline
 func (w *Wheel[V]) extend(b *bucket) {
+	if b.sparse() {
+		w.sweep(b)
+	}
 	c := w.chunks.take()
 	if c == 0 {
 		c = w.moreChunks()
 	}
-	*w.deadIn(c) = 0
+	w.dead[c] = 0
 	if b.head == 0 {
 		b.head = c
 		w.chunks.at(c)[chunkSweep] = 0
 	} else {
 		last := chunkOf(b.end)
-		*w.deadIn(last) |= behind(last, b.end)
+		w.dead[last] |= behind(last, b.end)
 		w.chunks.at(last)[chunkNext] = c
 	}
 	b.end = c<<5 | chunkFirst
 	b.size++
 }
 
-// deadIn returns the set of dead words of chunk c.
-func (w *Wheel[V]) deadIn(c uint32) *uint32 {
-	return &w.dead[c>>slabBits][c&slabMask]
-}
-
 // bury marks the word at a position dead.
 func (w *Wheel[V]) bury(pos uint32) {
-	*w.deadIn(pos >> 5) |= 1 << (pos & 31)
+	w.dead[pos>>5] |= 1 << (pos & 31)
 }
 
 // alive returns the set of live words of chunk c of b.
 func (w *Wheel[V]) alive(b *bucket, c uint32) uint32 {
-	live := ^*w.deadIn(c) &^ (1<<chunkFirst - 1)
+	live := ^w.dead[c] &^ (1<<chunkFirst - 1)
 	if c == chunkOf(b.end) {
 		live &^= behind(c, b.end)
 	}
@@ -178,10 +181,10 @@ func (w *Wheel[V]) sweep(b *bucket) {
 			w.slots.at(i).pos = to
 			to++
 		}
-		*w.deadIn(filling) = *w.deadIn(filling)&^behind(filling, start) | behind(filling, to)
+		w.dead[filling] = w.dead[filling]&^behind(filling, start) | behind(filling, to)
 		switch {
 		case chunkOf(to) == from:
-			*w.deadIn(from) = behind(from, to)
+			w.dead[from] = behind(from, to)
 		case filling != from:
 			w.chunks.at(filling)[chunkNext] = next
 			w.freeChunk(from)

@@ -76,13 +76,12 @@ func (c *checker[V]) tables() error {
 	if len(w.born) != len(w.slots.slabs) {
 		return fmt.Errorf("%d slabs of slots, first generations for %d", len(w.slots.slabs), len(w.born))
 	}
-	if len(w.dead) != len(w.chunks.slabs) {
-		return fmt.Errorf("%d slabs of chunks, marks for %d", len(w.chunks.slabs), len(w.dead))
+	numbers := len(w.chunks.slabs) << slabBits
+	if len(w.chunks.slabs) == 1 {
+		numbers = len(w.chunks.slabs[0])
 	}
-	for b, slab := range w.chunks.slabs {
-		if len(w.dead[b]) != len(slab) {
-			return fmt.Errorf("chunk slab %d: %d chunks, %d marks", b, len(slab), len(w.dead[b]))
-		}
+	if len(w.dead) != numbers {
+		return fmt.Errorf("%d chunks and marks for %d", numbers, len(w.dead))
 	}
 	return nil
 }
@@ -166,7 +165,7 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 	if shift > 0 && b.live > bucketMax+chunkWords {
 		return fmt.Errorf("%d entries in a bucket of many ticks", b.live)
 	}
-	if b.size*chunkWords > 4*b.live+2*sweepChunks*chunkWords {
+	if b.size*chunkWords > 9*b.live+2*sweepChunks*chunkWords {
 		return fmt.Errorf("%d chunks for %d entries", b.size, b.live)
 	}
 	if w.chunks.find(b.head) == nil || b.end&31 == 1 {
@@ -185,7 +184,7 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 		if (left == 1) != (at == chunkOf(b.end)) {
 			return fmt.Errorf("chunk %d: %d more to come, but end is %d", at, left-1, b.end)
 		}
-		if left == 1 && b.end>>5 == at && w.dead[at>>slabBits][at&slabMask]>>(b.end&31) != 0 {
+		if left == 1 && b.end>>5 == at && w.dead[at]>>(b.end&31) != 0 {
 			return fmt.Errorf("chunk %d: words behind end %d are marked dead", at, b.end)
 		}
 		alive := w.alive(b, at)

@@ -36,7 +36,7 @@ func (w *Wheel[V]) Trim(n int) (freed int) {
 			w.born[s] = max(w.born[s], w.slots.slabs[s][k].gen)
 		}
 	})
-	freed += w.chunks.trim(n, func(s int) { w.dead[s] = nil })
+	freed += w.chunks.trim(n, func(int) {})
 	return freed
 }
 
@@ -82,10 +82,7 @@ func (w *Wheel[V]) moreChunks() uint32 {
 // growChunks adds chunks, and room for the marks of their dead words.
 func (w *Wheel[V]) growChunks() {
 	s := w.chunks.grow(maxChunkSlabs)
-	if s == len(w.dead) {
-		w.dead = append(w.dead, nil)
+	if more := s<<slabBits + len(w.chunks.slabs[s]) - len(w.dead); more > 0 {
+		w.dead = append(w.dead, make([]uint32, more)...)
 	}
-	old := w.dead[s]
-	w.dead[s] = make([]uint32, len(w.chunks.slabs[s]))
-	copy(w.dead[s], old)
 }

@@ -143,7 +143,7 @@ func (w *Wheel[V]) detach(b *bucket, pos uint32) bool {
 	} else {
 		w.bury(pos)
 	}
-	return b.live == 0 || b.sparse()
+	return b.live == 0 || b.desolate()
 }
 
 // tidy frees a bucket that has run empty, and sweeps one that has too many dead

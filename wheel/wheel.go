@@ -36,9 +36,9 @@ type Wheel[V any] struct {
 
 	slots  arena[slot[V]]
 	chunks arena[chunk]
-	dead   [][]uint32 // by slab and chunk: the dead words of the chunk, a bit each
-	born   []uint32   // by slab of slots: the generation its slots begin with
-	seed   uint32     // mixed into the generation of handles; drawn with the first slot
+	dead   []uint32 // by chunk: its dead words, a bit each
+	born   []uint32 // by slab of slots: the generation its slots begin with
+	seed   uint32   // mixed into the generation of handles; drawn with the first slot
 	count  int
 
 	pass  passKind

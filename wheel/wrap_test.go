@@ -228,8 +228,10 @@ func holdsPointers(t reflect.Type) bool {
 
 func TestTheCollectorNeedNotLookIntoSlabsAndNodes(t *testing.T) {
 	var w Wheel[uint32]
-	for _, v := range []any{w.slots.slabs, w.chunks.slabs, w.dead, w.nodes} {
-		typ := reflect.TypeOf(v).Elem().Elem()
+	for _, typ := range []reflect.Type{
+		reflect.TypeOf(w.slots.slabs).Elem().Elem(), reflect.TypeOf(w.chunks.slabs).Elem().Elem(),
+		reflect.TypeOf(w.nodes).Elem().Elem(), reflect.TypeOf(w.dead).Elem(),
+	} {
 		if holdsPointers(typ) {
 			t.Errorf("%v holds pointers", typ)
 		}
