@@ -27,7 +27,7 @@ func TestRunMeasuresEverythingWithBothContenders(t *testing.T) {
 		if row.Wheel.Median <= 0 || row.Wheel.Min > row.Wheel.Median || row.Wheel.Median > row.Wheel.Max {
 			t.Errorf("%s: wheel %+v", row.Name, row.Wheel)
 		}
-		if row.Std != (Spread{}) && row.Ratio.Median <= 0 {
+		if row.Ratio != (Spread{}) && (row.Ratio.Median <= 0 || row.Std.Median <= 0) {
 			t.Errorf("%s: ratio %+v beside std %+v", row.Name, row.Ratio, row.Std)
 		}
 	}

@@ -164,14 +164,17 @@ func measureChurn(ctx context.Context, o Options, n int) []Result {
 		)
 	}
 	worst := Result{Name: "the longest single re-arm, after many such", Unit: "µs", Timers: n}
-	var std, wheels []float64
+	idle := Result{Name: "the longest call that does nothing", Unit: "µs", Timers: n}
+	var std, wheels, noise []float64
 	for range o.Rounds {
 		draw()
+		noise = append(noise, longest(some, func(int, uint32) {}))
 		std = append(std, longest(some, func(i int, k uint32) { t.std[k].Reset(after(t.at(i))) }))
 		wheels = append(wheels, longest(some, func(i int, k uint32) { t.wheel.Reschedule(t.handles[k], t.at(i)) }))
 	}
 	worst.Std, worst.Wheel, worst.Ratio = spread(std), spread(wheels), spread(ratios(std, wheels))
-	return []Result{churn.result(n, "ns"), worst}
+	idle.Std, idle.Wheel = spread(noise), spread(noise)
+	return []Result{churn.result(n, "ns"), worst, idle}
 }
 
 // longest returns the longest of the calls, in microseconds.

@@ -21,16 +21,23 @@ type bitset struct {
 
 // reserve makes room for the numbers below n.
 func (b *bitset) reserve(n uint32) {
-	widen(&b.words, n>>6)
-	widen(&b.groups, n>>12)
-	widen(&b.top, n>>18)
+	b.words = widen(b.words, int(n>>6)+1)
+	b.groups = widen(b.groups, int(n>>12)+1)
+	b.top = widen(b.top, int(n>>18)+1)
 }
 
-// widen makes s long enough for index i.
-func widen(s *[]uint64, i uint32) {
-	if more := int(i) + 1 - len(*s); more > 0 {
-		*s = append(*s, make([]uint64, more)...)
+// widen makes a table at least n long. A table grows fourfold, for to copy one that is
+// large takes long: on the way to ten million entries none is of more than a megabyte.
+func widen[T any](s []T, n int) []T {
+	if n <= len(s) {
+		return s
 	}
+	if n > cap(s) {
+		grown := make([]T, len(s), max(n, 4*cap(s), 16))
+		copy(grown, s)
+		s = grown
+	}
+	return s[:n]
 }
 
 func (b *bitset) add(i uint32) {

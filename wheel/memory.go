@@ -82,7 +82,5 @@ func (w *Wheel[V]) moreChunks() uint32 {
 // growChunks adds chunks, and room for the marks of their dead words.
 func (w *Wheel[V]) growChunks() {
 	s := w.chunks.grow(maxChunkSlabs)
-	if more := s<<slabBits + len(w.chunks.slabs[s]) - len(w.dead); more > 0 {
-		w.dead = append(w.dead, make([]uint32, more)...)
-	}
+	w.dead = widen(w.dead, s<<slabBits+len(w.chunks.slabs[s]))
 }
