@@ -1,6 +1,9 @@
 package wheel
 
-import "math/rand/v2"
+import (
+	"math/bits"
+	"math/rand/v2"
+)
 
 // maxSlotSlabs bounds the entries of one wheel to 2^31.
 const maxSlotSlabs = 1 << (31 - slabBits)
@@ -31,13 +34,40 @@ func (w *Wheel[V]) Trim(n int) (freed int) {
 	for _, id := range w.spare {
 		w.nodes[id] = nil
 	}
+	if w.pass == noPass && w.count>>slabBits < n {
+		w.repack()
+	}
 	freed = w.slots.trim(n, func(s int) {
 		for k := range w.slots.slabs[s] {
 			w.born[s] = max(w.born[s], w.slots.slabs[s][k].gen)
 		}
 	})
-	freed += w.chunks.trim(n, func(int) {})
-	return freed
+	return freed + w.chunks.trim(n, func(int) {})
+}
+
+// repack moves all words into the lowest chunks there are, for a chunk can be moved as
+// a slot cannot. It takes time in proportion to the entries, and must not be used
+// while there is a fence.
+func (w *Wheel[V]) repack() {
+	w.chunks.refill()
+	for level, n := range w.path[:levels] {
+		if n != nil {
+			w.repackNode(n, uint(level*digitBits))
+		}
+	}
+}
+
+func (w *Wheel[V]) repackNode(n *node, shift uint) {
+	for left := n.occupied; left != 0; left &= left - 1 {
+		d := bits.TrailingZeros64(left)
+		if n.open>>d&1 != 0 {
+			w.repackNode(w.nodes[n.branch[d].head], shift-digitBits)
+			continue
+		}
+		old := n.branch[d]
+		n.branch[d] = bucket{}
+		w.spread(old, n, shift)
+	}
 }
 
 // moreSlots takes a slot where take found none.
