@@ -34,13 +34,13 @@ func TestRunMeasuresEverythingWithBothContenders(t *testing.T) {
 	if sizes[2000] == 0 || sizes[2000] != sizes[20000] {
 		t.Errorf("results by size: %v", sizes)
 	}
-	var out bytes.Buffer
-	if err := r.Table(&out); err != nil {
+	var table, markdown bytes.Buffer
+	if err := errors.Join(r.Table(&table), r.Markdown(&markdown)); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range r.Results {
-		if !strings.Contains(out.String(), row.Name) {
-			t.Errorf("the table lacks %q", row.Name)
+		if !strings.Contains(table.String(), row.Name) || !strings.Contains(markdown.String(), "| "+row.Name+" |") {
+			t.Errorf("a table lacks %q", row.Name)
 		}
 	}
 }

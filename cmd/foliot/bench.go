@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,7 @@ import (
 
 func newBench() *cobra.Command {
 	var o bench.Options
-	var asJSON bool
+	var asJSON, asMarkdown bool
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Race Foliot's wheel against time.AfterFunc",
@@ -26,15 +27,18 @@ an interrupt prints what has been measured so far.`,
 			}
 			o.Progress = func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "measuring: %s\n", what) }
 			report, err := bench.Run(cmd.Context(), o)
-			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				if printErr := enc.Encode(report); printErr != nil {
-					return printErr
+			print := report.Table
+			switch {
+			case asJSON:
+				print = func(w io.Writer) error {
+					enc := json.NewEncoder(w)
+					enc.SetIndent("", "  ")
+					return enc.Encode(report)
 				}
-				return err
+			case asMarkdown:
+				print = report.Markdown
 			}
-			if printErr := report.Table(cmd.OutOrStdout()); printErr != nil {
+			if printErr := print(cmd.OutOrStdout()); printErr != nil {
 				return printErr
 			}
 			return err
@@ -45,5 +49,7 @@ an interrupt prints what has been measured so far.`,
 	flags.IntVar(&o.Rounds, "rounds", 9, "rounds of each measurement")
 	flags.BoolVar(&o.Full, "full", false, "measure with ten times as many timers too (takes minutes)")
 	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
+	flags.BoolVar(&asMarkdown, "markdown", false, "print the report as Markdown tables")
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
 	return cmd
 }

@@ -46,6 +46,13 @@ func TestBenchPrintsJSON(t *testing.T) {
 	}
 }
 
+func TestBenchPrintsMarkdown(t *testing.T) {
+	out, _, err := run(t, context.Background(), "bench", "--timers", "1000", "--rounds", "1", "--markdown")
+	if err != nil || !strings.Contains(out, "| arm and cancel at once |") {
+		t.Errorf("error %v, stdout:\n%s", err, out)
+	}
+}
+
 func TestBenchPrintsWhatItHasWhenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -61,6 +68,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		{"bench", "--rounds", "-3"},
 		{"bench", "--timers", "many"},
 		{"bench", "--no-such-flag"},
+		{"bench", "--json", "--markdown"},
 		{"bench", "extra"},
 		{"no-such-command"},
 	} {
