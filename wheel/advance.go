@@ -138,18 +138,16 @@ func (w *Wheel[V]) enter(n *node, d uint, level int) {
 	n.occupied &^= 1 << d
 	n.open &^= 1 << d
 	below := w.path[level-1]
-	switch {
-	case !open && below != nil:
-		w.spread(old, below, uint(level-1)*digitBits)
-		return
-	case !open:
-		below = w.newNode()
-		w.spread(old, below, uint(level-1)*digitBits)
-	case below != nil:
-		w.freeNode(below)
-		fallthrough
-	default:
+	if open {
+		if below != nil {
+			w.freeNode(below)
+		}
 		below = w.nodes[old.head]
+	} else {
+		if below == nil {
+			below = w.newNode()
+		}
+		w.spread(old, below, uint(level-1)*digitBits)
 	}
 	below.onPath = true
 	w.path[level-1] = below

@@ -28,6 +28,10 @@ const (
 	chunkFirst = 2 // the first word that names a slot
 	chunkWords = 30
 
+	// The marks of a chunk begin with those of the two words that name no slots.
+	noneDead = 1<<chunkFirst - 1
+	allDead  = 1<<32 - 1
+
 	maxChunkSlabs = 1 << (27 - slabBits) // so that a position fits into 32 bits
 
 	// sweepChunks bounds what one call does for a bucket with too many dead words.
@@ -40,15 +44,16 @@ func chunkOf(end uint32) uint32 {
 	return (end - 1) >> 5
 }
 
-// sparse tells that dead words outnumber live ones two to one, and then some: too many
-// to make room for more.
+// sparse tells that dead words outnumber live ones two to one, and some more: too many
+// to add to them. It divides lest it overflow.
 func (b *bucket) sparse() bool {
-	return b.size*chunkWords > 3*b.live+2*chunkWords
+	return b.size*chunkWords/3 > b.live+20
 }
 
-// desolate tells that dead words outnumber live ones seven to one: too many to keep.
+// desolate tells that dead words outnumber live ones seven to one, and some more: too
+// many to keep.
 func (b *bucket) desolate() bool {
-	return b.size*chunkWords > 8*b.live+4*chunkWords
+	return b.size*chunkWords/8 > b.live+15
 }
 
 // push files slot i at the end of b and returns the position of its word.
@@ -74,7 +79,7 @@ func (w *Wheel[V]) extend(b *bucket) {
 	if c == 0 {
 		c = w.moreChunks()
 	}
-	w.dead[c] = 0
+	w.dead[c] = noneDead
 	if b.head == 0 {
 		b.head = c
 		w.chunks.at(c)[chunkSweep] = 0
@@ -94,7 +99,7 @@ func (w *Wheel[V]) bury(pos uint32) {
 
 // alive returns the set of live words of chunk c of b.
 func (w *Wheel[V]) alive(b *bucket, c uint32) uint32 {
-	live := ^w.dead[c] &^ (1<<chunkFirst - 1)
+	live := ^w.dead[c]
 	if c == chunkOf(b.end) {
 		live &^= behind(c, b.end)
 	}
@@ -142,6 +147,18 @@ func (w *Wheel[V]) popChunk(b *bucket) {
 	w.freeChunk(c)
 }
 
+// trimHead gives back the chunks at the head of b that are all dead, some of them if
+// there are many. Entries that are cancelled in the order of arming leave nothing else.
+func (w *Wheel[V]) trimHead(b *bucket) {
+	for range sweepChunks {
+		if w.dead[b.head] != allDead || b.head == w.fence || b.size == 1 {
+			return
+		}
+		w.popChunk(b)
+		w.moved++
+	}
+}
+
 // sweep moves the live words of the next chunks of b up into the room of the dead
 // ones before them, and gives back the chunks that come free. It does a bounded
 // piece of this at a time and goes on where it stopped:
@@ -184,7 +201,7 @@ func (w *Wheel[V]) sweep(b *bucket) {
 		w.dead[filling] = w.dead[filling]&^behind(filling, start) | behind(filling, to)
 		switch {
 		case chunkOf(to) == from:
-			w.dead[from] = behind(from, to)
+			w.dead[from] = noneDead | behind(from, to)
 		case filling != from:
 			w.chunks.at(filling)[chunkNext] = next
 			w.freeChunk(from)

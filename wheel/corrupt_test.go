@@ -191,7 +191,7 @@ var corruptions = []struct {
 		crowd := g.arm(200*chunkWords, 1011, 0)
 		b := g.bucketOf(crowd[0])
 		b.live += 1 << 20 // keeps Cancel from sweeping
-		g.cancel(crowd[:len(crowd)-1])
+		g.cancel(crowd[1 : len(crowd)-1])
 		b.live -= 1 << 20
 	}},
 	{"a bucket of many ticks has outgrown its limit", func(g *grove) {

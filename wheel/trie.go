@@ -140,21 +140,25 @@ func (w *Wheel[V]) detach(b *bucket, pos uint32) bool {
 	b.live--
 	if pos+1 == b.end {
 		b.end = pos
-	} else {
-		w.bury(pos)
+		return b.live == 0
 	}
-	return b.live == 0 || b.desolate()
+	mark := w.dead[pos>>5] | 1<<(pos&31)
+	w.dead[pos>>5] = mark
+	return b.live == 0 || mark == allDead || b.desolate()
 }
 
-// tidy frees a bucket that has run empty, and sweeps one that has too many dead
-// words.
+// tidy frees a bucket that has run empty. Of any other it frees the dead chunks at the
+// head, and sweeps it if there are still too many dead words.
 //
 //go:noinline
 func (w *Wheel[V]) tidy(in uint32, at Tick) {
 	n, d := w.nodes[in>>digitBits], in&digitMask
 	b := &n.branch[d]
 	if b.live > 0 {
-		w.sweep(b)
+		w.trimHead(b)
+		if b.desolate() {
+			w.sweep(b)
+		}
 		return
 	}
 	w.freeChain(b)
