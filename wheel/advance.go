@@ -178,7 +178,7 @@ func (w *Wheel[V]) fire(b *bucket, yield func(Tick, V) bool) bool {
 			w.count--
 			b.live--
 			if b.live == 0 {
-				w.tidy(in, at)
+				w.tidy(in, pos, at)
 			}
 			if !yield(at, v) {
 				return false

@@ -34,7 +34,7 @@ func widen[T any](s []T, n int) []T {
 		return s
 	}
 	if n > cap(s) {
-		grown := make([]T, len(s), max(n, 2*cap(s), 16))
+		grown := make([]T, len(s), max(n, 2*cap(s)))
 		copy(grown, s)
 		s = grown
 	}

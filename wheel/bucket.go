@@ -25,6 +25,7 @@ type chunk [32]uint32
 const (
 	chunkNext  = 0 // the next chunk of the chain; undefined in the last one
 	chunkSweep = 1 // in the first chunk of a chain: how far its sweep has come
+	chunkPrev  = 1 // in any other: the chunk before
 	chunkFirst = 2 // the first word that names a slot
 	chunkWords = 30
 
@@ -47,13 +48,13 @@ func chunkOf(end uint32) uint32 {
 // sparse tells that dead words outnumber live ones two to one, and some more: too many
 // to add to them. It divides lest it overflow.
 func (b *bucket) sparse() bool {
-	return b.size*chunkWords/3 > b.live+20
+	return b.size*chunkWords/3 > b.live+2*chunkWords/3
 }
 
 // desolate tells that dead words outnumber live ones seven to one, and some more: too
 // many to keep.
 func (b *bucket) desolate() bool {
-	return b.size*chunkWords/8 > b.live+15
+	return b.size*chunkWords/8 > b.live+4*chunkWords/8
 }
 
 // push files slot i at the end of b and returns the position of its word.
@@ -80,16 +81,21 @@ func (w *Wheel[V]) extend(b *bucket) {
 		c = w.moreChunks()
 	}
 	w.dead[c] = noneDead
+	end := b.end
+	b.end = c<<5 | chunkFirst
+	b.size++
 	if b.head == 0 {
 		b.head = c
 		w.chunks.at(c)[chunkSweep] = 0
-	} else {
-		last := chunkOf(b.end)
-		w.dead[last] |= behind(last, b.end)
-		w.chunks.at(last)[chunkNext] = c
+		return
 	}
-	b.end = c<<5 | chunkFirst
-	b.size++
+	last := chunkOf(end)
+	w.chunks.at(last)[chunkNext] = c
+	w.chunks.at(c)[chunkPrev] = last
+	w.dead[last] |= behind(last, end)
+	if w.dead[last] == allDead {
+		w.dropChunk(b, last)
+	}
 }
 
 // bury marks the word at a position dead.
@@ -147,16 +153,28 @@ func (w *Wheel[V]) popChunk(b *bucket) {
 	w.freeChunk(c)
 }
 
-// trimHead gives back the chunks at the head of b that are all dead, some of them if
-// there are many. Entries that are cancelled in the order of arming leave nothing else.
-func (w *Wheel[V]) trimHead(b *bucket) {
-	for range sweepChunks {
-		if w.dead[b.head] != allDead || b.head == w.fence || b.size == 1 {
-			return
-		}
-		w.popChunk(b)
-		w.moved++
+// dropChunk gives back a chunk of b that has no live word, unless it is the last, the
+// fence, or being filled by a sweep. So there are never more than a few of those for
+// fire to step over, and entries that are cancelled in the order of arming leave
+// nothing behind.
+func (w *Wheel[V]) dropChunk(b *bucket, c uint32) {
+	if c == chunkOf(b.end) || c == w.fence {
+		return
 	}
+	w.moved++
+	if c == b.head {
+		w.popChunk(b)
+		return
+	}
+	if chunkOf(w.chunks.at(b.head)[chunkSweep]) == c {
+		return
+	}
+	words := w.chunks.at(c)
+	prev, next := words[chunkPrev], words[chunkNext]
+	w.chunks.at(prev)[chunkNext] = next
+	w.chunks.at(next)[chunkPrev] = prev
+	b.size--
+	w.freeChunk(c)
 }
 
 // sweep moves the live words of the next chunks of b up into the room of the dead
@@ -204,6 +222,7 @@ func (w *Wheel[V]) sweep(b *bucket) {
 			w.dead[from] = noneDead | behind(from, to)
 		case filling != from:
 			w.chunks.at(filling)[chunkNext] = next
+			w.chunks.at(next)[chunkPrev] = filling
 			w.freeChunk(from)
 			b.size--
 		}

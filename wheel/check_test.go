@@ -162,7 +162,7 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 	if b.live == 0 {
 		return errors.New("occupied, but without entries")
 	}
-	if shift > 0 && b.live > bucketMax+chunkWords {
+	if shift > 0 && b.live > bucketMax+2*chunkWords {
 		return fmt.Errorf("%d entries in a bucket of many ticks", b.live)
 	}
 	if b.size*chunkWords > 9*b.live+2*sweepChunks*chunkWords {
@@ -172,7 +172,7 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 		return fmt.Errorf("no such chunk or word: %+v", *b)
 	}
 	live, swept, at := uint32(0), w.chunks.at(b.head)[chunkSweep], b.head
-	sweptSeen := swept == 0
+	sweptSeen, before := swept == 0, uint32(0)
 	for left := b.size; left > 0; left-- {
 		if at == 0 || w.chunks.find(at) == nil {
 			return fmt.Errorf("%d more chunks to come, but there is no chunk %d", left, at)
@@ -181,6 +181,9 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 			return fmt.Errorf("chunk %d is reached twice", at)
 		}
 		c.chunks[at] = true
+		if before != 0 && w.chunks.at(at)[chunkPrev] != before {
+			return fmt.Errorf("chunk %d: behind %d, but linked to %d", at, before, w.chunks.at(at)[chunkPrev])
+		}
 		if (left == 1) != (at == chunkOf(b.end)) {
 			return fmt.Errorf("chunk %d: %d more to come, but end is %d", at, left-1, b.end)
 		}
@@ -207,7 +210,7 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 				return fmt.Errorf("slot %d: tick %#x does not belong to %#x>>%d", i, s.at, start, shift)
 			}
 		}
-		at = w.chunks.at(at)[chunkNext]
+		before, at = at, w.chunks.at(at)[chunkNext]
 	}
 	if live != b.live || !sweptSeen {
 		return fmt.Errorf("%d live words, sweep at %d, but %+v", live, swept, *b)

@@ -18,6 +18,12 @@ type grove struct {
 
 func newGrove(t *testing.T) *grove {
 	g := &grove{Wheel: New[uint32](1000, 0)}
+	var gone []Handle
+	for k := range Tick(4) {
+		gone = append(gone, g.arm(4200, (k+1)<<50, 1)...)
+	}
+	g.cancel(gone)
+	g.Trim(math.MaxInt) // takes the spare nodes that this has left
 	due := g.arm(5, 1010, 0)
 	g.due = due[2]
 	g.inner = g.arm(4300, 1<<30, 16)[2000]
@@ -39,7 +45,7 @@ func newGrove(t *testing.T) *grove {
 	for range 20 {
 		g.Trim(4) // too little work to repack the chunks
 	}
-	g.Cancel(once[0]) // leaves spare nodes that are there, beside those that Trim took
+	g.Cancel(once[0]) // leaves spare nodes that are there
 	for range g.Advance(1010) {
 		break
 	}
@@ -177,6 +183,7 @@ var corruptions = []struct {
 	{"a chain runs in a circle", func(g *grove) { g.chain(g.holed)[2][chunkNext] = g.bucketOf(g.holed).head }},
 	{"a chain leaves out a chunk", func(g *grove) { c := g.chain(g.holed); c[1][chunkNext] = c[2][chunkNext] }},
 	{"a chain leads to a chunk that never was", func(g *grove) { g.chain(g.holed)[2][chunkNext] = maxChunkSlabs<<slabBits - 1 }},
+	{"a chunk does not know the one before", func(g *grove) { g.chain(g.holed)[2][chunkPrev]++ }},
 	{"a chain breaks off", func(g *grove) { g.chain(g.holed)[2][chunkNext] = 0 }},
 	{"a word names another slot", func(g *grove) { g.chain(g.holed)[0][chunkFirst+1] = uint32(g.holed) }},
 	{"a word names a slot that never was", func(g *grove) { g.chain(g.holed)[0][chunkFirst+1] = maxSlotSlabs<<slabBits - 1 }},
@@ -191,7 +198,11 @@ var corruptions = []struct {
 		crowd := g.arm(200*chunkWords, 1011, 0)
 		b := g.bucketOf(crowd[0])
 		b.live += 1 << 20 // keeps Cancel from sweeping
-		g.cancel(crowd[1 : len(crowd)-1])
+		for k, h := range crowd {
+			if k%chunkWords != 0 {
+				g.Cancel(h)
+			}
+		}
 		b.live -= 1 << 20
 	}},
 	{"a bucket of many ticks has outgrown its limit", func(g *grove) {
@@ -233,7 +244,10 @@ var corruptions = []struct {
 	{"a slab was given back twice", func(g *grove) { g.slots.gone = append(g.slots.gone, g.slots.gone[0]) }},
 	{"a slab in use is listed as given back", func(g *grove) { g.chunks.gone[0] = 0 }},
 	{"a slab that never was is listed as given back", func(g *grove) { g.slots.gone = append(g.slots.gone, 1<<20) }},
-	{"a slab has too few places", func(g *grove) { g.slots.slabs[1] = g.slots.slabs[1][:slabSize/2] }},
+	{"a slab has too few places", func(g *grove) {
+		slab := &g.slots.slabs[uint32(g.inner)>>slabBits]
+		*slab = (*slab)[:slabSize/2]
+	}},
 	{"a free set has no bits for the last slab", func(g *grove) { g.slots.free.words = g.slots.free.words[:slabWords] }},
 	{"a free set has no bits above its last words", func(g *grove) { g.slots.free.top = nil }},
 	{"a chunk has no marks", func(g *grove) { g.dead = g.dead[:len(g.dead)-1] }},

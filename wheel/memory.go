@@ -25,14 +25,14 @@ func New[V any](now Tick, capacity int) *Wheel[V] {
 // Trim gives memory that the wheel no longer needs back to the garbage collector.
 // It looks at the next n slabs of 512 entries, taking turns from call to call, and
 // returns how many it gave back; with n = math.MaxInt it looks at all of them. A
-// slab with an entry in it stays where it is. A wheel never trims itself, so that
-// one that runs empty and full again does not allocate.
+// slab with an entry in it stays where it is. If n slabs would hold all entries, Trim
+// also packs what else there is, which takes about as long as to arm the entries anew.
+//
+// A wheel never trims itself, so that one that runs empty and full again does not
+// allocate.
 func (w *Wheel[V]) Trim(n int) (freed int) {
 	if w == nil {
 		return 0
-	}
-	for _, id := range w.spare {
-		w.nodes[id] = nil
 	}
 	if w.pass == noPass && w.count>>slabBits < n {
 		w.repack()
@@ -45,9 +45,9 @@ func (w *Wheel[V]) Trim(n int) (freed int) {
 	return freed + w.chunks.trim(n, func(int) {})
 }
 
-// repack moves all words into the lowest chunks there are, for a chunk can be moved as
-// a slot cannot. It takes time in proportion to the entries, and must not be used
-// while there is a fence.
+// repack moves all words into the lowest chunks there are, undoes divisions that are no
+// longer called for, and lets go of spare nodes. It takes time in proportion to the
+// entries, and must not be used while there is a fence.
 func (w *Wheel[V]) repack() {
 	w.chunks.refill()
 	for level, n := range w.path[:levels] {
@@ -55,19 +55,39 @@ func (w *Wheel[V]) repack() {
 			w.repackNode(n, uint(level*digitBits))
 		}
 	}
+	for _, id := range w.spare {
+		w.nodes[id] = nil
+	}
 }
 
-func (w *Wheel[V]) repackNode(n *node, shift uint) {
+// repackNode returns the number of entries below n, and whether any branch is open.
+func (w *Wheel[V]) repackNode(n *node, shift uint) (entries uint32, open bool) {
 	for left := n.occupied; left != 0; left &= left - 1 {
 		d := bits.TrailingZeros64(left)
-		if n.open>>d&1 != 0 {
-			w.repackNode(w.nodes[n.branch[d].head], shift-digitBits)
+		old := n.branch[d]
+		if n.open>>d&1 == 0 {
+			entries += old.live
+			n.branch[d] = bucket{}
+			w.spread(old, n, shift)
 			continue
 		}
-		old := n.branch[d]
+		child := w.nodes[old.head]
+		below, nested := w.repackNode(child, shift-digitBits)
+		entries += below
+		if nested || below > bucketMax/4 {
+			open = true
+			continue
+		}
 		n.branch[d] = bucket{}
-		w.spread(old, n, shift)
+		n.open &^= 1 << d
+		for ; child.occupied != 0; child.occupied &= child.occupied - 1 {
+			e := bits.TrailingZeros64(child.occupied)
+			w.spread(child.branch[e], n, shift)
+			child.branch[e] = bucket{}
+		}
+		w.freeNode(child)
 	}
+	return entries, open
 }
 
 // moreSlots takes a slot where take found none.

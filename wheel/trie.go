@@ -147,15 +147,18 @@ func (w *Wheel[V]) detach(b *bucket, pos uint32) bool {
 	return b.live == 0 || mark == allDead || b.desolate()
 }
 
-// tidy frees a bucket that has run empty. Of any other it frees the dead chunks at the
-// head, and sweeps it if there are still too many dead words.
+// tidy frees a bucket that has run empty. Of any other it frees the chunk of the word
+// that was taken out if that was its last live one, and sweeps the bucket if there are
+// too many dead words.
 //
 //go:noinline
-func (w *Wheel[V]) tidy(in uint32, at Tick) {
+func (w *Wheel[V]) tidy(in, pos uint32, at Tick) {
 	n, d := w.nodes[in>>digitBits], in&digitMask
 	b := &n.branch[d]
 	if b.live > 0 {
-		w.trimHead(b)
+		if w.dead[pos>>5] == allDead {
+			w.dropChunk(b, pos>>5)
+		}
 		if b.desolate() {
 			w.sweep(b)
 		}

@@ -92,7 +92,7 @@ func (w *Wheel[V]) Reschedule(h Handle, at Tick) bool {
 		return false
 	}
 	if w.detach(w.bucket(s.in), s.pos) {
-		w.tidy(s.in, s.at)
+		w.tidy(s.in, s.pos, s.at)
 	}
 	w.file(uint32(h), s, at)
 	return true
@@ -107,11 +107,12 @@ func (w *Wheel[V]) Cancel(h Handle) (V, bool) {
 		return zero, false
 	}
 	v := s.v
-	untidy := w.detach(w.bucket(s.in), s.pos)
+	pos := s.pos
+	untidy := w.detach(w.bucket(s.in), pos)
 	w.release(uint32(h), s)
 	w.count--
 	if untidy {
-		w.tidy(s.in, s.at)
+		w.tidy(s.in, pos, s.at)
 	}
 	return v, true
 }
@@ -137,6 +138,10 @@ func (w *Wheel[V]) All() iter.Seq2[Handle, V] {
 		}
 		for b := 0; b < len(w.slots.slabs); b++ {
 			for k := 0; k < len(w.slots.slabs[b]); k++ {
+				if k&63 == 0 && w.slots.free.words[(b<<slabBits+k)>>6] == ^uint64(0) {
+					k += 63 // a word of free slots
+					continue
+				}
 				s := &w.slots.slabs[b][k]
 				if s.pos != 0 && !yield(w.handle(uint32(b<<slabBits+k), s.gen), s.v) {
 					return
