@@ -67,7 +67,11 @@ func Run(ctx context.Context, o Options) (Report, error) {
 				return r, err
 			}
 			o.Progress(fmt.Sprintf("%s, %d timers", measure.what, n))
-			r.Results = append(r.Results, measure.run(ctx, o, n)...)
+			for _, row := range measure.run(ctx, o, n) {
+				if row.Wheel != (Spread{}) { // it was measured before ctx ended
+					r.Results = append(r.Results, row)
+				}
+			}
 			runtime.GC()
 		}
 	}

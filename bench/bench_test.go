@@ -47,10 +47,8 @@ func TestRunStopsWhenItsContextEnds(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
-	for _, row := range r.Results {
-		if row.Name == "" {
-			t.Error("a result without a name")
-		}
+	if len(r.Results) != 0 {
+		t.Errorf("%d results of what was not measured", len(r.Results))
 	}
 }
 

@@ -19,7 +19,7 @@ const (
 // payload is four bytes, as a slot number would be.
 type payload = uint32
 
-// deadlines returns n ticks at random, a power of two of them.
+// deadlines returns n ticks at random.
 func deadlines(n int) []wheel.Tick {
 	ticks := make([]wheel.Tick, n)
 	for i := range ticks {

@@ -37,7 +37,7 @@ func measureOps(ctx context.Context, o Options, n int) []Result {
 	cancel := race{name: "cancel one at random"}
 	arm := race{name: "arm"}
 	rearm := race{name: "re-arm one at random"}
-	ops := min(n, 200_000)
+	ops := min(n/5+1, 200_000)
 	for range o.Rounds {
 		if ctx.Err() != nil {
 			break
@@ -167,6 +167,9 @@ func measureChurn(ctx context.Context, o Options, n int) []Result {
 	idle := Result{Name: "the longest call that does nothing", Unit: "µs", Timers: n}
 	var std, wheels, noise []float64
 	for range o.Rounds {
+		if ctx.Err() != nil {
+			break
+		}
 		draw()
 		noise = append(noise, longest(some, func(int, uint32) {}))
 		std = append(std, longest(some, func(i int, k uint32) { t.std[k].Reset(after(t.at(i))) }))

@@ -30,7 +30,8 @@ func ratios(a, b []float64) []float64 {
 	return r
 }
 
-// less returns s without a part that has nothing to do with it, and no less than 0.01.
+// less returns s without a part that has nothing to do with it. What is left is noise
+// below 0.01 and is not told from it.
 func (s Spread) less(part Spread) Spread {
 	rest := func(x float64) float64 { return max(0.01, x-part.Median) }
 	return Spread{rest(s.Min), rest(s.Median), rest(s.Max)}

@@ -16,8 +16,8 @@ import (
 //
 // To break out of the loop is to have had enough for now: Now() is the tick given
 // to Advance all the same, and the next Advance yields the rest, whatever its
-// argument. So does a panic in the body. Between two yields Advance does a bounded
-// amount of work.
+// argument. A panic or runtime.Goexit in the body leaves the wheel in the same state.
+// Between two yields Advance does a bounded amount of work.
 func (w *Wheel[V]) Advance(now Tick) iter.Seq2[Tick, V] {
 	return func(yield func(Tick, V) bool) {
 		w.advance(now, yield)
@@ -42,8 +42,10 @@ func (w *Wheel[V]) advance(now Tick, yield func(Tick, V) bool) {
 // Drain removes and yields every entry, whether due or not. Entries of one tick
 // come in the order of arming, so that to schedule them elsewhere as they come
 // keeps that order; the ticks come in no particular order, which saves the work of
-// sorting them. What the body leaves by breaking out stays in the wheel. The body
-// may use every method but Advance and Drain; what it schedules may be yielded too.
+// sorting them. Handles go stale as their entries are yielded, and Now() stays. What
+// the body leaves by breaking out stays in the wheel. The body may use every method
+// but Advance and Drain; what it arms in this wheel is yielded too, or stays, so one
+// that arms an entry for each that it gets may never end.
 func (w *Wheel[V]) Drain() iter.Seq2[Tick, V] {
 	return func(yield func(Tick, V) bool) {
 		if w == nil {
@@ -60,9 +62,10 @@ func (w *Wheel[V]) Drain() iter.Seq2[Tick, V] {
 }
 
 // Next returns a tick before which nothing is due, and false if the wheel is empty.
-// It is exact for the next 64 ticks or so and a lower bound beyond: Advance to it
-// yields something or raises it, and an entry alone in the wheel is reached in at
-// most eleven such steps. While something is due, Next() <= Now().
+// It is exact within the block of 64 ticks, counted from tick 0, that Now() is in, and
+// a lower bound beyond: Advance to it yields something or raises it, and an entry alone
+// in the wheel is reached in at most eleven such steps. While something is due,
+// Next() <= Now().
 func (w *Wheel[V]) Next() (Tick, bool) {
 	if w == nil {
 		return 0, false

@@ -108,16 +108,16 @@ func (a *arena[T]) places() int {
 }
 
 // trim looks at the next n slabs and gives back those all of whose places are free,
-// after calling last on each. It returns how many it gave back. The first slab
+// after calling farewell on each. It returns how many it gave back. The first slab
 // stays: its place 0 is never free.
-func (a *arena[T]) trim(n int, last func(s int)) (freed int) {
+func (a *arena[T]) trim(n int, farewell func(s int)) (freed int) {
 	for range min(n, len(a.slabs)) {
 		a.probe = (a.probe + 1) % len(a.slabs)
 		s := a.probe
 		if s == 0 || a.slabs[s] == nil || !a.idle(s) {
 			continue
 		}
-		last(s)
+		farewell(s)
 		clear(a.free.words[s*slabWords : (s+1)*slabWords])
 		a.slabs[s] = nil
 		a.gone = append(a.gone, uint32(s))

@@ -24,17 +24,18 @@
 //
 // Ordered: by tick, and entries of one tick in the order in which they were armed.
 //
-// Constant: [Wheel.Schedule], [Wheel.Reschedule], [Wheel.Cancel] and [Wheel.Next] cost
-// the same with ten entries or ten million. An Advance over centuries of nothing costs
-// nothing. No call does more than a bounded amount of work, but for Advance and
-// [Wheel.Drain], and those yield in between and can be left by break.
+// Constant: [Wheel.Schedule], [Wheel.Reschedule], [Wheel.Cancel] and [Wheel.Next] are
+// the same few steps with ten entries or ten million, and now and then a bounded amount
+// of work more. An Advance over centuries of nothing costs nothing. Advance and
+// [Wheel.Drain] take as long as they have entries to yield, and can be left by break.
 //
 // Honest: a [Handle] goes stale when its entry fires or is cancelled and stays stale
 // for ever, however often its memory is used again.
 //
-// Light: 29 bytes an entry with a payload of four bytes, 37 at most under heavy
+// Light: 29 bytes an entry with a payload of four bytes, up to 39 under heavy
 // rescheduling. No operation allocates, but for growth. If the payload has no
-// pointers, the garbage collector does not look at the entries.
+// pointers, the garbage collector does not look at the entries. A payload of hundreds of
+// bytes is better kept elsewhere, and its index here.
 //
 // # Ticks and clocks
 //
@@ -46,7 +47,7 @@
 //
 // Sleep until [Wheel.Next], then Advance. Next is exact for what is near and a lower
 // bound for what is far: a wheel does not sort what will not be due for long. A caller
-// that advances to it a little too early finds nothing due and a later Next.
+// that finds nothing due there finds a later Next.
 //
 // # A budget
 //
@@ -80,6 +81,6 @@
 // An entry is filed at the highest digit in which its tick differs from the present,
 // at the end of a bucket that is not sorted further. When the present reaches a
 // branch, its bucket is spread over the node below. A bucket that outgrows 4,096
-// entries is spread before that, so no step is ever long. docs/design.md of the module
-// tells the rest, with figures.
+// entries is spread before that, so no step is ever long. The design document has the
+// rest, with figures: https://github.com/foliot-go/foliot/blob/main/docs/design.md
 package wheel

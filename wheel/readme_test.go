@@ -16,7 +16,7 @@ type conn struct {
 	lastRead wheel.Tick
 }
 
-func Example_readmeIdle() {
+func Example_idleConnections() {
 	const timeout = 60_000 // ms
 	var idle wheel.Wheel[*conn]
 	now := wheel.Tick(0)
@@ -46,7 +46,7 @@ func Example_readmeIdle() {
 	// [busy]
 }
 
-func Example_readmeRequests() {
+func Example_requestDeadlines() {
 	var now wheel.Tick
 	var deadlines wheel.Wheel[uint64]     // request ids
 	inFlight := map[uint64]wheel.Handle{} // and what will time them out
@@ -69,7 +69,7 @@ func Example_readmeRequests() {
 	// timed out: 2
 }
 
-func Example_readmeGame() {
+func Example_game() {
 	const tickRate = 20                // per second
 	var world wheel.Wheel[func() uint] // each creature's turn; returns ticks until the next
 	world.Schedule(1, func() uint { fmt.Println("the snail moves"); return 5 * tickRate })
@@ -86,7 +86,7 @@ func Example_readmeGame() {
 	// the bird moves
 }
 
-func Example_readmeScript() {
+func Example_setTimeout() {
 	var clock wheel.Tick
 	var timers wheel.Wheel[func()]
 	setTimeout := func(f func(), ms int) wheel.Handle { return timers.Schedule(clock+wheel.Tick(max(ms, 1)), f) }
@@ -107,7 +107,7 @@ func Example_readmeScript() {
 	// second, as it was set later
 }
 
-func Example_readmeTest() {
+func Example_timeInTests() {
 	var w wheel.Wheel[string]
 	w.Schedule(365*24*3600, "the certificate expires")
 

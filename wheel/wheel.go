@@ -16,8 +16,8 @@ type Handle uint64
 
 // A Wheel holds entries, each a payload of type V due at a tick, and yields them
 // in the order of their ticks, those of one tick in the order in which they were
-// armed. Scheduling, rescheduling and cancelling cost the same whatever else the
-// wheel holds.
+// armed. Scheduling, rescheduling and cancelling are the same few steps whatever else
+// the wheel holds.
 //
 // The zero Wheel is empty, at tick 0, and ready to use. A Wheel must not be copied
 // after first use, and is not safe for concurrent use: it has one owner, the
@@ -67,7 +67,8 @@ type slot[V any] struct {
 
 // Schedule arms a new entry and returns its handle. An entry with at <= Now() is
 // armed for Now(): it is due at the next Advance, behind all that is due already.
-// Schedule panics if the wheel is nil or full, at about 2^31 entries.
+// Schedule panics if the wheel is nil, or full, which takes 17 GB of buckets or 2^31
+// entries.
 func (w *Wheel[V]) Schedule(at Tick, v V) Handle {
 	if w == nil {
 		panic("wheel: Schedule on a nil *Wheel; use new(Wheel) or New")
@@ -130,7 +131,8 @@ func (w *Wheel[V]) Lookup(h Handle) (Tick, V, bool) {
 
 // All ranges over every entry, in no particular order. Its body may use every
 // method of the wheel: an entry that is removed before its turn is not yielded, one
-// that is armed on the way may be or may not.
+// that is armed on the way may be or may not. All takes time in proportion to the most
+// entries that the wheel has ever held since Trim.
 func (w *Wheel[V]) All() iter.Seq2[Handle, V] {
 	return func(yield func(Handle, V) bool) {
 		if w == nil {

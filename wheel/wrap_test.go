@@ -200,6 +200,12 @@ func TestASmallWheelTakesLittleMemory(t *testing.T) {
 		{"ten entries at a tick", with(10, func(int) Tick { return 1000 }), 16 << 10},
 		{"ten entries on a level", with(10, func(i int) Tick { return Tick(i) }), 16 << 10},
 		{"ten entries on ten levels", with(10, func(i int) Tick { return 1 << (i * digitBits) }), 16 << 10},
+		{"ten entries left of one on every level", func() *Wheel[uint32] {
+			w := with(levels, func(i int) Tick { return 1 << (i * digitBits) })()
+			for range w.Advance(1) {
+			}
+			return w
+		}, 16 << 10},
 	} {
 		got := bytesOf(c.make)
 		if least := uint64(unsafe.Sizeof(Wheel[uint32]{})); got < least || got > c.max {

@@ -27,19 +27,19 @@ an interrupt prints what has been measured so far.`,
 			}
 			o.Progress = func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "measuring: %s\n", what) }
 			report, err := bench.Run(cmd.Context(), o)
-			print := report.Table
+			show := report.Table
 			switch {
 			case asJSON:
-				print = func(w io.Writer) error {
+				show = func(w io.Writer) error {
 					enc := json.NewEncoder(w)
 					enc.SetIndent("", "  ")
 					return enc.Encode(report)
 				}
 			case asMarkdown:
-				print = report.Markdown
+				show = report.Markdown
 			}
-			if printErr := print(cmd.OutOrStdout()); printErr != nil {
-				return printErr
+			if showErr := show(cmd.OutOrStdout()); showErr != nil {
+				return showErr
 			}
 			return err
 		},
