@@ -23,7 +23,7 @@ func measureFire(ctx context.Context, o Options, n int) []Result {
 		w := wheel.New[payload](0, 0)
 		ticks := deadlines(n)
 		runtime.GC() // what was measured before is not to be swept now
-		grow = append(grow, longest(make([]uint32, n), func(i int, _ uint32) { w.Schedule(ticks[i], payload(i)) }))
+		grow = append(grow, longest(make([]int, n), func(i, _ int) { w.Schedule(ticks[i], payload(i)) }))
 		byTick = append(byTick, perOp(n, func() {
 			for now := wheel.Tick(1); now <= hour; now++ {
 				for range w.Advance(now) {
@@ -49,7 +49,7 @@ func measureFire(ctx context.Context, o Options, n int) []Result {
 
 		w = filled(n)
 		runtime.GC()
-		pass = append(pass, longest(make([]uint32, n/budget+1), func(int, uint32) {
+		pass = append(pass, longest(make([]int, n/budget+1), func(int, int) {
 			left := budget
 			for range w.Advance(hour) {
 				if left--; left == 0 {

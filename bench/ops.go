@@ -62,24 +62,7 @@ func measureOps(ctx context.Context, o Options, n int) []Result {
 			},
 		)
 		some := rand.Perm(n)[:ops]
-		rearm.round(
-			ops,
-			func() {
-				for i, k := range some {
-					t.std[k].Reset(after(t.at(i)))
-				}
-			},
-			func() {
-				for i, k := range some {
-					t.wheel.Reschedule(t.handles[k], t.at(i))
-				}
-			},
-			func() {
-				for i, k := range some {
-					t.list.Reschedule(t.links[k], uint64(t.at(i)))
-				}
-			},
-		)
+		t.rearm(&rearm, some)
 		some = rand.Perm(n)[:ops]
 		cancel.round(
 			ops,
@@ -127,10 +110,10 @@ func measureChurn(ctx context.Context, o Options, n int) []Result {
 	t := newTrio(n)
 	defer t.stop()
 	churn := race{name: "re-arm at random, after many such"}
-	some := make([]uint32, n/2+1)
+	some := make([]int, n/2+1)
 	draw := func() {
 		for i := range some {
-			some[i] = rand.Uint32N(uint32(n))
+			some[i] = rand.IntN(n)
 		}
 	}
 	for range 8 {
@@ -144,24 +127,7 @@ func measureChurn(ctx context.Context, o Options, n int) []Result {
 			break
 		}
 		draw()
-		churn.round(
-			len(some),
-			func() {
-				for i, k := range some {
-					t.std[k].Reset(after(t.at(i)))
-				}
-			},
-			func() {
-				for i, k := range some {
-					t.wheel.Reschedule(t.handles[k], t.at(i))
-				}
-			},
-			func() {
-				for i, k := range some {
-					t.list.Reschedule(t.links[k], uint64(t.at(i)))
-				}
-			},
-		)
+		t.rearm(&churn, some)
 	}
 	worst := Result{Name: "the longest single re-arm, after many such", Unit: "µs", Timers: n}
 	idle := Result{Name: "the longest call that does nothing", Unit: "µs", Timers: n}
@@ -171,17 +137,39 @@ func measureChurn(ctx context.Context, o Options, n int) []Result {
 			break
 		}
 		draw()
-		noise = append(noise, longest(some, func(int, uint32) {}))
-		std = append(std, longest(some, func(i int, k uint32) { t.std[k].Reset(after(t.at(i))) }))
-		wheels = append(wheels, longest(some, func(i int, k uint32) { t.wheel.Reschedule(t.handles[k], t.at(i)) }))
+		noise = append(noise, longest(some, func(int, int) {}))
+		std = append(std, longest(some, func(i, k int) { t.std[k].Reset(after(t.at(i))) }))
+		wheels = append(wheels, longest(some, func(i, k int) { t.wheel.Reschedule(t.handles[k], t.at(i)) }))
 	}
 	worst.Std, worst.Wheel, worst.Ratio = spread(std), spread(wheels), spread(ratios(std, wheels))
 	idle.Std, idle.Wheel = spread(noise), spread(noise)
 	return []Result{churn.result(n, "ns"), worst, idle}
 }
 
+// rearm measures one round of moving some of the timers, by each contender.
+func (t *trio) rearm(r *race, some []int) {
+	r.round(
+		len(some),
+		func() {
+			for i, k := range some {
+				t.std[k].Reset(after(t.at(i)))
+			}
+		},
+		func() {
+			for i, k := range some {
+				t.wheel.Reschedule(t.handles[k], t.at(i))
+			}
+		},
+		func() {
+			for i, k := range some {
+				t.list.Reschedule(t.links[k], uint64(t.at(i)))
+			}
+		},
+	)
+}
+
 // longest returns the processor time of the longest of the calls, in microseconds.
-func longest(some []uint32, call func(i int, k uint32)) float64 {
+func longest(some []int, call func(i, k int)) float64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var most time.Duration
