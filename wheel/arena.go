@@ -44,7 +44,7 @@ func (a *arena[T]) find(i uint32) *T {
 	return nil
 }
 
-// take hands out a free place, or 0 if the word at hand has none: then refill is
+// take hands out a free place, or 0 if the word at hand has none: then takeMore is
 // due. Its contents are what was left there, or zero if the place is new.
 func (a *arena[T]) take() uint32 {
 	if int(a.hint) < len(a.free.words) {
@@ -54,6 +54,17 @@ func (a *arena[T]) take() uint32 {
 		}
 	}
 	return 0
+}
+
+// takeMore hands out a place where take had none, after grow if none is free at all.
+//
+//go:noinline
+func (a *arena[T]) takeMore(grow func()) uint32 {
+	if !a.refill() {
+		grow()
+		a.refill()
+	}
+	return a.take()
 }
 
 // refill finds free places for take and tells whether there are any.

@@ -78,7 +78,7 @@ func (w *Wheel[V]) extend(b *bucket) {
 	}
 	c := w.chunks.take()
 	if c == 0 {
-		c = w.moreChunks()
+		c = w.chunks.takeMore(w.growChunks)
 	}
 	w.dead[c] = noneDead
 	end := b.end

@@ -90,17 +90,6 @@ func (w *Wheel[V]) repackNode(n *node, shift uint) (entries uint32, open bool) {
 	return entries, open
 }
 
-// moreSlots takes a slot where take found none.
-//
-//go:noinline
-func (w *Wheel[V]) moreSlots() uint32 {
-	if !w.slots.refill() {
-		w.growSlots()
-		w.slots.refill()
-	}
-	return w.slots.take()
-}
-
 // growSlots adds slots. Those of a slab that was given back begin with a generation
 // that none of its handles has.
 func (w *Wheel[V]) growSlots() {
@@ -116,17 +105,6 @@ func (w *Wheel[V]) growSlots() {
 			w.slots.slabs[s][k].gen = w.born[s]
 		}
 	}
-}
-
-// moreChunks takes a chunk where take found none.
-//
-//go:noinline
-func (w *Wheel[V]) moreChunks() uint32 {
-	if !w.chunks.refill() {
-		w.growChunks()
-		w.chunks.refill()
-	}
-	return w.chunks.take()
 }
 
 // growChunks adds chunks, and room for the marks of their dead words.

@@ -35,7 +35,8 @@ func digit(at Tick, shift uint) uint {
 	return uint(at>>(shift&63)) & digitMask
 }
 
-// file arms the entry in slot i for a tick.
+// file arms the entry in slot i for a tick. It is the hot path: what push does is
+// written out here, and what is seldom needed is left to makeRoom.
 func (w *Wheel[V]) file(i uint32, s *slot[V], at Tick) {
 	if at <= w.now {
 		at = w.now

@@ -75,7 +75,7 @@ func (w *Wheel[V]) Schedule(at Tick, v V) Handle {
 	}
 	i := w.slots.take()
 	if i == 0 {
-		i = w.moreSlots()
+		i = w.slots.takeMore(w.growSlots)
 	}
 	s := w.slots.at(i)
 	s.v = v
