@@ -67,23 +67,50 @@ func (w *Wheel[V]) Drain() iter.Seq2[Tick, V] {
 // in the wheel is reached in at most eleven such steps. While something is due,
 // Next() <= Now().
 func (w *Wheel[V]) Next() (Tick, bool) {
+	b, at, _ := w.first()
+	return at, b != nil
+}
+
+// Soonest returns what Next does, but the exact tick of the earliest entry where the
+// bucket that it is in has at most limit words: they are looked at one by one.
+func (w *Wheel[V]) Soonest(limit int) (Tick, bool) {
+	b, start, shift := w.first()
+	if b == nil || shift == 0 || int(b.size)*chunkWords > limit+chunkWords {
+		return start, b != nil
+	}
+	at := Never
+	c := b.head
+	for range b.size {
+		words := w.chunks.at(c)
+		for live := w.alive(b, c); live != 0; live &= live - 1 {
+			at = min(at, w.slots.at(words[bits.TrailingZeros32(live)&31]).at)
+		}
+		c = words[chunkNext]
+	}
+	return at, true
+}
+
+// first returns the bucket of the earliest entry, nil if there is none, the first tick
+// of its range and the position of its digit.
+func (w *Wheel[V]) first() (b *bucket, at Tick, shift uint) {
 	if w == nil {
-		return 0, false
+		return nil, 0, 0
 	}
 	for level, n := range w.path[:levels] {
 		if n == nil || n.occupied == 0 {
 			continue
 		}
-		shift := uint(level * digitBits)
-		at := w.branchStart(n, shift)
-		for d := digit(at, shift); n.open>>d&1 != 0; d = digit(at, shift) {
+		shift = uint(level * digitBits)
+		at = w.branchStart(n, shift)
+		d := digit(at, shift)
+		for ; n.open>>d&1 != 0; d = digit(at, shift) {
 			n = w.nodes[n.branch[d].head]
 			shift -= digitBits
 			at |= Tick(bits.TrailingZeros64(n.occupied)) << shift
 		}
-		return at, true
+		return &n.branch[d], at, shift
 	}
-	return 0, false
+	return nil, 0, 0
 }
 
 // branchStart returns the first tick of the lowest occupied branch of a node on the

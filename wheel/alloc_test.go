@@ -45,15 +45,53 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 			t.Fatal("Reschedule is false")
 		}
 	})
+	wantNoAllocs(t, "Park and Reschedule", func() {
+		i++
+		if h := handles[i%1000]; !w.Park(h) || !w.Reschedule(h, 1<<41+far(i)) {
+			t.Fatal("Park or Reschedule is false")
+		}
+	})
+	wantNoAllocs(t, "Schedule, Park and Cancel", func() {
+		i++
+		h := w.Schedule(far(i), v)
+		w.Park(h)
+		if _, ok := w.Cancel(h); !ok {
+			t.Fatal("Cancel is false")
+		}
+	})
+	wantNoAllocs(t, "Reserve, Reschedule and Cancel", func() {
+		i++
+		h := w.Reserve(v)
+		w.Reschedule(h, far(i))
+		if _, ok := w.Cancel(h); !ok {
+			t.Fatal("Cancel is false")
+		}
+	})
+	wantNoAllocs(t, "Value", func() {
+		i++
+		if p := w.Value(handles[i%1000]); p == nil || *p != v {
+			t.Fatal("Value is wrong")
+		}
+	})
+	wantNoAllocs(t, "Stale and Compact", func() {
+		i++
+		w.Reschedule(handles[i%1000], 1<<41)
+		if before := w.Stale(); before-w.Compact(10) != w.Stale() {
+			t.Fatal("Stale or Compact is wrong")
+		}
+	})
 	wantNoAllocs(t, "Lookup", func() {
 		i++
 		if _, got, ok := w.Lookup(handles[i%1000]); !ok || got != v {
 			t.Fatal("Lookup is false")
 		}
 	})
-	wantNoAllocs(t, "Next, Now and Len", func() {
+	wantNoAllocs(t, "Next, Soonest, Now and Len", func() {
 		if next, ok := w.Next(); !ok || next < w.Now() || w.Len() != 1000 {
 			t.Fatal("Next is wrong")
+		}
+		if at, ok := w.Soonest(1000); !ok || at < w.Now() {
+			t.Fatal("Soonest is wrong")
 		}
 	})
 	wantNoAllocs(t, "Schedule and Advance", func() {
@@ -68,6 +106,41 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 		}
 		if fired != 5 {
 			t.Fatalf("%d fired", fired)
+		}
+	})
+	wantNoAllocs(t, "Schedule, Peek, Pop, Reschedule, Pop and Cancel", func() {
+		i++
+		at := w.Now() + 1 + wheel.Tick(i%3)
+		first := w.Schedule(at, v)
+		w.Schedule(at, v)
+		if h, _, ok := w.Peek(at); h != first || !ok {
+			t.Fatalf("Peek is %#x, %t", h, ok)
+		}
+		h, got, ok := w.Pop(at)
+		if h != first || got != at || !ok || !w.Reschedule(h, at) {
+			t.Fatalf("Pop is %#x, %d, %t", h, got, ok)
+		}
+		for range 2 {
+			h, _, _ := w.Pop(at)
+			if _, ok := w.Cancel(h); !ok {
+				t.Fatal("Cancel is false")
+			}
+		}
+		if _, _, ok := w.Pop(at); ok || w.Len() != 1000 {
+			t.Fatalf("Pop is %t, Len %d", ok, w.Len())
+		}
+	})
+	wantNoAllocs(t, "Pop through cascades", func() {
+		i++
+		w.Schedule(far(i), v)
+		for steps := 0; w.Len() > 1000 && steps < maxSteps; steps++ {
+			next, _ := w.Next()
+			if h, _, ok := w.Pop(next); ok {
+				w.Cancel(h)
+			}
+		}
+		if w.Len() != 1000 {
+			t.Fatalf("Len %d", w.Len())
 		}
 	})
 	wantNoAllocs(t, "Advance through cascades", func() {

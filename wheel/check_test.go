@@ -13,7 +13,8 @@ type checker[V any] struct {
 	w      *Wheel[V]
 	nodes  map[uint32]bool // reached from the path
 	chunks map[uint32]bool // reached from a bucket
-	live   int
+	live   int             // words that name a slot
+	dead   int             // words that do not, up to the end of each bucket
 }
 
 // check returns what is wrong with w, or nil.
@@ -28,7 +29,7 @@ func check[V any](w *Wheel[V]) error {
 	if err := c.path(); err != nil {
 		return err
 	}
-	return errors.Join(c.slots(), c.spareNodes(), c.chunkSpace(), c.fence())
+	return errors.Join(c.slots(), c.spareNodes(), c.chunkSpace(), c.fence(), c.garbage())
 }
 
 // space checks that every slab of an arena is there or listed as given back, and that its free set has no place that
@@ -210,6 +211,11 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 				return fmt.Errorf("slot %d: tick %#x does not belong to %#x>>%d", i, s.at, start, shift)
 			}
 		}
+		for k := uint32(chunkFirst); k < 32 && (left > 1 || at<<5|k != b.end); k++ {
+			if alive>>k&1 == 0 {
+				c.dead++
+			}
+		}
 		before, at = at, w.chunks.at(at)[chunkNext]
 	}
 	if live != b.live || !sweptSeen {
@@ -219,10 +225,10 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 	return nil
 }
 
-// slots checks that every slot is either in a bucket or free and clean.
+// slots checks that every slot is in a bucket, or parked, or free and clean.
 func (c *checker[V]) slots() error {
 	w := c.w
-	filed := 0
+	filed, resting := 0, 0
 	for b, slab := range w.slots.slabs {
 		for k := range slab {
 			i, s := uint32(b<<slabBits+k), &slab[k]
@@ -240,13 +246,17 @@ func (c *checker[V]) slots() error {
 			case s.pos == 0 && !reflect.ValueOf(&s.v).Elem().IsZero():
 				return fmt.Errorf("slot %d is free but keeps its payload", i)
 			}
-			if s.pos != 0 {
+			switch s.pos {
+			case 0:
+			case parked:
+				resting++
+			default:
 				filed++
 			}
 		}
 	}
-	if filed != c.live || filed != w.count {
-		return fmt.Errorf("%d slots filed, %d live words, count %d", filed, c.live, w.count)
+	if filed != c.live || filed+resting != w.count {
+		return fmt.Errorf("%d slots filed, %d parked, %d live words, count %d", filed, resting, c.live, w.count)
 	}
 	return nil
 }
@@ -291,6 +301,19 @@ func (c *checker[V]) chunkSpace() error {
 func (c *checker[V]) fence() error {
 	if w := c.w; w.fence != 0 && (w.pass != advancing || !c.chunks[w.fence]) {
 		return fmt.Errorf("fence at chunk %d, in a bucket %t, in pass %d", w.fence, c.chunks[w.fence], w.pass)
+	}
+	return nil
+}
+
+// garbage checks that Stale counts the dead words that are there, and that Compact goes on at a bucket that is there
+// or behind the last.
+func (c *checker[V]) garbage() error {
+	w := c.w
+	if w.compact < 0 || w.compact > len(w.nodes)*fanOut {
+		return fmt.Errorf("Compact goes on at bucket %d of %d", w.compact, len(w.nodes)*fanOut)
+	}
+	if stale := w.Stale(); stale != c.dead {
+		return fmt.Errorf("Stale is %d with %d dead words", stale, c.dead)
 	}
 	return nil
 }

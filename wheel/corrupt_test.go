@@ -14,6 +14,8 @@ type grove struct {
 	inner Handle // in a bucket below open branches
 	holed Handle // in the first chunk of a chain, with dead words behind it
 	swept Handle // in the last chunk of a chain whose sweep is under way
+	idle  Handle // parked; its word was in the chain of holed
+	pos   uint32 // the position of that word
 }
 
 func newGrove(t *testing.T) *grove {
@@ -30,6 +32,9 @@ func newGrove(t *testing.T) *grove {
 	holed := g.arm(200, 1<<37, 1)
 	g.holed = holed[0]
 	g.cancel(holed[10:15])
+	g.idle = holed[50]
+	g.pos = g.slot(g.idle).pos
+	g.Park(g.idle)
 	g.lone = g.arm(1, 1<<43, 0)[0]
 	swept := g.arm(4000, 1<<49, 1)
 	g.swept = swept[len(swept)-1]
@@ -55,6 +60,7 @@ func newGrove(t *testing.T) *grove {
 		"has dead words":             g.dead[g.bucketOf(g.holed).head] != 0,
 		"gave a slab of slots back":  len(g.slots.gone) > 0,
 		"gave a slab of chunks back": len(g.chunks.gone) > 0,
+		"has a parked entry":         g.slot(g.idle).pos == parked && g.Len() > 0,
 		"has spare nodes":            g.nodes[g.spare[0]] == nil && g.nodes[g.spareNode()] != nil,
 	} {
 		if !ok {
@@ -229,6 +235,28 @@ var corruptions = []struct {
 		g.Wheel = New[uint32](0, 0)
 		flip(g.slots.free.words, uint32(g.Schedule(1, 1))+1)
 	}},
+
+	{"a parked entry believes to be filed where it was", func(g *grove) { g.slot(g.idle).pos = g.pos }},
+	{"a parked entry believes to be free", func(g *grove) { g.slot(g.idle).pos = 0 }},
+	{"a parked entry is free", func(g *grove) { g.slots.free.add(uint32(g.idle)) }},
+	{"a parked entry was freed and is still counted", func(g *grove) { g.release(uint32(g.idle), g.slot(g.idle)) }},
+	{"a parked entry is counted twice", func(g *grove) { g.Park(g.lone); g.count++ }},
+	{"the word of a parked entry is alive", func(g *grove) { *g.mark(g.pos) &^= 1 << (g.pos & 31) }},
+	{"the word of a parked entry is alive and counted", func(g *grove) { *g.mark(g.pos) &^= 1 << (g.pos & 31); g.bucketOf(g.holed).live++ }},
+	{"an armed entry believes to be parked", func(g *grove) { g.slot(g.holed).pos = parked }},
+	{"a free slot believes to be parked", func(g *grove) { g.place(lowest(&g.slots.free)).pos = parked }},
+	{"a parked entry has a generation from before its slab", func(g *grove) {
+		b := uint32(g.idle) >> slabBits
+		for k := range g.slots.slabs[b] { // every other slot of the slab is as it should be
+			g.slots.slabs[b][k].gen++
+		}
+		g.born[b]++
+		g.slot(g.idle).gen = g.born[b] - 1
+	}},
+	{"slot 0 is parked", func(g *grove) { g.place(0).pos = parked }},
+	{"Compact goes on before the first bucket", func(g *grove) { g.compact = -1 }},
+	{"Compact goes on far behind the last bucket", func(g *grove) { g.compact = len(g.nodes)*fanOut + 1 }},
+
 	{"slot 0 is free", func(g *grove) { flip(g.slots.free.words, 0) }},
 	{"slot 0 is in use", func(g *grove) { g.place(0).pos = g.slot(g.lone).pos }},
 	{"a slot of a slab that was given back is free", func(g *grove) { flip(g.slots.free.words, g.slots.gone[0]<<slabBits) }},

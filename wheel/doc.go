@@ -24,13 +24,14 @@
 //
 // Ordered: by tick, and entries of one tick in the order in which they were armed.
 //
-// Constant: [Wheel.Schedule], [Wheel.Reschedule], [Wheel.Cancel] and [Wheel.Next] are
-// the same few steps with ten entries or ten million, and now and then a bounded amount
-// of work more. An Advance over centuries of nothing costs nothing. Advance and
+// Constant: [Wheel.Schedule], [Wheel.Reschedule], [Wheel.Park], [Wheel.Cancel] and
+// [Wheel.Next] are the same few steps with ten entries or ten million, and now and then a
+// bounded amount of work more. An Advance over centuries of nothing costs nothing. Advance and
 // [Wheel.Drain] take as long as they have entries to yield, and can be left by break.
 //
 // Honest: a [Handle] goes stale when its entry fires or is cancelled and stays stale
-// for ever, however often its memory is used again.
+// for ever, however often its memory is used again. Until then it stays good, also while
+// the entry is parked.
 //
 // Light: 29 bytes an entry with a payload of four bytes, up to 39 under heavy
 // rescheduling. No operation allocates, but for growth. If the payload has no
@@ -60,6 +61,27 @@
 //			break
 //		}
 //	}
+//
+// # Entries that stay
+//
+// Advance ends what it yields. Who keeps timers that are stopped and started, or come
+// again and again, parks them instead: a parked entry has a handle and a payload and is
+// not due at any tick. [Wheel.Park] takes an entry off the wheel, [Wheel.Reserve] makes
+// one that was never on it, and [Wheel.Pop] is an Advance that parks what is due, one
+// entry a call ([Wheel.Peek] leaves it armed). Reschedule arms it again and Cancel ends it:
+//
+//	for h, _, ok := w.Pop(now); ok; h, _, ok = w.Pop(now) {
+//		job := w.Value(h)                   // the payload, in place
+//		w.Reschedule(h, now+job.period)     // or leave it parked
+//	}
+//
+// # Garbage
+//
+// What is cancelled, parked or moved leaves a dead word of four bytes behind, which a
+// wheel does away with when there are too many or their bucket comes due. [Wheel.Stale]
+// counts them. A caller that would rather have the room earlier calls [Wheel.Compact] with
+// a small number now and then; [Wheel.Trim] gives what comes free back to the garbage
+// collector.
 //
 // # How it works
 //

@@ -160,6 +160,50 @@ func ExampleWheel_Advance() {
 	// [4]
 }
 
+// A timer that can be stopped and started again keeps its entry. Pop hands it out parked,
+// so that the lock beside the wheel can be let go while its callback runs.
+func ExampleWheel_Pop() {
+	type timer struct {
+		name   string
+		period wheel.Tick // 0: once
+	}
+	var w wheel.Wheel[timer]
+	w.Schedule(10, timer{"tick", 10})
+	w.Schedule(15, timer{"once", 0})
+
+	for h, at, ok := w.Pop(35); ok; h, at, ok = w.Pop(35) {
+		t := w.Value(h)
+		fmt.Println(at, t.name)
+		if t.period > 0 {
+			w.Reschedule(h, at+t.period) // due again by 35? Then Pop hands it out again
+		}
+	}
+	next, _ := w.Next()
+	fmt.Println("entries:", w.Len(), "next:", next)
+	// Output:
+	// 10 tick
+	// 15 once
+	// 35 tick
+	// entries: 2 next: 45
+}
+
+// Park stops what will be started again; its handle stays good.
+func ExampleWheel_Park() {
+	var w wheel.Wheel[string]
+	h := w.Schedule(100, "idle timeout")
+
+	fmt.Println(w.Park(h), w.Park(h)) // a request is under way
+	for range w.Advance(500) {
+		panic("a parked entry is not due at any tick")
+	}
+	w.Reschedule(h, w.Now()+100) // it has been answered
+	at, what, _ := w.Lookup(h)
+	fmt.Println(what, "at", at)
+	// Output:
+	// true false
+	// idle timeout at 600
+}
+
 // Drain moves everything to another owner.
 func ExampleWheel_Drain() {
 	var from, to wheel.Wheel[string]

@@ -3,6 +3,7 @@ package wheel_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -28,6 +29,19 @@ func FuzzWheel(f *testing.F) {
 				body := op{code, byte(code) % whenKinds, 2, leave, 4}
 				f.Add([]byte(makeProgram(leave, append(append(some[:4:4], outer, body), after...)...)))
 			}
+		}
+	}
+	// Entries that rest and come back: each way to get one off the wheel, before each other operation.
+	for _, rest := range []op{
+		{code: opReserve},
+		{code: opPark, c: 9},
+		{code: opParkMany, b: 1, c: 200},
+		{code: opPop, kind: whenFar, a: 16, b: 1, c: 5 << 4},
+		{code: opPop, kind: whenFar, a: 8, b: 3, c: 7<<4 | 4 | popInTurn},
+	} {
+		for code := range opCodes {
+			again := []op{{code: opRescheduleMany, kind: whenNear, a: 3, b: 2, c: 150}, rest}
+			f.Add([]byte(makeProgram(0, slices.Concat(some, []op{rest, {code, whenClose, 2, 2, 255}}, again, after)...)))
 		}
 	}
 	for seed := range uint64(8) {

@@ -17,6 +17,12 @@ func wantStale[V comparable](t *testing.T, w *wheel.Wheel[V], h wheel.Handle) {
 	if at, v, ok := w.Lookup(h); at != 0 || v != zero || ok {
 		t.Fatalf("Lookup(%#x) is %d, %v, %t", h, at, v, ok)
 	}
+	if p := w.Value(h); p != nil {
+		t.Fatalf("Value(%#x) points to %v", h, *p)
+	}
+	if w.Park(h) {
+		t.Fatalf("Park(%#x) is true", h)
+	}
 	if w.Reschedule(h, w.Now()) {
 		t.Fatalf("Reschedule(%#x) is true", h)
 	}
@@ -76,6 +82,13 @@ func TestAHandleIsStaleAfterCancelFireAndDrain(t *testing.T) {
 		"drain": func(w *wheel.Wheel[string], _ wheel.Handle) {
 			for range w.Drain() {
 			}
+		},
+		"park and cancel": func(w *wheel.Wheel[string], h wheel.Handle) { w.Park(h); w.Cancel(h) },
+		"pop and cancel":  func(w *wheel.Wheel[string], h wheel.Handle) { w.Pop(10); w.Cancel(h) },
+		"park, arm and fire": func(w *wheel.Wheel[string], h wheel.Handle) {
+			w.Park(h)
+			w.Reschedule(h, 12)
+			advance(w, 12)
 		},
 	}
 	for name, end := range ends {
@@ -223,5 +236,18 @@ func TestNilWheelReadsAsEmpty(t *testing.T) {
 	for range w.All() {
 		t.Error("All yields")
 	}
+	if at, ok := w.Soonest(100); at != 0 || ok {
+		t.Errorf("Soonest is %d, %t", at, ok)
+	}
+	if h, at, ok := w.Pop(100); h != 0 || at != 0 || ok {
+		t.Errorf("Pop is %#x, %d, %t", h, at, ok)
+	}
+	if h, at, ok := w.Peek(100); h != 0 || at != 0 || ok {
+		t.Errorf("Peek is %#x, %d, %t", h, at, ok)
+	}
+	if stale, removed := w.Stale(), w.Compact(math.MaxInt); stale != 0 || removed != 0 {
+		t.Errorf("Stale %d, Compact %d", stale, removed)
+	}
 	wantPanic(t, func() { w.Schedule(1, "a") })
+	wantPanic(t, func() { w.Reserve("a") })
 }

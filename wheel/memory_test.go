@@ -81,6 +81,44 @@ func TestPayloadIsLetGoOnCancelAndFire(t *testing.T) {
 				}
 			}
 		}, 10},
+		{"parked", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+			for _, h := range handles {
+				w.Park(h)
+			}
+		}, n},
+		{"parked, half of them cancelled", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+			for i, h := range handles {
+				w.Park(h)
+				if i%2 == 0 {
+					w.Cancel(h)
+				}
+			}
+		}, n / 2},
+		{"reserved in their place", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+			for i, h := range handles {
+				v, _ := w.Cancel(h)
+				if r := w.Reserve(v); i%2 == 0 {
+					w.Cancel(r)
+				}
+			}
+		}, n / 2},
+		{"popped", func(w *wheel.Wheel[*payload], _ []wheel.Handle) {
+			for _, _, ok := w.Pop(w.Now() + 1000); ok; _, _, ok = w.Pop(0) {
+			}
+		}, n},
+		{"popped and cancelled", func(w *wheel.Wheel[*payload], _ []wheel.Handle) {
+			for h, _, ok := w.Pop(w.Now() + 1000); ok; h, _, ok = w.Pop(0) {
+				w.Cancel(h)
+			}
+		}, 0},
+		{"replaced through Value", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+			for i, h := range handles {
+				if i%2 == 0 {
+					w.Park(h)
+				}
+				*w.Value(h) = nil
+			}
+		}, 0},
 		{"drained", func(w *wheel.Wheel[*payload], _ []wheel.Handle) {
 			for range w.Drain() {
 			}
@@ -185,6 +223,36 @@ func TestTrimGivesMemoryBackAndKeepsWhatIsArmed(t *testing.T) {
 		}
 	}
 	checkInvariants(t, w)
+}
+
+func TestCompactAndTrimGiveBackWhatDeadWordsTook(t *testing.T) {
+	const n = 1_000_000
+	w := wheel.New[uint32](0, n)
+	handles := make([]wheel.Handle, n)
+	for i := range handles {
+		handles[i] = w.Schedule(1<<40+wheel.Tick(i), uint32(i))
+	}
+	for i, h := range handles {
+		if i%2 == 0 {
+			w.Cancel(h)
+		}
+	}
+	full, stale := heap(), w.Stale()
+	removed := w.Compact(math.MaxInt)
+	w.Trim(math.MaxInt)
+	// A word is four bytes. Slots stay where they are: every other is in use.
+	if freed := int64(full) - int64(heap()); removed < stale*9/10 || freed < int64(removed)*4*9/10 {
+		t.Errorf("of %d dead words %d went away, and %d bytes with them", stale, removed, freed)
+	}
+	checkInvariants(t, w)
+	want := uint32(1)
+	for _, v := range w.Advance(math.MaxUint64) {
+		if v != want {
+			t.Fatalf("got %d, want %d", v, want)
+		}
+		want += 2
+	}
+	runtime.KeepAlive(handles)
 }
 
 func TestTrimMayBeCalledAnyTimeWithAnyNumber(t *testing.T) {

@@ -21,12 +21,13 @@ type limits struct {
 type model[V any] struct {
 	w     *wheel.Wheel[V]
 	ref   *reference[V]
-	wrap  func(id int) V // a payload made of an entry's index in pairs
+	wrap  func(id, write int) V // a payload made of an entry's index in pairs; differs from one write to the next
 	index func(v V) int
 	lim   limits
 
 	pairs  []pair                        // all entries ever, in the order of their Schedule
 	byReal map[wheel.Handle]wheel.Handle // the wheel's handle of every entry ever to the reference's
+	writes int                           // payloads written through Value
 	work   int
 	err    error // the first difference
 }
@@ -41,7 +42,7 @@ var programStarts = [16]wheel.Tick{
 	0, 0, 0, 0, 1, 63, 64, 4095, 1<<18 + 5, 1_000_000, 1<<32 - 3, 1 << 40, 1<<48 - 1, 1<<60 + 1, 1<<63 - 40, math.MaxUint64 - 300,
 }
 
-func runProgram[V any](p program, lim limits, wrap func(int) V, index func(V) int) error {
+func runProgram[V any](p program, lim limits, wrap func(int, int) V, index func(V) int) error {
 	m := &model[V]{wrap: wrap, index: index, lim: lim, byReal: make(map[wheel.Handle]wheel.Handle)}
 	now := programStarts[p.start()%16]
 	m.ref = newReference[V](now)
@@ -71,6 +72,13 @@ func (m *model[V]) run(ops []op) {
 	}
 	m.advance(math.MaxUint64, op{}, nil)
 	m.compare("the last Advance", true)
+	for _, p := range m.pairs { // what is left is parked
+		m.cancel(p.real)
+	}
+	m.compare("the last Cancel", true)
+	if m.err == nil {
+		m.err = invariants(m.w)
+	}
 }
 
 // failf keeps the first difference; the program stops there.
@@ -111,6 +119,10 @@ func (m *model[V]) compare(where string, next bool) {
 	case ok && earliest <= m.ref.Now() && got > m.ref.Now():
 		m.failf("after %s: Next is %d, but something is due at Now, %d", where, got, m.ref.Now())
 	}
+	m.soonest(where, got, earliest, armed)
+	if stale := m.w.Stale(); stale < 0 || stale > 0 && !armed {
+		m.failf("after %s: Stale is %d; entries armed: %t", where, stale, armed)
+	}
 }
 
 // The kinds of ticks that operations name.
@@ -141,11 +153,11 @@ func (m *model[V]) when(o op) wheel.Tick {
 	case whenPast:
 		return now - min(now, b<<(a%64))
 	default:
-		at, _, ok := m.ref.Lookup(m.pick(o.b).ref)
-		if !ok {
+		e, ok := m.ref.live[m.pick(o.b).ref]
+		if !ok || e.parked {
 			return now
 		}
-		return at + a%3 - 1
+		return e.at + a%3 - 1
 	}
 }
 
@@ -171,9 +183,12 @@ func (m *model[V]) pick(c byte) pair {
 
 // do performs one operation on both sides.
 func (m *model[V]) do(o op, body []op, inBody bool) {
-	if inBody && (o.code == opAdvance || o.code == opAdvanceToNext || o.code == opDrain) {
-		m.nested(o)
-		return
+	if inBody {
+		switch o.code {
+		case opAdvance, opAdvanceToNext, opDrain, opPop, opPeek:
+			m.nested(o)
+			return
+		}
 	}
 	many := 1 + m.lim.many*int(o.c)/256
 	if inBody {
@@ -228,6 +243,23 @@ func (m *model[V]) do(o op, body []op, inBody bool) {
 		}
 	case opTrim:
 		m.w.Trim(int(o.c)) // gives memory back, and changes nothing that can be seen here
+	case opPark:
+		m.park(m.pick(o.c).real)
+	case opParkMany:
+		for i := len(m.pairs) - 1; i >= 0 && many > 0; i -= every {
+			m.park(m.pairs[i].real)
+			many--
+		}
+	case opPop:
+		m.popSome(o)
+	case opPeek:
+		m.peek(m.when(o))
+	case opValue:
+		m.value(m.pick(o.c).real)
+	case opCompact:
+		m.compact(int(o.b)<<8 | int(o.c) - 8)
+	case opReserve:
+		m.reserve()
 	}
 }
 
@@ -235,11 +267,15 @@ func (m *model[V]) schedule(at wheel.Tick) {
 	if m.ref.Len() >= m.lim.live || m.work >= m.lim.work {
 		return
 	}
+	v := m.wrap(len(m.pairs), 0)
+	m.add(pair{m.w.Schedule(at, v), m.ref.Schedule(at, v)})
+}
+
+// add takes note of an entry that both sides have just made.
+func (m *model[V]) add(p pair) {
 	m.work++
-	v := m.wrap(len(m.pairs))
-	p := pair{m.w.Schedule(at, v), m.ref.Schedule(at, v)}
 	if _, again := m.byReal[p.real]; again || p.real == 0 {
-		m.failf("Schedule issued the handle %#x a second time, or zero", p.real)
+		m.failf("the handle %#x was issued a second time, or is zero", p.real)
 	}
 	m.byReal[p.real] = p.ref
 	m.pairs = append(m.pairs, p)
@@ -273,6 +309,8 @@ func (m *model[V]) forge(o op) {
 		h = wheel.Handle(o.a) << (o.b % 64)
 	}
 	m.lookup(h)
+	m.value(h)
+	m.park(h)
 	m.reschedule(h, m.when(o))
 	m.cancel(h)
 }

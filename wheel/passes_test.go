@@ -38,6 +38,16 @@ func (m *model[V]) nested(o op) {
 			m.failf("nested %s: panic %v, want one that begins with wheel:", opNames[o.code], p)
 		}
 	}()
+	switch o.code {
+	case opPop:
+		h, at, ok := m.w.Pop(m.when(o))
+		m.failf("nested Pop is %#x, %d, %t", h, at, ok)
+		return
+	case opPeek:
+		h, at, ok := m.w.Peek(m.when(o))
+		m.failf("nested Peek is %#x, %d, %t", h, at, ok)
+		return
+	}
 	inner := m.w.Advance(m.when(o))
 	if o.code == opDrain {
 		inner = m.w.Drain()
@@ -128,7 +138,7 @@ func (m *model[V]) drain(o op, body []op) {
 		for at, v := range m.w.Drain() {
 			e, ok := m.ref.live[m.pairs[m.index(v)].ref]
 			m.ref.Cancel(e.h)
-			if !ok || e.at != at || e.seq <= last[at] {
+			if !ok || e.parked || e.at != at || any(e.v) != any(v) || e.seq <= last[at] {
 				m.failf("Drain yields %d, entry %d (armed: %t, at %d), its arming is %d, the one before was %d", at, m.index(v), ok, e.at, e.seq, last[at])
 			}
 			last[at] = e.seq
@@ -140,13 +150,13 @@ func (m *model[V]) drain(o op, body []op) {
 		whole = true
 	})
 	for _, e := range m.ref.live {
-		if e.seq < last[e.at] || whole && e.seq <= armings {
+		if !e.parked && (e.seq < last[e.at] || whole && e.seq <= armings) {
 			m.failf("Drain left entry %d at %d behind", m.index(e.v), e.at)
 		}
 	}
 }
 
-// all checks that All yields each entry once, but those not that were cancelled before their turn.
+// all checks that All yields each entry once, parked ones too, but those not that were cancelled before their turn.
 func (m *model[V]) all(o op) {
 	if m.work += m.ref.Len(); m.work >= m.lim.work {
 		return
@@ -164,6 +174,9 @@ func (m *model[V]) all(o op) {
 		delete(waiting, ref)
 		if o.b&1 == 1 && n%(1+int(o.a)%5) == 0 {
 			m.cancel(h)
+		}
+		if o.b&32 == 32 && n%2 == 0 {
+			m.park(h)
 		}
 		if other := m.pick(o.c + byte(n)); o.b&2 == 2 {
 			m.cancel(other.real)

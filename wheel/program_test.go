@@ -39,12 +39,20 @@ const (
 	opRescheduleMany
 	opCancelMany
 	opTrim
+	opPark
+	opParkMany
+	opPop
+	opValue
+	opCompact
+	opReserve
+	opPeek
 	opCodes // how many there are
 )
 
 var opNames = [opCodes]string{
 	"Schedule", "Reschedule", "Cancel", "Lookup", "Forge", "Advance", "AdvanceToNext", "Drain", "All", "Unranged",
 	"ScheduleMany", "ScheduleManyOnOneTick", "RescheduleMany", "CancelMany", "Trim",
+	"Park", "ParkMany", "Pop", "Value", "Compact", "Reserve", "Peek",
 }
 
 func (p program) start() byte {
@@ -87,11 +95,12 @@ var (
 	mixed = weights{
 		opSchedule: 30, opReschedule: 12, opCancel: 8, opLookup: 4, opForge: 3, opAdvance: 14, opAdvanceToNext: 4,
 		opDrain: 1, opAll: 2, opUnranged: 1, opScheduleMany: 4, opScheduleManyOnOneTick: 2, opRescheduleMany: 2, opCancelMany: 2,
-		opTrim: 2,
+		opTrim: 2, opPark: 6, opParkMany: 1, opPop: 8, opValue: 3, opCompact: 2, opReserve: 3, opPeek: 2,
 	}
 	bulk = weights{
 		opSchedule: 4, opReschedule: 4, opCancel: 2, opLookup: 1, opAdvance: 10, opAdvanceToNext: 4, opDrain: 1, opAll: 1,
 		opScheduleMany: 6, opScheduleManyOnOneTick: 3, opRescheduleMany: 6, opCancelMany: 3, opTrim: 2,
+		opPark: 1, opParkMany: 2, opPop: 6, opValue: 1, opCompact: 3, opReserve: 1, opPeek: 1,
 	}
 )
 
@@ -111,7 +120,7 @@ func randomProgram(rng *rand.Rand, ops int, w weights) program {
 			c:    byte(rng.Uint32()),
 		}
 		// Time goes by slower than entries are armed ahead of it, and seldom comes near its end, where all is due at once.
-		if o.code == opAdvance {
+		if o.code == opAdvance || o.code == opPop || o.code == opPeek {
 			o.a = byte(rng.IntN(int(o.a) + 1))
 		}
 		if o.kind == whenHuge && rng.IntN(20) > 0 {

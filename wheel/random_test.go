@@ -9,11 +9,11 @@ import (
 
 // Payloads without and with a pointer: a wheel may keep them in different ways.
 func runPlain(p program, lim limits) error {
-	return runProgram(p, lim, func(id int) uint32 { return uint32(id) }, func(v uint32) int { return int(v) })
+	return runProgram(p, lim, func(id, write int) uint32 { return uint32(id | write<<24) }, func(v uint32) int { return int(v & (1<<24 - 1)) })
 }
 
 func runPointers(p program, lim limits) error {
-	return runProgram(p, lim, func(id int) *int { return &id }, func(v *int) int { return *v })
+	return runProgram(p, lim, func(id, _ int) *int { return &id }, func(v *int) int { return *v })
 }
 
 // checkPrograms runs random programs and shows the smallest that goes wrong.

@@ -3,10 +3,12 @@ package wheel
 import (
 	"flag"
 	"fmt"
+	"iter"
 	"math"
 	"math/bits"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,10 +25,14 @@ var update = flag.Bool("update", false, "rewrite the outcome of each step in tes
 //	reschedule NAME TICK
 //	cancel NAME
 //	cancel NAME* FROM TO [STEP]           NAME<FROM>, NAME<FROM+STEP>, … up to NAME<TO>
+//	reserve NAME
+//	park NAME
 //	advance TICK [max=N] [: COMMAND]      breaks off after N entries; COMMAND is the body of the first
+//	pop TICK [max=N] [: COMMAND]          up to N times, else until nothing is due; COMMAND comes after the first
 //	next
 //	drain
 //	trim
+//	compact CHUNKS
 //	draw                                  nothing: the picture is drawn in any case
 //
 // where a TICK may be max, the last there is.
@@ -96,7 +102,8 @@ func (s *story) do(line string) error {
 	line, body, _ := strings.Cut(line, " : ")
 	verb, rest, _ := strings.Cut(line, " ")
 	var name string
-	if verb == "schedule" || verb == "reschedule" || verb == "cancel" {
+	switch verb {
+	case "schedule", "reschedule", "cancel", "reserve", "park":
 		name, rest, _ = strings.Cut(rest, " ")
 	}
 	name, many := strings.CutSuffix(name, "*")
@@ -142,10 +149,17 @@ func (s *story) do(line string) error {
 		for i := args[0]; many && i <= args[1]; i += max(1, args[2]) {
 			s.w.Cancel(s.handles[fmt.Sprint(name, i)])
 		}
-	case "advance", "drain":
+	case "reserve":
+		s.handles[name] = s.w.Reserve(name)
+	case "park":
+		told(s.w.Park(s.handles[name]))
+	case "advance", "drain", "pop":
 		pass := s.w.Advance(args[0])
 		if verb == "drain" {
 			pass = s.w.Drain()
+		}
+		if verb == "pop" {
+			pass = s.pops(args[0])
 		}
 		var fired []string
 		for at, v := range pass {
@@ -164,6 +178,8 @@ func (s *story) do(line string) error {
 		fmt.Fprintln(&s.out, "next is", next, ok)
 	case "trim":
 		fmt.Fprintln(&s.out, "slabs given back:", s.w.Trim(math.MaxInt))
+	case "compact":
+		fmt.Fprintln(&s.out, "dead words done away with:", s.w.Compact(int(args[0])))
 	case "draw":
 	default:
 		return fmt.Errorf("unknown command")
@@ -171,13 +187,30 @@ func (s *story) do(line string) error {
 	return nil
 }
 
-// draw shows the clock of the wheel and its buckets, from level 0 upwards.
+// pops ranges over what Pop returns, until nothing is due.
+func (s *story) pops(now Tick) iter.Seq2[Tick, string] {
+	return func(yield func(Tick, string) bool) {
+		for h, at, ok := s.w.Pop(now); ok && yield(at, *s.w.Value(h)); h, at, ok = s.w.Pop(now) {
+		}
+	}
+}
+
+// draw shows the clock of the wheel, the entries that are parked, and the buckets, from level 0 upwards.
 func (s *story) draw() {
 	next := "none"
 	if at, ok := s.w.Next(); ok {
 		next = fmt.Sprint(at)
 	}
 	fmt.Fprintf(&s.out, "now %d, cursor %d, len %d, next %s\n", s.w.now, s.w.cursor, s.w.count, next)
+	var resting []string
+	for h, name := range s.w.All() {
+		if s.w.lookup(h).pos == parked {
+			resting = append(resting, name)
+		}
+	}
+	if slices.Sort(resting); len(resting) > 0 {
+		fmt.Fprintln(&s.out, "parked:", elide(resting))
+	}
 	for level, n := range s.w.path[:levels] {
 		if n != nil {
 			shift := level * digitBits

@@ -41,10 +41,11 @@ type Wheel[V any] struct {
 	seed   uint32   // mixed into the generation of handles; drawn with the first slot
 	count  int
 
-	pass  passKind
-	fence uint32 // while Advance runs: the first chunk of entries made due by its body
-	moved uint32 // goes up whenever words of a chain are moved or its chunks freed
-	touch uint32 // where ahead leaves what it read, so that it is not optimised away
+	pass    passKind
+	fence   uint32 // while Advance runs: the first chunk of entries made due by its body
+	moved   uint32 // goes up whenever words of a chain are moved or its chunks freed
+	compact int    // the bucket that Compact looks at next: index of the node and digit
+	touch   uint32 // where ahead leaves what it read, so that it is not optimised away
 }
 
 // passKind says which iterator is under way.
@@ -60,7 +61,7 @@ const (
 type slot[V any] struct {
 	at  Tick
 	gen uint32 // goes up each time the slot is freed
-	pos uint32 // the word that names this slot; 0: the slot is free
+	pos uint32 // the word that names this slot; 0: the slot is free; parked: in no bucket
 	in  uint32 // the bucket of that word: the id of the node and the digit of the branch
 	v   V
 }
@@ -84,15 +85,15 @@ func (w *Wheel[V]) Schedule(at Tick, v V) Handle {
 	return w.handle(i, s.gen)
 }
 
-// Reschedule moves an entry to another tick and tells whether there was one to
-// move. The handle stays good. It counts as arming anew: among the entries of its
+// Reschedule moves an entry, armed or parked, to another tick and tells whether there
+// was one to move. The handle stays good. It counts as arming anew: among the entries of its
 // tick the entry is now the last.
 func (w *Wheel[V]) Reschedule(h Handle, at Tick) bool {
 	s := w.lookup(h)
 	if s == nil {
 		return false
 	}
-	if w.detach(w.bucket(s.in), s.pos) {
+	if s.pos != parked && w.detach(w.bucket(s.in), s.pos) {
 		w.tidy(s.in, s.pos, s.at)
 	}
 	w.file(uint32(h), s, at)
@@ -109,7 +110,7 @@ func (w *Wheel[V]) Cancel(h Handle) (V, bool) {
 	}
 	v := s.v
 	pos := s.pos
-	untidy := w.detach(w.bucket(s.in), pos)
+	untidy := pos != parked && w.detach(w.bucket(s.in), pos)
 	w.release(uint32(h), s)
 	w.count--
 	if untidy {
@@ -119,12 +120,16 @@ func (w *Wheel[V]) Cancel(h Handle) (V, bool) {
 }
 
 // Lookup returns the tick and the payload of an entry. The tick is the one that it
-// was armed for, or the Now() of that moment if this was later.
+// was armed for, or the Now() of that moment if this was later; [Never] if it is
+// parked.
 func (w *Wheel[V]) Lookup(h Handle) (Tick, V, bool) {
 	s := w.lookup(h)
 	if s == nil {
 		var zero V
 		return 0, zero, false
+	}
+	if s.pos == parked {
+		return Never, s.v, true
 	}
 	return s.at, s.v, true
 }

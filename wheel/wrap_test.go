@@ -73,6 +73,10 @@ func TestASlotWithoutGenerationsIsNeverUsedAgain(t *testing.T) {
 					t.Fatalf("use %d is of slot %d, not of %d: this test shows nothing", uses, uint32(h[0]), last)
 				}
 				l.check()
+				if uses == 2 && !l.w.Park(h[0]) { // an entry in the last generation can be parked like any other
+					t.Fatal("Park of an entry is false")
+				}
+				l.check()
 				l.cancel(h)
 			}
 			l.check() // the slot is in the generation of its first handle again

@@ -1,0 +1,39 @@
+package foliot_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/foliot-go/foliot"
+)
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(entries)
+}
+
+func TestNoFileDescriptorIsLeaked(t *testing.T) {
+	cycle := func(armed bool) {
+		r := newRuntime(t, foliot.Options{Workers: 2})
+		ran := make(chan struct{})
+		after(t, r, 100*microsecond, func() { close(ran) })
+		receive(t, ran, "a timer")
+		if armed {
+			after(t, r, hour, func() {})
+		}
+		shutdown(t, r)
+	}
+	cycle(true) // whatever the process needs once
+	before := descriptors(t)
+	for i := range 50 {
+		cycle(i%2 == 0)
+	}
+	var now int
+	if !holdsWithin(5*second, func() bool { now = descriptors(t); return now <= before+1 }) {
+		t.Errorf("%d file descriptors after fifty runtimes, %d before", now, before)
+	}
+}

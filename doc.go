@@ -1,0 +1,94 @@
+// Package foliot is a timer runtime: it holds any number of timers and runs their
+// callbacks on time, for programs to which the timers of package time are too dear. Those
+// are servers with an idle timeout for each of a million connections, RPC clients with a
+// deadline for each request, caches, session and game servers, simulations.
+//
+//	rt, err := foliot.New(foliot.Options{})
+//	…
+//	t, err := rt.AfterFunc(5*time.Second, func() { conn.Close() })
+//	…
+//	t.Stop() // true: it will not run, whatever happens at that instant
+//
+// # Timers
+//
+// [Runtime.AfterFunc] makes a one-shot: its slot is free again when it fires or is
+// stopped. [Runtime.NewTimer] makes a timer that is armed and stopped again and again, for
+// as long as the thing lives that it belongs to:
+//
+//	idle, err := rt.NewTimer(func() { conn.Close() })
+//	for {
+//		idle.Reset(time.Minute) // before each read; pushing a deadline back is a mere store
+//		n, err := conn.Read(buf)
+//		…
+//	}
+//	idle.Free()
+//
+// [Runtime.AfterFuncBatch] arms many at once, [Runtime.Sleep] is a time.Sleep that a
+// context can end. A [Timer] is a plain value of two words. All methods are safe to use from
+// any goroutine, callbacks included, and none of them waits for a callback.
+//
+// # What it promises
+//
+//   - Nothing fires early, whatever the resolution, the slack or the clock.
+//   - Stop tells the truth: true means that this arming will not run.
+//   - Nothing is lost and nothing fires twice: under bursts, cancellation, [Runtime.Resize],
+//     panics, blocked callbacks, stalls and shutdown.
+//   - A timer's callback never runs concurrently with itself.
+//   - A stopped timer keeps nothing alive: its callback can be collected at once.
+//   - What happened before a timer was armed is visible in its callback; what a callback did
+//     is visible to its next run, and after [Runtime.Shutdown].
+//   - Idle means idle: when nothing is armed there is no goroutine and no wake-up. The
+//     runtime of [Default] has no goroutine while timers are merely armed, either.
+//   - No operation allocates once there is room, other than for Options.Go.
+//
+// # Callbacks
+//
+// Callbacks run on the goroutine of a worker, one after the other, which costs a few
+// nanoseconds where a goroutine for each would cost hundreds. They may block all the same:
+// a worker whose callback has not returned after a few milliseconds is replaced by a fresh
+// goroutine, and for a while gives each callback a goroutine of its own. So a callback that
+// blocks holds others up by some 10 ms, once. [Options].Go hands callbacks to something
+// else altogether, a pool for instance.
+//
+// A callback that calls runtime.Goexit ends a goroutine and nothing else. One that panics
+// crashes the program, as with time.AfterFunc, unless there is an Options.OnPanic.
+//
+// # How late
+//
+// On Linux the timekeeper sleeps on a timerfd in Go's network poller, and a timer is late
+// by the time it takes to wake a thread: 50 to 100 µs where package time has half a
+// millisecond and more. Options.Precise spins over the last 100 µs and is late by
+// microseconds. Elsewhere, and for [Default], timers are as late as those of package time.
+// Timers that are dense share wake-ups: after one that fired n timers the next comes no
+// sooner than n times 10 µs later, at most a millisecond. Options.Slack lets many more
+// share one.
+//
+// When all processors are busy with goroutines of the program, no timer in Go is on time:
+// a goroutine that wakes has to wait for one of them to be preempted, 10 ms and more. It
+// helps to set GOMAXPROCS one higher than there are processors.
+//
+// # Tests
+//
+// A runtime on a [ManualClock] stands still until the test says so:
+//
+//	clock := foliot.NewManualClock(time.Now())
+//	rt, err := foliot.New(foliot.Options{Clock: clock})
+//	…
+//	clock.Advance(time.Hour) // returns when all that came due has run, in order
+//
+// A runtime made in a testing/synctest bubble lives on the time of the bubble.
+//
+// # Seeing inside
+//
+// [Runtime.Stats] is a picture of a runtime, with a histogram of how late callbacks were;
+// expvar.Publish("timers", rt) shows it at /debug/vars. Options.Logger gets the events that
+// an operator should know of, and profiles show the goroutines of a runtime under the label
+// "foliot".
+//
+// # Inside
+//
+// A runtime consists of shards, each a timing wheel ([github.com/foliot-go/foliot/wheel])
+// behind a lock of its own that decides everything about its timers. A goroutine arms in
+// the shard that it calls home. The files state.go, shard.go, worker.go and keeper.go
+// are best read in this order; docs/concurrency.md lists every shared field.
+package foliot

@@ -1,0 +1,19 @@
+package foliot
+
+import "errors"
+
+// Errors that callers may want to tell apart. Others say what is wrong with an argument.
+var (
+	// ErrClosed is what a runtime answers after Shutdown.
+	ErrClosed = errors.New("foliot: the runtime is shut down")
+
+	// ErrFull is what a runtime answers when it has as many timers as Options.MaxTimers
+	// allows. Stopped, freed and fired timers make room again.
+	ErrFull = errors.New("foliot: full: there are Options.MaxTimers timers already")
+)
+
+var (
+	errNilFunc = errors.New("foliot: nil callback: pass the function to run")
+	errDefault = errors.New("foliot: the default runtime is shared by the whole program and cannot be shut down; make one with New")
+	errBubble  = errors.New("foliot: this runtime was made outside of the synctest bubble that it is used in; make one inside, with New")
+)

@@ -1,0 +1,153 @@
+package foliot_test
+
+import (
+	"context"
+	"expvar"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/foliot-go/foliot"
+)
+
+func Example() {
+	rt, err := foliot.New(foliot.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer rt.Shutdown(context.Background())
+
+	done := make(chan bool)
+	rt.AfterFunc(time.Millisecond, func() { done <- true })
+	late, _ := rt.AfterFunc(time.Hour, func() { fmt.Println("never seen") })
+
+	<-done
+	fmt.Println("stopped:", late.Stop())
+	// Output: stopped: true
+}
+
+// A timeout that is pushed back whenever something is read, for as long as the connection
+// lives.
+func ExampleRuntime_NewTimer() {
+	clock := foliot.NewManualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	idle, err := rt.NewTimer(func() { fmt.Println("idle since", clock.Now().Add(-time.Minute).Format(time.TimeOnly)) })
+	if err != nil {
+		panic(err)
+	}
+	for range 3 { // a read every 50 seconds
+		idle.Reset(time.Minute)
+		clock.Advance(50 * time.Second)
+	}
+	clock.Advance(time.Hour)
+	fmt.Println("freed:", idle.Free())
+	// Output:
+	// idle since 00:01:40
+	// freed: true
+}
+
+// A request has a deadline, and either the reply or the deadline completes it: Stop says
+// which.
+func ExampleTimer_Stop() {
+	rt := foliot.Default()
+	result := make(chan string, 1)
+	deadline, err := rt.AfterFunc(time.Minute, func() { result <- "timed out" })
+	if err != nil {
+		panic(err)
+	}
+	reply := func(text string) {
+		if deadline.Stop() { // true: the callback will not run, the result is ours to give
+			result <- text
+		}
+	}
+	reply("hello")
+	fmt.Println(<-result)
+	// Output: hello
+}
+
+func ExampleRuntime_AfterFuncBatch() {
+	rt := foliot.Default()
+	var wg sync.WaitGroup
+	var calls []foliot.Call
+	for i := range 1000 {
+		wg.Add(1)
+		calls = append(calls, foliot.Call{After: time.Duration(i) * time.Microsecond, Func: wg.Done})
+	}
+	timers, err := rt.AfterFuncBatch(nil, calls)
+	if err != nil {
+		panic(err) // then none of them is armed
+	}
+	wg.Wait()
+	fmt.Println(len(timers))
+	// Output: 1000
+}
+
+func ExampleRuntime_Sleep() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	fmt.Println(foliot.Default().Sleep(ctx, time.Hour))
+	// Output: context canceled
+}
+
+// Time that jumps: a test need not wait.
+func ExampleManualClock() {
+	clock := foliot.NewManualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	say := func(what string) func() {
+		return func() { fmt.Println(clock.Now().Format(time.TimeOnly), what) }
+	}
+	rt.AfterFunc(2*time.Hour, say("two hours"))
+	rt.AfterFunc(time.Hour, func() {
+		say("one hour")()
+		rt.AfterFunc(30*time.Minute, say("and a half"))
+	})
+	clock.Advance(3 * time.Hour)
+	// Output:
+	// 01:00:00 one hour
+	// 01:30:00 and a half
+	// 02:00:00 two hours
+}
+
+func ExampleRuntime_Shutdown() {
+	rt, err := foliot.New(foliot.Options{})
+	if err != nil {
+		panic(err)
+	}
+	rt.AfterFunc(time.Hour, func() {})
+	rt.AfterFunc(time.Hour, func() {})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	armed, err := rt.Shutdown(ctx) // waits for callbacks that run
+	fmt.Println(armed, err)
+	_, err = rt.AfterFunc(0, func() {})
+	fmt.Println(err)
+	// Output:
+	// 2 <nil>
+	// foliot: the runtime is shut down
+}
+
+func ExampleRuntime_Stats() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	for i := range 10 {
+		rt.AfterFunc(time.Duration(i)*time.Second, func() {})
+	}
+	clock.Advance(4 * time.Second)
+	st := rt.Stats()
+	fmt.Println(st.Fired, "fired,", st.Armed, "armed, at most", st.Late.Max(), "late")
+	// Output: 5 fired, 5 armed, at most 0s late
+}
+
+// A Runtime is an expvar.Var: /debug/vars shows its Stats.
+func ExampleRuntime_String() {
+	expvar.Publish("timers", foliot.Default())
+}

@@ -1,0 +1,155 @@
+package stripe
+
+import (
+	"math"
+	"runtime"
+	"testing"
+)
+
+func TestAGoroutineKeepsItsHint(t *testing.T) {
+	const calls = 100_000
+	last, changes := Hint(), 0
+	for range calls {
+		if h := Hint(); h != last {
+			last = h
+			changes++
+		}
+	}
+	// The garbage collector may shrink the stack now and then.
+	if changes > 20 {
+		t.Errorf("the hint changed %d times in %d calls from one place", changes, calls)
+	}
+}
+
+func TestGoroutinesThatLiveAtTheSameTimeSpreadOverTheHomes(t *testing.T) {
+	const goroutines, homes = 64, 8
+	home := make(chan int)
+	over := make(chan struct{})
+	defer close(over)
+	for range goroutines {
+		go func() {
+			home <- Pick(homes)
+			<-over // with its stack, so that no other goroutine gets it
+		}()
+	}
+	var count [homes]int
+	for range goroutines {
+		count[<-home]++
+	}
+	used := 0
+	for _, n := range count {
+		used += min(n, 1)
+	}
+	if used < homes/2 {
+		t.Errorf("%d goroutines use %d of %d homes: %v", goroutines, used, homes, count)
+	}
+}
+
+func TestNeighbouringStacksHaveDifferentHomes(t *testing.T) {
+	for size := uint64(2 << 10); size <= 128<<10; size *= 2 {
+		for _, neighbours := range []uint64{2, 4, 8, 16} {
+			homes := int(4 * neighbours)
+			for start := range uint64(2000) {
+				used := make([]bool, homes)
+				for i := range neighbours {
+					home := scale(hash(uintptr(0x10000000+(start+i)*size)), homes)
+					if used[home] {
+						t.Fatalf("stacks of %d bytes: two of %d neighbours from number %d on share one of %d homes",
+							size, neighbours, start, homes)
+					}
+					used[home] = true
+				}
+			}
+		}
+	}
+}
+
+func TestTheHashDependsOnTheGranuleOnly(t *testing.T) {
+	const at = 0x12345800
+	want := hash(at)
+	for off := range uintptr(1 << granule) {
+		if got := hash(at + off); got != want {
+			t.Fatalf("hash(%#x) is %#x, that of the granule %#x", at+off, got, want)
+		}
+	}
+	if hash(at+1<<granule) == want || hash(at-1) == want {
+		t.Error("the next granule has the same hash")
+	}
+}
+
+func TestAHomeIsAlwaysInRange(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 8, 100, 1023, 1024, 1 << 20, math.MaxInt32} {
+		if first, last := scale(0, n), scale(math.MaxUint32, n); first != 0 || last != n-1 {
+			t.Errorf("of %d homes, the first is %d, the last %d", n, first, last)
+		}
+		if home := Pick(n); home < 0 || home >= n {
+			t.Errorf("Pick(%d) is %d", n, home)
+		}
+	}
+	for _, n := range []int{0, -1, math.MinInt} {
+		if home := Pick(n); home != 0 {
+			t.Errorf("Pick(%d) is %d, want 0", n, home)
+		}
+	}
+}
+
+func TestHomesAreEquallyLarge(t *testing.T) {
+	for _, n := range []int{1, 3, 8, 12, 100} {
+		count := make([]int, n)
+		const steps = 1 << 16
+		for i := range uint32(steps) {
+			count[scale(i<<16, n)]++
+		}
+		for home, c := range count {
+			if c < steps/n || c > steps/n+1 {
+				t.Errorf("home %d of %d gets %d hints of %d", home, n, c, steps)
+			}
+		}
+	}
+}
+
+// grow makes the stack of its goroutine larger than n KiB and calls f there.
+//
+//go:noinline
+func grow(n int, f func()) byte {
+	var frame [1024]byte
+	if n == 0 {
+		f()
+		return frame[0]
+	}
+	frame[n%len(frame)] = grow(n-1, f)
+	return frame[n/2%len(frame)]
+}
+
+func TestAStackThatMovesTakesTheGoroutineToAnotherHome(t *testing.T) {
+	c := New(maxStripes)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Add(1)
+		before := Hint()
+		grow(256, func() { c.Add(-1) })
+		if after := Hint(); after == before {
+			t.Error("the stack has grown by 256 KiB, and the hint is the same")
+		}
+		c.Add(1)
+		runtime.GC() // gives back what the stack no longer needs
+		c.Add(1)
+	}()
+	<-done
+	if got := c.Sum(); got != 2 {
+		t.Errorf("Sum is %d, want 2", got)
+	}
+}
+
+func TestHintAndPickDoNotAllocate(t *testing.T) {
+	var sum uint32
+	if n := testing.AllocsPerRun(1, func() {
+		for range 1000 {
+			sum += Hint() + uint32(Pick(8))
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations in 1000 runs, want none", n)
+	}
+	runtime.KeepAlive(sum)
+}

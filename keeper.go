@@ -1,0 +1,361 @@
+package foliot
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// farAway is the distance of a deadline from which on no goroutine waits for it: the
+	// standard library's timer wakes one, early enough for the rest to be waited for
+	// exactly.
+	farAway   = int64(50 * time.Millisecond)
+	farMargin = int64(3 * time.Millisecond)
+
+	// spinPrecise and spinAlways are how long a goroutine spins rather than sleeps, with
+	// Options.Precise and without: to fall asleep and be woken takes longer than that.
+	spinPrecise = int64(100 * time.Microsecond)
+	spinAlways  = int64(20 * time.Microsecond)
+
+	// After a wake-up that fired n timers the next is not before n*spacing, at most
+	// spacingMax, have passed. So dense timers share wake-ups, and sparse ones do not wait.
+	spacing    = int64(10 * time.Microsecond)
+	spacingMax = int64(time.Millisecond)
+)
+
+// The timekeeper of a runtime wakes when the earliest deadline of all shards has come
+// and has the workers run what is due. It is a turn that at most one goroutine has, the
+// pump, and none when there is nothing to wait for, or nothing soon:
+//
+//	mode      who waits                                  wakeAt
+//	parked    nobody: nothing is armed                   never
+//	far       the standard library's timer; the pump     when it will wake
+//	          is the goroutine that it starts
+//	near      the pump, in a read of the timerfd         when it will wake
+//	awake     nobody: the pump runs callbacks            0
+//	          or is about to look for the next deadline  never, lowered by whoever arms
+//
+// Who arms a deadline stores it in the next of the shard, and then compares it with
+// wakeAt. If that is later, he sets the alarm himself, under mu; the pump need not wake
+// for it. The pump sets wakeAt to never before it looks at the shards for the last time,
+// and afterwards waits for the earlier of what it saw and what wakeAt says. All of these
+// are atomic operations in a single order, so of an arming goroutine and the pump at
+// least one sees the other, and no deadline is slept over.
+type keeper struct {
+	rt *Runtime
+
+	wakeAt atomic.Int64 // as above. Written under mu, or by the pump while awake
+	floor  atomic.Int64 // not to wake before this, for the sake of spacing. Written by the pump
+
+	mu     sync.Mutex
+	mode   mode
+	epoch  uint64 // of the pump in office; another is out of office
+	closed bool
+	std    *time.Timer // wakes for far deadlines
+	watch  *time.Timer // looks for blocked workers
+	guard  int64       // when watch goes off; never: it is not armed
+	alarm  *alarm      // for near deadlines; nil: none, std does it all
+
+	spins  int64 // how long to spin rather than sleep. Set by open
+	spaced bool  // wake-ups are spaced. Set by open
+
+	inline  atomic.Uint64 // the claim under which the pump itself runs callbacks; 0: none
+	wakeups atomic.Uint64
+}
+
+type mode uint8
+
+const (
+	parked mode = iota
+	far
+	near
+	awake
+)
+
+// open makes the timekeeper ready. The timers of the standard library are made here and
+// not when they are first needed, which may be in a synctest bubble that the runtime is
+// not part of.
+func (k *keeper) open(rt *Runtime, timerfd bool) {
+	k.rt = rt
+	k.wakeAt.Store(never)
+	k.std = time.AfterFunc(math.MaxInt64, k.ring)
+	k.std.Stop()
+	k.watch = time.AfterFunc(math.MaxInt64, k.look)
+	k.watch.Stop()
+	k.guard = never
+	if rt.fake {
+		return
+	}
+	k.spins = spinAlways
+	if rt.precise {
+		k.spins = spinPrecise
+	}
+	k.spaced = !rt.precise
+	if timerfd {
+		a, err := newAlarm()
+		if err != nil {
+			rt.event("foliot: no timerfd: timers will be as late as those of package time", "error", err)
+		}
+		k.alarm = a
+	}
+}
+
+// target returns when to wake for a deadline.
+func (k *keeper) target(due int64) int64 {
+	if s := k.rt.slack; s > 0 {
+		if due > never-s {
+			return due
+		}
+		due = (due + s - 1) / s * s
+	}
+	return max(due, k.floor.Load())
+}
+
+// notice makes sure that the pump is awake at a deadline. It is called after the
+// deadline was stored where the pump looks for it, without locks.
+func (k *keeper) notice(due int64) {
+	if due == never || k.rt.manual != nil {
+		return
+	}
+	at := k.target(due)
+	if at >= k.wakeAt.Load() {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if at >= k.wakeAt.Load() || k.closed {
+		return
+	}
+	k.wakeAt.Store(at)
+	if k.mode == awake {
+		return
+	}
+	now := k.rt.now()
+	if k.mode != near && at-now <= farAway && (k.alarm != nil || at <= now) {
+		go k.pump(k.takeOffice(now))
+		return
+	}
+	k.set(at, now)
+}
+
+// set sets the alarm. The caller holds mu; if it is the pump, and the mode is near
+// afterwards, it goes on to wait.
+func (k *keeper) set(at, now int64) {
+	left := at - now
+	if k.alarm != nil && left <= farAway {
+		if k.rt.precise {
+			left -= spinPrecise
+		}
+		err := k.alarm.set(max(left, 1))
+		if err == nil {
+			k.mode = near
+			k.guardFrom(at, now)
+			return
+		}
+		k.fallBack(err)
+	}
+	if k.alarm != nil {
+		left -= farMargin
+	}
+	k.mode = far
+	k.guardFrom(never, now)
+	k.std.Reset(time.Duration(max(left, 0)))
+}
+
+// fallBack does without the timerfd from now on. The event is logged by a goroutine, as
+// a logger may well use timers of this runtime, and the caller holds mu.
+func (k *keeper) fallBack(err error) {
+	if k.alarm != nil {
+		go k.rt.event("foliot: no timerfd any more: timers will be as late as those of package time", "error", err)
+		k.alarm.close()
+		k.alarm = nil
+	}
+}
+
+// ring is what the standard library's timer calls. It may come late, when somebody has
+// set another alarm meanwhile; the pump then finds nothing due and sets it anew.
+func (k *keeper) ring() {
+	k.mu.Lock()
+	if k.mode != far || k.closed {
+		k.mu.Unlock()
+		return
+	}
+	k.wakeups.Add(1)
+	e := k.takeOffice(k.rt.now())
+	k.mu.Unlock()
+	k.pump(e)
+}
+
+// takeOffice makes the caller, or a goroutine that it starts, the pump.
+func (k *keeper) takeOffice(now int64) (epoch uint64) {
+	k.mode = awake
+	k.epoch++
+	k.wakeAt.Store(0)
+	k.watchAt(patience, now+patience)
+	k.rt.crew.enter()
+	return k.epoch
+}
+
+// pump keeps the time until there is nothing to wait for, nothing near, or another pump
+// is in office.
+func (k *keeper) pump(e uint64) {
+	k.rt.label()
+	for k.turn(e) {
+	}
+	k.rt.crew.leave()
+}
+
+// turn runs what is due and waits for the next deadline. It answers false when the pump
+// is no longer needed.
+func (k *keeper) turn(e uint64) bool {
+	if !k.wake(e, 0) {
+		return false
+	}
+	for {
+		k.dispatch(e)
+		if !k.wake(e, never) {
+			return false
+		}
+		at := k.earliest()
+		if at != never {
+			at = k.target(at)
+		}
+		k.mu.Lock()
+		if k.epoch != e || k.closed {
+			k.mu.Unlock()
+			continue
+		}
+		at = min(at, k.wakeAt.Load())
+		k.wakeAt.Store(at)
+		now := k.rt.now()
+		if at-now <= k.spins {
+			k.mu.Unlock()
+			k.spin()
+			continue
+		}
+		var a *alarm
+		if at == never {
+			k.mode = parked
+			k.guardFrom(never, now)
+		} else {
+			k.set(at, now)
+			if k.mode == near {
+				a = k.alarm
+			}
+		}
+		k.mu.Unlock()
+		return a != nil && k.wait(e, a)
+	}
+}
+
+// wake is called by the pump, before it runs callbacks and before it looks for the next
+// deadline, to say in wakeAt which of the two it does. It answers false if the pump is
+// out of office or the timekeeper closed.
+func (k *keeper) wake(e uint64, wakeAt int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.epoch != e {
+		return false
+	}
+	if k.closed {
+		k.mode = parked
+		k.alarm.close()
+		k.alarm = nil
+		return false
+	}
+	k.mode = awake
+	k.wakeAt.Store(wakeAt)
+	return true
+}
+
+// wait waits for the alarm.
+func (k *keeper) wait(e uint64, a *alarm) bool {
+	err := a.wait()
+	k.wakeups.Add(1)
+	if err != nil {
+		k.mu.Lock()
+		if k.epoch == e && !k.closed && k.alarm == a {
+			k.fallBack(err)
+		}
+		k.mu.Unlock()
+	}
+	return true
+}
+
+// spin waits for wakeAt without sleeping. Whoever arms an earlier deadline lowers it.
+func (k *keeper) spin() {
+	for k.rt.now() < k.wakeAt.Load() {
+	}
+}
+
+// dispatch runs what is due, on this goroutine as long as it is little. It stops when
+// no worker that is free has anything due.
+func (k *keeper) dispatch(e uint64) {
+	ran := int64(0)
+	for again := true; again; {
+		again = false
+		now := k.rt.now()
+		for _, w := range *k.rt.team.Load() {
+			if w.next() > now {
+				continue
+			}
+			c := w.claim(now)
+			if c == 0 {
+				continue
+			}
+			again = true
+			k.inline.Store(c)
+			n, more := w.run(c, inlineTime, func() { k.resume(e, w, c) })
+			k.inline.Store(0)
+			ran += n
+			if !more {
+				w.release(c)
+				continue
+			}
+			ran += spacingMax / spacing
+			k.rt.crew.enter()
+			go w.work(c)
+		}
+	}
+	if ran > 1 && k.spaced {
+		k.floor.Store(k.rt.now() + min(ran*spacing, spacingMax))
+	}
+}
+
+// resume takes over from a pump whose goroutine was ended by a callback of w.
+func (k *keeper) resume(e uint64, w *worker, c uint64) {
+	k.inline.Store(0)
+	k.rt.crew.enter()
+	go w.work(c)
+	k.pump(e)
+}
+
+// earliest returns when the first worker that is free has something due. One that is
+// busy will see to its own when it is released.
+func (k *keeper) earliest() int64 {
+	at := never
+	for _, w := range *k.rt.team.Load() {
+		if w.busy.Load() == 0 {
+			at = min(at, w.next())
+		}
+	}
+	return at
+}
+
+// close ends the timekeeper. Its goroutine, if there is one asleep, wakes and ends.
+func (k *keeper) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
+	k.std.Stop()
+	k.watch.Stop()
+	if k.mode == near && k.alarm.set(1) == nil {
+		return
+	}
+	if k.mode != awake {
+		k.alarm.close()
+		k.alarm = nil
+	}
+}

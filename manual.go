@@ -1,0 +1,165 @@
+package foliot
+
+import (
+	"bytes"
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A ManualClock stands still until it is told to go on: time for tests and simulations.
+// It may serve several runtimes. Its methods may be called from any goroutine.
+type ManualClock struct {
+	start time.Time
+	now   atomic.Int64  // nanoseconds since start. Written by the goroutine of Advance
+	armed atomic.Uint32 // numbers the armings of all runtimes, modulo 2^32
+
+	turn sync.Mutex // held by Advance: one at a time
+
+	mu       sync.Mutex
+	runtimes []*Runtime      // in the order in which they were made
+	inside   map[string]bool // the goroutines that run callbacks for Advance
+}
+
+// NewManualClock returns a clock that shows the time start.
+func NewManualClock(start time.Time) *ManualClock {
+	return &ManualClock{start: start, inside: map[string]bool{}}
+}
+
+// Now returns the time that the clock shows. In a callback that is its deadline.
+func (c *ManualClock) Now() time.Time {
+	return c.start.Add(time.Duration(c.now.Load()))
+}
+
+func (c *ManualClock) sealed() {}
+
+// Advance lets the time go on by d, and runs all that comes due on the way, by deadline,
+// then in the order of arming, on whichever runtime: also what callbacks arm meanwhile. It returns when all of
+// that has run and the clock shows the new time. Advance(0) runs what is due already. A
+// negative d does nothing. Advance in a callback panics: it would wait for that very
+// callback.
+func (c *ManualClock) Advance(d time.Duration) {
+	if !c.turn.TryLock() {
+		if c.isInside() {
+			panic("foliot: Advance in a callback of a timer of the same clock: it would wait for that callback")
+		}
+		c.turn.Lock()
+	}
+	defer c.turn.Unlock()
+	if d < 0 {
+		return
+	}
+	target := c.now.Load()
+	if int64(d) < never-target {
+		target += int64(d)
+	} else {
+		target = never - 1
+	}
+	if _, at := c.first(); at <= target {
+		finished := make(chan struct{})
+		go c.drive(target, finished)
+		<-finished
+	}
+	c.now.Store(target)
+}
+
+// drive runs what comes due until the time target. It is a goroutine of its own, so that a
+// callback that ends its goroutine does not end the one of Advance.
+func (c *ManualClock) drive(target int64, finished chan struct{}) {
+	me := goroutine()
+	c.setInside(me, true)
+	goOn := func() { c.drive(target, finished) }
+	for {
+		rt, at := c.first()
+		if at > target {
+			break
+		}
+		c.now.Store(max(at, c.now.Load()))
+		w := (*rt.team.Load())[0]
+		rt.crew.enter()
+		e := w.claim(at)
+		w.run(e, -1, func() { // just one: the next may be another runtime's
+			w.busy.Store(0)
+			rt.crew.leave()
+			c.setInside(me, false)
+			goOn()
+		})
+		w.busy.Store(0)
+		rt.crew.leave()
+		rt.awaitDetached()
+	}
+	c.setInside(me, false)
+	close(finished)
+}
+
+// first returns the runtime whose turn it is, and when: the one with the earliest
+// deadline, and of several the one that armed it first.
+func (c *ManualClock) first() (rt *Runtime, at int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at = never
+	var order uint32
+	for _, r := range c.runtimes {
+		s := (*r.homes.Load())[0]
+		n := s.next.Load()
+		switch {
+		case n < at:
+			rt, at, order = r, n, s.order(n)
+		case n == at && n < never:
+			if o := s.order(n); int32(o-order) < 0 {
+				rt, order = r, o
+			}
+		}
+	}
+	return rt, at
+}
+
+func (c *ManualClock) attach(rt *Runtime) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.runtimes = append(c.runtimes, rt)
+}
+
+func (c *ManualClock) detach(rt *Runtime) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.runtimes, rt); i >= 0 {
+		c.runtimes = slices.Delete(c.runtimes, i, i+1)
+	}
+}
+
+func (c *ManualClock) setInside(g string, in bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if in {
+		c.inside[g] = true
+	} else {
+		delete(c.inside, g)
+	}
+}
+
+func (c *ManualClock) isInside() bool {
+	g := goroutine()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inside[g]
+}
+
+// goroutine names the calling goroutine. There is no quicker way to ask, so it is asked
+// only where time is not the point.
+func goroutine() string {
+	var buf [40]byte
+	b := buf[:runtime.Stack(buf[:], false)]
+	b, _, _ = bytes.Cut(b, []byte(" ["))
+	return string(b)
+}
+
+// awaitDetached waits for the callbacks that Options.Go runs elsewhere.
+func (rt *Runtime) awaitDetached() {
+	if rt.goFunc != nil {
+		rt.crew.wait(context.Background())
+	}
+}

@@ -1,0 +1,139 @@
+package foliot
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+)
+
+// Options say how a runtime works. The zero value is a good default everywhere.
+type Options struct {
+	// Workers is the number of shards, each with a wheel and a lock of its own, and of
+	// callbacks that run at the same time as long as none of them blocks. 0 means
+	// GOMAXPROCS.
+	//
+	// With Workers: 1 timers of one tick fire in the order in which they were armed. With
+	// more, those of one shard do too, except that one whose deadline was pushed back takes
+	// its place in the order only when the former deadline has passed.
+	Workers int
+
+	// Resolution is the tick: deadlines are rounded up to a multiple of it. 0 leaves the
+	// choice to the runtime: 16.384 µs, with Precise 1.024 µs, and a nanosecond on a manual
+	// clock and in a synctest bubble.
+	Resolution time.Duration
+
+	// Slack is how late a timer may fire for the sake of fewer wake-ups. The runtime wakes
+	// at multiples of Slack and fires together what came due since: 100,000 timers a
+	// second with a Slack of 10 ms are 100 wake-ups.
+	Slack time.Duration
+
+	// Precise makes the timekeeper wake 100 µs before a deadline and spin until then. It
+	// brings single microseconds where sleeping brings tens, and costs a processor 100 µs
+	// for each wake-up.
+	Precise bool
+
+	// Clock is what time is read from: nil or SystemClock() for the system's, or a clock
+	// from NewManualClock.
+	Clock Clock
+
+	// Capacity is the number of timers to reserve memory for.
+	Capacity int
+
+	// MaxTimers bounds the number of timers, of those made by NewTimer whether armed or
+	// not. Beyond it there is ErrFull. 0 means no bound.
+	MaxTimers int
+
+	// Go runs callbacks: it is called once for each, with a function that does not
+	// return before the callback has. nil means to run them on the worker itself, in
+	// batches, which is cheapest; a worker whose callback blocks is replaced.
+	Go func(f func())
+
+	// OnPanic is called with what a callback has panicked with, and the stack of that.
+	// nil means that a panic crashes the program, as with time.AfterFunc.
+	OnPanic func(v any, stack []byte)
+
+	// Logger gets events: a blocked worker and its replacement, slow callbacks, workers
+	// retired and adopted, a fallback to a less exact clock. nil means silence.
+	Logger *slog.Logger
+
+	// SlowCallback makes callbacks that take longer be logged. 0 means none are.
+	SlowCallback time.Duration
+
+	// StaleLimit is how many timers of a shard have to be stopped, and no fewer than are
+	// armed there, before its memory is scrubbed: dead entries squeezed out of the wheel,
+	// empty slabs given back. 0 means 16,384.
+	StaleLimit int
+
+	// ScrubBudget bounds what one step of scrubbing looks at, in timers: it is done with
+	// the shard's lock held. 0 means 4,096, which takes less than 0.2 ms.
+	ScrubBudget int
+
+	// ScrubInterval is the pause between two steps of scrubbing. 0 means 10 ms.
+	ScrubInterval time.Duration
+}
+
+const (
+	maxWorkers    = 4096
+	maxResolution = 24 * time.Hour
+
+	tickDefault = 1 << 14 // ns
+	tickPrecise = 1 << 10
+	tickExact   = 1
+)
+
+// check returns an error that says what to do about the first option that makes no sense.
+func (o *Options) check() error {
+	for _, n := range []struct {
+		name  string
+		value int64
+		what  string
+	}{
+		{"Workers", int64(o.Workers), "for GOMAXPROCS"},
+		{"Resolution", int64(o.Resolution), "for the default"},
+		{"Slack", int64(o.Slack), "for none"},
+		{"Capacity", int64(o.Capacity), "to reserve nothing"},
+		{"MaxTimers", int64(o.MaxTimers), "for no bound"},
+		{"SlowCallback", int64(o.SlowCallback), "to log none"},
+		{"StaleLimit", int64(o.StaleLimit), "for the default"},
+		{"ScrubBudget", int64(o.ScrubBudget), "for the default"},
+		{"ScrubInterval", int64(o.ScrubInterval), "for the default"},
+	} {
+		if n.value < 0 {
+			return fmt.Errorf("foliot: Options.%s is negative (%d); use 0 %s", n.name, n.value, n.what)
+		}
+	}
+	if o.Workers > maxWorkers {
+		return fmt.Errorf("foliot: Options.Workers is %d; at most %d, and no more than there are processors makes sense", o.Workers, maxWorkers)
+	}
+	if o.Resolution > maxResolution {
+		return fmt.Errorf("foliot: Options.Resolution is %v; at most %v: deadlines are rounded up to it", o.Resolution, maxResolution)
+	}
+	return nil
+}
+
+// fill replaces zeros by defaults. exact says that time is not the system's.
+func (o *Options) fill(exact bool) {
+	if o.Workers == 0 {
+		o.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
+	}
+	if o.Resolution == 0 {
+		switch {
+		case exact:
+			o.Resolution = tickExact
+		case o.Precise:
+			o.Resolution = tickPrecise
+		default:
+			o.Resolution = tickDefault
+		}
+	}
+	if o.StaleLimit == 0 {
+		o.StaleLimit = 1 << 14
+	}
+	if o.ScrubBudget == 0 {
+		o.ScrubBudget = 1 << 12
+	}
+	if o.ScrubInterval == 0 {
+		o.ScrubInterval = 10 * time.Millisecond
+	}
+}

@@ -1,0 +1,154 @@
+package foliot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Resize changes the number of workers while the runtime is in use. A retiring worker
+// hands its shard on, with all its timers, to the worker that has the fewest: none is
+// lost, none fires twice, and handles stay good, since a timer does not leave its
+// shard. When there are to be more workers again, retired ones come back first.
+func (rt *Runtime) Resize(workers int) error {
+	if workers < 1 || workers > maxWorkers {
+		return fmt.Errorf("foliot: Resize to %d workers; use 1 to %d", workers, maxWorkers)
+	}
+	adopted, err := rt.resize(workers)
+	for _, a := range adopted {
+		rt.event("foliot: a worker has retired and its timers are adopted", "worker", a.worker, "by", a.heir, "timers", a.timers)
+	}
+	return err
+}
+
+// An adoption is what is logged of a shard that was handed on.
+type adoption struct{ worker, heir, timers int }
+
+func (rt *Runtime) resize(workers int) (adopted []adoption, err error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.closed.Load() {
+		return nil, ErrClosed
+	}
+	team := slices.Clone(*rt.team.Load())
+	var leaving []*worker
+	switch {
+	case workers > len(team):
+		for len(team) < workers {
+			team = append(team, rt.recruit(team))
+		}
+	case workers < len(team):
+		leaving = team[workers:]
+		team = slices.Clone(team[:workers])
+	}
+	homes := []*shard{}
+	for _, w := range team {
+		homes = append(homes, w.home())
+	}
+	if rt.manual != nil {
+		homes = homes[:1]
+	}
+	rt.homes.Store(&homes)
+	for _, w := range leaving {
+		adopted = append(adopted, rt.retire(w, team)...)
+	}
+	staff := append(slices.Clone(team), rt.retired...)
+	rt.staff.Store(&staff)
+	rt.team.Store(&team)
+	for _, w := range team {
+		rt.keeper.notice(w.next())
+	}
+	return adopted, nil
+}
+
+// recruit returns a worker to add to a team: a retired one with its shard, or a new one.
+func (rt *Runtime) recruit(team []*worker) *worker {
+	last := len(rt.retired) - 1
+	if last < 0 {
+		return rt.newWorker(len(team), 0)
+	}
+	w := rt.retired[last]
+	rt.retired = rt.retired[:last]
+	own := w.home()
+	for _, other := range team {
+		shards := *other.shards.Load()
+		if i := slices.Index(shards, own); i > 0 {
+			rest := slices.Delete(slices.Clone(shards), i, i+1)
+			other.shards.Store(&rest)
+		}
+	}
+	return w
+}
+
+// retire hands the shards of a worker on to those in the team that have the fewest timers.
+// Its own shard is still its first, so that a goroutine that runs its callbacks just now
+// can go on until it is done.
+func (rt *Runtime) retire(w *worker, team []*worker) (adopted []adoption) {
+	rt.retired = append(rt.retired, w)
+	shards := *w.shards.Load()
+	for _, s := range shards {
+		heir, armed := rt.leastLoaded(team), s.pending()
+		grown := append(slices.Clone(*heir.shards.Load()), s)
+		heir.shards.Store(&grown)
+		rt.migrated.Add(uint64(armed))
+		adopted = append(adopted, adoption{w.id, heir.id, armed})
+	}
+	w.shards.Store(&[]*shard{shards[0]})
+	return adopted
+}
+
+func (rt *Runtime) leastLoaded(team []*worker) *worker {
+	return slices.MinFunc(team, func(a, b *worker) int {
+		return a.pending() - b.pending()
+	})
+}
+
+func (w *worker) pending() (n int) {
+	for _, s := range *w.shards.Load() {
+		n += s.pending()
+	}
+	return n
+}
+
+// pending returns the number of armed timers.
+func (s *shard) pending() int {
+	s.lock()
+	defer s.mu.Unlock()
+	return s.armed
+}
+
+// shards returns all shards there are, of retired workers too.
+func (rt *Runtime) shards() (all []*shard) {
+	for _, w := range *rt.team.Load() {
+		all = append(all, *w.shards.Load()...)
+	}
+	return all
+}
+
+// Shutdown closes the runtime: nothing new runs, what runs is waited for, and the number
+// of timers that were armed is returned. If ctx ends first, its error is returned along
+// with that number, and the runtime is closed all the same; another call waits again. In
+// a callback Shutdown would wait for that very callback: give it a ctx that ends.
+func (rt *Runtime) Shutdown(ctx context.Context) (armed int, err error) {
+	if rt.shared {
+		return 0, errDefault
+	}
+	rt.mu.Lock()
+	if !rt.closed.Load() {
+		rt.batch.Lock()
+		rt.closed.Store(true)
+		for _, s := range rt.shards() {
+			rt.armed += s.close()
+		}
+		rt.batch.Unlock()
+		rt.keeper.close()
+		rt.scrubber.close()
+		if rt.manual != nil {
+			rt.manual.detach(rt)
+		}
+		close(rt.done)
+	}
+	armed = rt.armed
+	rt.mu.Unlock()
+	return armed, rt.crew.wait(ctx)
+}

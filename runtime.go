@@ -1,0 +1,367 @@
+package foliot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/foliot-go/foliot/internal/stripe"
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// A Runtime holds timers and fires them. All of its methods may be called from any
+// goroutine. Make one with [New], or share the one of [Default].
+type Runtime struct {
+	// Set by New and not changed afterwards.
+	start         time.Time // time is counted in nanoseconds from here
+	res           uint64    // a tick, in nanoseconds
+	last          int64     // the latest deadline that can be told from never
+	manual        *ManualClock
+	bubble        bool // made in a synctest bubble
+	fake          bool // time is not the system's: manual or a bubble's
+	ordered       bool // timers of one tick fire in the order of arming, pushed back or not
+	precise       bool
+	shared        bool // it is the default runtime
+	slack         int64
+	slowAfter     int64
+	goFunc        func(func())
+	onPanic       func(any, []byte)
+	logger        *slog.Logger
+	labels        context.Context
+	staleLimit    int
+	scrubBudget   int
+	scrubInterval time.Duration
+
+	team   atomic.Pointer[[]*worker] // the workers; replaced as a whole under mu
+	staff  atomic.Pointer[[]*worker] // these and the retired ones; replaced as a whole under mu
+	homes  atomic.Pointer[[]*shard]  // where timers are made; replaced as a whole under mu
+	closed atomic.Bool               // set by Shutdown, before the shards are closed
+	done   chan struct{}             // closed by Shutdown
+
+	room     room
+	claims   atomic.Uint64 // numbers the claims of workers
+	blocked  atomic.Uint64
+	panics   atomic.Uint64
+	migrated atomic.Uint64
+	detached *stripe.Counter // callbacks that run away from their worker
+	crew     crew
+	keeper   keeper
+	scrubber scrubber
+	sleepers sync.Pool
+
+	// batch is held by AfterFuncBatch for reading, and by Shutdown for writing while it
+	// closes the shards, so that a batch is armed as a whole or not at all.
+	batch sync.RWMutex
+
+	mu      sync.Mutex // Resize and Shutdown
+	retired []*worker  // workers whose shards others have adopted, for when there are to be more again
+	armed   int        // how many timers were armed at Shutdown
+}
+
+// New makes a runtime. It starts no goroutine: there is one while a deadline is near or
+// a callback runs.
+func New(o Options) (*Runtime, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	return build(o, true)
+}
+
+var shared = func() *Runtime {
+	rt, err := build(Options{}, false)
+	if err != nil {
+		panic(err)
+	}
+	rt.shared = true
+	return rt
+}()
+
+// Default returns the runtime that all of a program may share. It has no goroutine while
+// timers are merely armed, however near their deadlines, and so leaves the waiting to
+// the standard library's timers and is as exact as they are. It cannot be shut down.
+func Default() *Runtime {
+	return shared
+}
+
+func build(o Options, timerfd bool) (*Runtime, error) {
+	rt := &Runtime{
+		precise:       o.Precise,
+		slack:         int64(o.Slack),
+		slowAfter:     int64(o.SlowCallback),
+		goFunc:        o.Go,
+		onPanic:       o.OnPanic,
+		logger:        o.Logger,
+		scrubInterval: o.ScrubInterval,
+		done:          make(chan struct{}),
+		detached:      stripe.New(0),
+	}
+	switch c := o.Clock.(type) {
+	case nil, systemClock:
+		rt.start = time.Now()
+		rt.bubble = inBubble(rt.start)
+	case *ManualClock:
+		if c == nil {
+			return nil, fmt.Errorf("foliot: Options.Clock is a nil *ManualClock; make one with NewManualClock")
+		}
+		rt.manual = c
+		rt.start = c.start
+	default:
+		return nil, fmt.Errorf("foliot: Options.Clock is a %T; use nil, SystemClock or a clock from NewManualClock", c)
+	}
+	rt.fake = rt.manual != nil || rt.bubble
+	rt.ordered = rt.fake || o.Workers == 1
+	o.fill(rt.fake)
+	rt.res = uint64(o.Resolution)
+	rt.last = int64((uint64(never)/rt.res - 1) * rt.res)
+	rt.room.max = int64(o.MaxTimers)
+	rt.staleLimit = o.StaleLimit
+	rt.scrubBudget = o.ScrubBudget
+	rt.scrubInterval = o.ScrubInterval
+	rt.labels = pprof.WithLabels(context.Background(), pprof.Labels("foliot", "timers"))
+	rt.sleepers.New = newSleeper
+	team := []*worker{}
+	homes := []*shard{}
+	for id := range o.Workers {
+		w := rt.newWorker(id, o.Capacity/o.Workers)
+		team = append(team, w)
+		homes = append(homes, w.home())
+	}
+	if rt.manual != nil {
+		homes = homes[:1] // one wheel, so that order is order
+	}
+	rt.team.Store(&team)
+	rt.staff.Store(&team)
+	rt.homes.Store(&homes)
+	rt.keeper.open(rt, timerfd)
+	rt.scrubber.open(rt)
+	if rt.manual != nil {
+		rt.manual.attach(rt)
+	}
+	return rt, nil
+}
+
+func (rt *Runtime) newWorker(id, capacity int) *worker {
+	s := &shard{rt: rt}
+	s.next.Store(never)
+	if capacity > 0 {
+		s.w = *wheel.New[body](0, capacity)
+	}
+	w := &worker{rt: rt, id: id}
+	w.shards.Store(&[]*shard{s})
+	return w
+}
+
+// AfterFunc makes a timer that runs f once, after d. Its slot is freed when it fires or
+// is stopped. With a d of 0 or less f runs as soon as possible.
+func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
+	if f == nil {
+		return Timer{}, errNilFunc
+	}
+	due, err := rt.after(d)
+	if err != nil {
+		return Timer{}, err
+	}
+	at := rt.ceil(due)
+	s := rt.home()
+	if s.closed || !rt.room.take(1) {
+		err := s.refusal()
+		s.mu.Unlock()
+		return Timer{}, err
+	}
+	h := s.w.Schedule(at, body{fn: f, later: rt.arming(), state: once})
+	s.armed++
+	early := s.expect(at)
+	s.mu.Unlock()
+	if early {
+		rt.keeper.notice(rt.nanos(at))
+	}
+	return Timer{s, h}, nil
+}
+
+// NewTimer makes a timer that runs f whenever it fires. It is not armed: that is for
+// [Timer.Reset]. It can be armed again and again, until [Timer.Free].
+func (rt *Runtime) NewTimer(f func()) (Timer, error) {
+	if f == nil {
+		return Timer{}, errNilFunc
+	}
+	s := rt.home()
+	defer s.mu.Unlock()
+	if s.closed || !rt.room.take(1) {
+		return Timer{}, s.refusal()
+	}
+	return Timer{s, s.w.Reserve(body{fn: f, state: idle})}, nil
+}
+
+// refusal returns why a shard, which is locked, does not take a timer.
+func (s *shard) refusal() error {
+	if s.closed {
+		return ErrClosed
+	}
+	return ErrFull
+}
+
+// A Call is a callback and when to run it.
+type Call struct {
+	After time.Duration
+	Func  func()
+}
+
+// batchMax is how many timers are armed with a shard's lock held.
+const batchMax = 1024
+
+// AfterFuncBatch does for each of the calls what AfterFunc does, at a fraction of the
+// cost. It appends their timers to dst. If it cannot make all of them, it makes none and
+// returns dst as it was, with an error.
+func (rt *Runtime) AfterFuncBatch(dst []Timer, calls []Call) ([]Timer, error) {
+	for i := range calls {
+		if calls[i].Func == nil {
+			return dst, fmt.Errorf("%w (call %d of %d)", errNilFunc, i, len(calls))
+		}
+	}
+	now := rt.now()
+	if now < 0 {
+		return dst, errBubble
+	}
+	rt.batch.RLock()
+	defer rt.batch.RUnlock()
+	if rt.closed.Load() {
+		return dst, ErrClosed
+	}
+	if !rt.room.take(int64(len(calls))) {
+		return dst, ErrFull
+	}
+	dst = slices.Grow(dst, len(calls))
+	for turn := 0; len(calls) > 0; turn++ {
+		n := min(len(calls), batchMax)
+		s := rt.homeOf(turn)
+		soonest := wheel.Never
+		for i := range calls[:n] {
+			at := rt.ceil(rt.add(now, calls[i].After))
+			soonest = min(soonest, at)
+			dst = append(dst, Timer{s, s.w.Schedule(at, body{fn: calls[i].Func, later: rt.arming(), state: once})})
+		}
+		s.armed += n
+		early := s.expect(soonest)
+		s.mu.Unlock()
+		if early {
+			rt.keeper.notice(rt.nanos(soonest))
+		}
+		calls = calls[n:]
+	}
+	return dst, nil
+}
+
+// home returns the shard of the calling goroutine, locked, or another if that one is
+// taken. It is a matter of speed alone which one it is.
+func (rt *Runtime) home() *shard {
+	homes := *rt.homes.Load()
+	s := homes[stripe.Pick(len(homes))]
+	if s.mu.TryLock() {
+		return s
+	}
+	return rt.anyHome(homes, s)
+}
+
+// homeOf returns the n-th shard from that of the calling goroutine, locked.
+func (rt *Runtime) homeOf(n int) *shard {
+	homes := *rt.homes.Load()
+	s := homes[(stripe.Pick(len(homes))+n)%len(homes)]
+	s.lock()
+	return s
+}
+
+//go:noinline
+func (rt *Runtime) anyHome(homes []*shard, s *shard) *shard {
+	for _, t := range homes {
+		if t.mu.TryLock() {
+			return t
+		}
+	}
+	s.mu.Lock()
+	return s
+}
+
+// now returns the time in nanoseconds since the start. A negative number means that the
+// caller is in a bubble and the runtime is not.
+func (rt *Runtime) now() int64 {
+	if rt.manual != nil {
+		return rt.manual.now.Load()
+	}
+	return int64(time.Since(rt.start))
+}
+
+// after returns the deadline that is d from now.
+func (rt *Runtime) after(d time.Duration) (int64, error) {
+	now := rt.now()
+	if now < 0 {
+		return 0, errBubble
+	}
+	return rt.add(now, d), nil
+}
+
+func (rt *Runtime) add(now int64, d time.Duration) int64 {
+	if d <= 0 {
+		return now
+	}
+	if int64(d) > rt.last-now {
+		return rt.last
+	}
+	return now + int64(d)
+}
+
+// at returns the deadline that is a point in time.
+func (rt *Runtime) at(when time.Time) (int64, error) {
+	if rt.manual == nil && when == when.Round(0) {
+		// No monotonic reading: what counts is how far it is by the wall clock now.
+		return rt.after(time.Until(when))
+	}
+	return min(max(int64(when.Sub(rt.start)), 0), rt.last), nil
+}
+
+// ceil returns the first tick that is not before a time.
+func (rt *Runtime) ceil(ns int64) wheel.Tick {
+	return wheel.Tick((uint64(ns) + rt.res - 1) / rt.res)
+}
+
+// floor returns the last tick that is not after a time.
+func (rt *Runtime) floor(ns int64) wheel.Tick {
+	return wheel.Tick(uint64(ns) / rt.res)
+}
+
+// nanos returns the time of a tick.
+func (rt *Runtime) nanos(at wheel.Tick) int64 {
+	return int64(min(uint64(at), uint64(never)/rt.res) * rt.res)
+}
+
+// label makes profiles tell the goroutines of the runtime from others.
+func (rt *Runtime) label() {
+	pprof.SetGoroutineLabels(rt.labels)
+}
+
+// event logs what the operator of a program may want to know.
+func (rt *Runtime) event(msg string, args ...any) {
+	if rt.logger != nil {
+		rt.logger.Warn(msg, args...)
+	}
+}
+
+// slow logs a callback that took too long.
+func (rt *Runtime) slow(c call, took int64) {
+	if rt.slowAfter > 0 && took > rt.slowAfter {
+		rt.event("foliot: slow callback", "callback", nameOf(c.fn), "took", time.Duration(took))
+	}
+}
+
+func nameOf(f func()) string {
+	if fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer()); fn != nil {
+		return fn.Name()
+	}
+	return "unknown"
+}

@@ -1,0 +1,305 @@
+package foliot
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/foliot-go/foliot/internal/hist"
+	"github.com/foliot-go/foliot/wheel"
+)
+
+const (
+	// never is the deadline of nothing, in nanoseconds since the start of the runtime,
+	// and that of a timer armed for longer than can be counted: 292 years.
+	never int64 = 1<<63 - 1
+
+	// refileMax bounds how many pushed-back timers are put in their new place in one
+	// go, under the lock.
+	refileMax = 64
+)
+
+// A shard is a wheel behind a lock, and holds the timers that were made by the
+// goroutines that call it home. The lock decides everything about its timers. It is
+// held for tens of nanoseconds, now and then for some microseconds, and never while a
+// callback runs.
+type shard struct {
+	rt *Runtime
+
+	// next is a time before which nothing in the wheel is due; never if it is empty. It
+	// is lowered by whoever arms an earlier deadline and raised by the worker that found
+	// nothing due, both with the lock held; the timekeeper reads it without.
+	next atomic.Int64
+
+	mu     sync.Mutex
+	w      wheel.Wheel[body]
+	closed bool // the runtime is shut down and the wheel empty
+
+	armed   int // pending armings: those in the wheel and those of state runningDue
+	fired   uint64
+	stopped uint64
+	rearmed uint64
+	late    *hist.Hist // made with the first callback
+
+	scrub scrub
+
+	_ [128]byte // the next shard's lock is on a line of its own
+}
+
+// A body is what the wheel keeps for a timer. With it a slot has 40 bytes.
+type body struct {
+	fn func()
+
+	// later is by how many ticks the deadline lies behind the tick that the entry is
+	// filed at: a deadline that is pushed back stays where it is in the wheel, and moves
+	// when that tick comes. On a manual clock, where nothing is pushed back so, it is the
+	// number of the arming. In the state runningDue: the low bits of the tick it was due.
+	later uint32
+	state state
+}
+
+// lock takes the lock.
+func (s *shard) lock() {
+	if !s.mu.TryLock() {
+		s.mu.Lock()
+	}
+}
+
+// arming returns the first value of body.later for an arming.
+func (rt *Runtime) arming() uint32 {
+	if rt.manual == nil {
+		return 0
+	}
+	return rt.manual.armed.Add(1)
+}
+
+// order returns the number of the arming that is due first, on a manual clock that shows
+// the time at.
+func (s *shard) order(at int64) uint32 {
+	s.lock()
+	defer s.mu.Unlock()
+	h, _, ok := s.w.Peek(s.rt.floor(at))
+	if !ok {
+		s.settle()
+		return s.rt.manual.armed.Load()
+	}
+	return s.w.Value(h).later
+}
+
+// expect lowers next to a deadline that has been armed. The caller holds the lock,
+// and tells the timekeeper afterwards, without it, if expect answers true.
+func (s *shard) expect(at wheel.Tick) bool {
+	due := s.rt.nanos(at)
+	if due < s.next.Load() {
+		s.next.Store(due)
+		return true
+	}
+	return false
+}
+
+// reset arms a timer for a tick.
+func (s *shard) reset(h wheel.Handle, at wheel.Tick) bool {
+	s.lock()
+	b := s.w.Value(h)
+	if b == nil {
+		s.mu.Unlock()
+		return false
+	}
+	pending := b.state.pending()
+	m := next(b.state, arm)
+	b.state = m.to
+	early := false
+	if pending {
+		s.rearmed++
+	}
+	switch m.do {
+	case refile:
+		if !s.postpone(h, b, at) {
+			b.later = s.rt.arming()
+			s.w.Reschedule(h, at)
+			early = s.expect(at)
+		}
+	case file:
+		if !pending {
+			s.armed++
+		}
+		b.later = s.rt.arming()
+		s.w.Reschedule(h, at)
+		early = s.expect(at)
+	}
+	s.mu.Unlock()
+	if early {
+		s.rt.keeper.notice(s.rt.nanos(at))
+	}
+	return m.ok
+}
+
+// postpone notes a deadline that is no earlier than the tick the entry is filed at, and
+// leaves the wheel alone. It answers false if the entry has to be moved instead.
+//
+// A timer so pushed back takes its place among those of its tick when it is moved there,
+// and so behind some that were armed later. Where that is not allowed, nothing is postponed.
+func (s *shard) postpone(h wheel.Handle, b *body, at wheel.Tick) bool {
+	if s.rt.ordered {
+		return false
+	}
+	filed, _, _ := s.w.Lookup(h)
+	if at < filed || at-filed >= 1<<32 {
+		return false
+	}
+	b.later = uint32(at - filed)
+	return true
+}
+
+// stop calls off what is armed, and frees the timer if it is a one-shot or freeing is
+// what the event is about.
+func (s *shard) stop(h wheel.Handle, e event) bool {
+	s.lock()
+	b := s.w.Value(h)
+	if b == nil {
+		s.mu.Unlock()
+		return false
+	}
+	m := next(b.state, e)
+	if b.state.pending() {
+		s.armed--
+		s.stopped++
+	}
+	b.state = m.to
+	switch m.do {
+	case park:
+		b.later = 0
+		s.w.Park(h)
+	case forget:
+		b.later = 0
+	case drop:
+		s.w.Cancel(h)
+		s.rt.room.give(1)
+	}
+	dirty := m.ok && s.scrub.stopped(s)
+	s.mu.Unlock()
+	if dirty {
+		s.rt.scrubber.start()
+	}
+	return m.ok
+}
+
+// deadline returns the tick that a timer is armed for.
+func (s *shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
+	s.lock()
+	defer s.mu.Unlock()
+	b := s.w.Value(h)
+	switch {
+	case b == nil || !b.state.pending():
+		return 0, false
+	case b.state == runningDue:
+		return s.wasDue(b, s.rt.floor(s.rt.now())), true
+	}
+	at, _, _ = s.w.Lookup(h)
+	if !s.rt.ordered {
+		at += wheel.Tick(b.later)
+	}
+	return at, true
+}
+
+// A call is a callback that has to be run: its arming is used up.
+type call struct {
+	fn    func()
+	shard *shard
+	timer wheel.Handle // of a reusable timer, which wants to know when it is over; 0: none
+}
+
+// pop takes the next timer that is due at the time now. When there is none it raises
+// next and answers false. When it has spent its turn on timers that were pushed back it
+// answers neither: next is still due, and the caller comes back.
+func (s *shard) pop(now int64) (c call, ok bool) {
+	tick := s.rt.floor(now)
+	s.lock()
+	defer s.mu.Unlock()
+	for range refileMax {
+		h, at, due := s.w.Pop(tick)
+		if !due {
+			s.settle()
+			return call{}, false
+		}
+		b := s.w.Value(h)
+		if b.later != 0 && !s.rt.ordered {
+			at += wheel.Tick(b.later)
+			b.later = 0
+			s.w.Reschedule(h, at)
+			continue
+		}
+		m := next(b.state, expire)
+		b.state = m.to
+		if m.do == stay {
+			b.later = uint32(at)
+			continue
+		}
+		return s.start(h, b, m, now-s.rt.nanos(at)), true
+	}
+	return call{}, false
+}
+
+// start accounts for a callback that is about to run.
+func (s *shard) start(h wheel.Handle, b *body, m move, late int64) call {
+	s.armed--
+	s.fired++
+	if s.late == nil {
+		s.late = new(hist.Hist)
+	}
+	s.late.Record(late)
+	c := call{fn: b.fn, shard: s, timer: h}
+	if m.do == runDrop {
+		c.timer = 0
+		s.w.Cancel(h)
+		s.rt.room.give(1)
+	}
+	return c
+}
+
+// finish notes that the callback of a reusable timer is over. If it has come due again
+// meanwhile, it is to be run once more.
+func (s *shard) finish(h wheel.Handle, now int64) (c call, again bool) {
+	s.lock()
+	defer s.mu.Unlock()
+	b := s.w.Value(h)
+	if b == nil {
+		return call{}, false
+	}
+	m := next(b.state, done)
+	b.state = m.to
+	if m.do != run {
+		return call{}, false
+	}
+	at := s.wasDue(b, s.rt.floor(now))
+	b.later = 0
+	return s.start(h, b, m, now-s.rt.nanos(at)), true
+}
+
+// wasDue returns the tick at which a timer in the state runningDue came due, now being
+// a tick after that.
+func (s *shard) wasDue(b *body, now wheel.Tick) wheel.Tick {
+	return now - wheel.Tick(uint32(now)-b.later)
+}
+
+// settle sets next to what the wheel says. A few entries are looked at one by one, for
+// the exact time: a lower bound would cost a wake-up for nothing.
+func (s *shard) settle() {
+	at, ok := s.w.Soonest(refileMax)
+	if !ok {
+		s.next.Store(never)
+		return
+	}
+	s.next.Store(s.rt.nanos(at))
+}
+
+// close empties the shard and returns how many armings were pending.
+func (s *shard) close() (pending int) {
+	s.lock()
+	defer s.mu.Unlock()
+	pending = s.armed
+	s.closed = true
+	s.armed = 0
+	s.w = wheel.Wheel[body]{}
+	s.next.Store(never)
+	return pending
+}

@@ -1,0 +1,67 @@
+package foliot
+
+import (
+	"time"
+
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// A Timer names a timer of a runtime for ever: it goes stale when the timer is freed,
+// and stays stale when its slot is used again. It is a plain value, free to copy and to
+// compare. The zero Timer names none. Methods may be called from any goroutine, also
+// from the timer's own callback; on a stale Timer they answer false.
+type Timer struct {
+	s *shard
+	h wheel.Handle
+}
+
+// Reset arms the timer to fire after d, in place of what was armed before. It answers
+// false if that cannot be, because the Timer is stale or the runtime closed.
+//
+// Pushing a deadline back is cheaper than pulling it forward: it leaves the wheel alone.
+// Reset while the callback runs makes a new arming that runs afterwards.
+func (t Timer) Reset(d time.Duration) bool {
+	if t.s == nil {
+		return false
+	}
+	due, err := t.s.rt.after(d)
+	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due))
+}
+
+// ResetAt arms the timer to fire at a time, like Reset. It goes by the monotonic reading
+// of when, if there is one, and then need not read the clock: where the time is known
+// already, it costs less than Reset.
+func (t Timer) ResetAt(when time.Time) bool {
+	if t.s == nil {
+		return false
+	}
+	due, err := t.s.rt.at(when)
+	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due))
+}
+
+// Stop calls off what is armed. It answers true if there was something: that arming
+// will not run, whatever else happens at that instant. It answers false if nothing was
+// armed, in particular if the callback has started. A one-shot that is stopped is freed.
+func (t Timer) Stop() bool {
+	return t.s != nil && t.s.stop(t.h, stop)
+}
+
+// Free stops the timer and gives its slot back. Every copy of the Timer goes stale. It
+// answers true if the Timer was not stale before. It does not wait for a callback that
+// runs.
+func (t Timer) Free() bool {
+	return t.s != nil && t.s.stop(t.h, release)
+}
+
+// Deadline returns the time that the timer is armed for, rounded up to the resolution,
+// and false if it is not armed.
+func (t Timer) Deadline() (time.Time, bool) {
+	if t.s == nil {
+		return time.Time{}, false
+	}
+	at, ok := t.s.deadline(t.h)
+	if !ok {
+		return time.Time{}, false
+	}
+	return t.s.rt.start.Add(time.Duration(t.s.rt.nanos(at))), true
+}
