@@ -66,7 +66,8 @@ type Options struct {
 	StaleLimit int
 
 	// ScrubBudget bounds what one step of scrubbing looks at, in timers: it is done with
-	// the shard's lock held. 0 means 4,096, which takes less than 0.2 ms.
+	// the shard's lock held. 0 means 4,096: some 0.2 ms, with ten million timers up to a
+	// millisecond.
 	ScrubBudget int
 
 	// ScrubInterval is the pause between two steps of scrubbing. 0 means 10 ms.

@@ -11,7 +11,7 @@ import (
 // what is due already.
 //
 // The yielded entry is gone: its handle is stale and Len does not count it. The
-// body may use every method of the wheel but Advance and Drain, which panic there.
+// body may use every method of the wheel but Advance, Drain, Pop and Peek, which panic there.
 // What it makes due waits for the next Advance.
 //
 // To break out of the loop is to have had enough for now: Now() is the tick given
@@ -39,12 +39,12 @@ func (w *Wheel[V]) advance(now Tick, yield func(Tick, V) bool) {
 	w.cursor = w.now
 }
 
-// Drain removes and yields every entry, whether due or not. Entries of one tick
+// Drain removes and yields every armed entry, whether due or not. Entries of one tick
 // come in the order of arming, so that to schedule them elsewhere as they come
 // keeps that order; the ticks come in no particular order, which saves the work of
 // sorting them. Handles go stale as their entries are yielded, and Now() stays. What
 // the body leaves by breaking out stays in the wheel. The body may use every method
-// but Advance and Drain; what it arms in this wheel is yielded too, or stays, so one
+// but Advance, Drain, Pop and Peek; what it arms in this wheel is yielded too, or stays, so one
 // that arms an entry for each that it gets may never end.
 func (w *Wheel[V]) Drain() iter.Seq2[Tick, V] {
 	return func(yield func(Tick, V) bool) {
@@ -61,7 +61,7 @@ func (w *Wheel[V]) Drain() iter.Seq2[Tick, V] {
 	}
 }
 
-// Next returns a tick before which nothing is due, and false if the wheel is empty.
+// Next returns a tick before which nothing is due, and false if nothing is armed.
 // It is exact within the block of 64 ticks, counted from tick 0, that Now() is in, and
 // a lower bound beyond: Advance to it yields something or raises it, and an entry alone
 // in the wheel is reached in at most eleven such steps. While something is due,
@@ -75,7 +75,7 @@ func (w *Wheel[V]) Next() (Tick, bool) {
 // bucket that it is in has at most limit words: they are looked at one by one.
 func (w *Wheel[V]) Soonest(limit int) (Tick, bool) {
 	b, start, shift := w.first()
-	if b == nil || shift == 0 || int(b.size)*chunkWords > limit+chunkWords {
+	if b == nil || shift == 0 || int(b.size-1)*chunkWords > limit {
 		return start, b != nil
 	}
 	at := Never

@@ -2,7 +2,8 @@ package wheel
 
 import "math/bits"
 
-// Never is the tick of a parked entry, which is not due at any.
+// Never is the tick that Lookup tells of a parked entry, which is not due at any. It is
+// also the last tick there is, and an entry may be armed for it.
 const Never Tick = 1<<64 - 1
 
 // parked is the position of an entry that is in no bucket. It is not a word: chunk 0
@@ -58,7 +59,7 @@ func (w *Wheel[V]) Pop(now Tick) (h Handle, at Tick, ok bool) {
 	w.bury(pos)
 	b.live--
 	s.pos = parked
-	if b.live == 0 {
+	if b.live == 0 || w.dead[pos>>5] == allDead || b.desolate() {
 		w.tidy(s.in, pos, s.at)
 	}
 	return w.handle(i, s.gen), s.at, true
@@ -99,7 +100,7 @@ func (w *Wheel[V]) front(now Tick) (b *bucket, pos uint32) {
 }
 
 // Value returns a pointer to the payload of an entry, armed or parked, or nil if h
-// names none. It is good until the next call that arms or removes an entry.
+// names none. It is good until the next call that makes, arms or removes an entry.
 func (w *Wheel[V]) Value(h Handle) *V {
 	s := w.lookup(h)
 	if s == nil {
@@ -108,9 +109,9 @@ func (w *Wheel[V]) Value(h Handle) *V {
 	return &s.v
 }
 
-// Stale returns how many dead words the buckets hold: entries that were cancelled,
-// parked or rescheduled, and whose place has not been put to use again. It looks at
-// every bucket, which takes a tenth of a millisecond with ten million entries.
+// Stale returns how many dead words the buckets hold: those of entries that were
+// cancelled, parked, rescheduled or yielded, and whose place has not been put to use again.
+// It looks at every bucket, which takes a tenth of a millisecond with ten million entries.
 func (w *Wheel[V]) Stale() int {
 	if w == nil {
 		return 0
@@ -136,37 +137,40 @@ func (b *bucket) stale() int {
 	return words - int(b.live)
 }
 
-// Compact moves the live words of buckets together, looking at about n chunks of 30
-// words and taking turns from call to call, and returns how many dead words it did
-// away with. Where there is no room to win it looks on: at most at every bucket once. What
-// it leaves is fewer than 60 dead words a bucket. A wheel keeps its dead words to a bound
-// without it; Compact is for those who would rather have the memory, with Trim.
+// Compact moves the live words of buckets together, and returns how many dead words it
+// did away with. It works on about n chunks of 30 words, taking turns from call to call.
+// Where there is no room to win it looks on, at every bucket once at most: half a
+// millisecond with ten million entries. What it leaves when it has been everywhere is
+// fewer than 60 dead words a bucket. A wheel keeps its dead words to a bound without it;
+// Compact is for those who would rather have the memory, with Trim.
 func (w *Wheel[V]) Compact(n int) (removed int) {
 	if w == nil {
 		return 0
 	}
-	for left := len(w.nodes) * fanOut; left > 0 && n > 0; left-- {
+	for left := len(w.nodes) * fanOut; left > 0 && n > 0; {
 		if w.compact>>digitBits >= len(w.nodes) {
 			w.compact = 0
 		}
 		at := w.nodes[w.compact>>digitBits]
 		d := uint(w.compact & digitMask)
 		if at == nil || at.occupied>>d == 0 {
-			w.compact |= digitMask
-			w.compact++
+			w.compact += fanOut - int(d)
+			left -= fanOut - int(d)
 			continue
 		}
 		b := &at.branch[d]
 		if (at.occupied&^at.open)>>d&1 == 0 || b.stale() < 2*chunkWords {
 			w.compact++
+			left--
 			continue
 		}
 		size := b.size
 		w.sweep(b)
 		removed += int(size-b.size) * chunkWords
 		n -= sweepChunks
-		if w.chunks.at(b.head)[chunkSweep] == 0 {
-			w.compact++
+		if w.fence != 0 && w.chunks.at(b.head)[chunkSweep] == 0 {
+			w.compact++ // what is on either side of a fence is kept apart, and may stay sparse
+			left--
 		}
 	}
 	return removed

@@ -158,8 +158,8 @@ func (w *Wheel[V]) All() iter.Seq2[Handle, V] {
 	}
 }
 
-// Now returns the latest tick that Advance was called with, at first the one given
-// to New.
+// Now returns the latest tick that Advance, Pop or Peek was called with, at first the one
+// given to New.
 func (w *Wheel[V]) Now() Tick {
 	if w == nil {
 		return 0
