@@ -2,6 +2,7 @@ package foliot_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -92,11 +93,11 @@ func worstVictim(t *testing.T, r *foliot.Runtime, blockers int, block func(relea
 }
 
 // checkVictims makes several attempts: a machine that is busy with other things can make any one of them late.
-func checkVictims(t *testing.T, runtime func() *foliot.Runtime, blockers int, block func(release <-chan struct{})) {
+func checkVictims(t *testing.T, open func() *foliot.Runtime, blockers int, block func(release <-chan struct{})) {
 	t.Helper()
 	var late, std time.Duration
 	for range 3 {
-		if late, std = worstVictim(t, runtime(), blockers, block); late < blockedBound+std {
+		if late, std = worstVictim(t, open(), blockers, block); late < blockedBound+std {
 			return
 		}
 	}
@@ -115,6 +116,14 @@ func TestBlockedCallbacksDelayOthersByLessThan50Milliseconds(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// With one P nothing but the scheduler's preemption gives the timekeeper its turn.
+func TestCallbacksThatBurnTheOnlyProcessorDelayOthersByLessThan50Milliseconds(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, blockers := range []int{1, 2} {
+		checkVictims(t, func() *foliot.Runtime { return newRuntime(t, foliot.Options{}) }, blockers, blocks["burn"])
 	}
 }
 
@@ -145,6 +154,42 @@ func TestAShardThatBlocksAgainAndAgainGoesOn(t *testing.T) {
 	eventually(t, "thirty are running", func() bool { return r.Stats().Running == 30 })
 	if got := r.Stats().Blocked; got == 0 {
 		t.Error("Blocked is 0 after thirty callbacks blocked")
+	}
+}
+
+// Each callback blocks until the one after it has started, and comes back while that one blocks.
+func TestACallbackThatComesBackWhileAnotherBlocksHoldsUpNobody(t *testing.T) {
+	for _, workers := range []int{1, 4} {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			r := newRuntime(t, foliot.Options{Workers: workers})
+			var ends []chan struct{}
+			defer func() {
+				for _, end := range ends {
+					select {
+					case <-end:
+					default:
+						close(end)
+					}
+				}
+			}()
+			var prior chan struct{} // closed when the callback before has come back
+			for i := range 8 {
+				started, end, back := make(chan struct{}), make(chan struct{}), make(chan struct{})
+				ends = append(ends, end)
+				after(t, r, 0, func() {
+					defer close(back)
+					close(started)
+					<-end
+				})
+				receive(t, started, "a callback beside a blocked one")
+				if i > 0 {
+					close(ends[i-1])
+					receive(t, prior, "the end of the callback before")
+				}
+				prior = back
+				time.Sleep(30 * millisecond) // this one blocks by all measures
+			}
+		})
 	}
 }
 

@@ -225,6 +225,52 @@ func TestMaxTimersIsNeverExceededWhileTimersComeAndGo(t *testing.T) {
 	wantFree(t, r, bound)
 }
 
+// A refused batch never takes, for however short a time, what others are entitled to.
+func TestWhatFitsIsNeverRefused(t *testing.T) {
+	const bound, fits = 2000, 900
+	r := newRuntime(t, foliot.Options{Workers: 2, MaxTimers: bound})
+	var held []foliot.Timer
+	for range bound - fits {
+		held = append(held, after(t, r, hour, func() {}))
+	}
+	calls := make([]foliot.Call, fits+1)
+	for i := range calls {
+		calls[i] = foliot.Call{After: hour, Func: func() {}}
+	}
+	end := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-end:
+					return
+				default:
+				}
+				if _, err := r.AfterFuncBatch(nil, calls); !errors.Is(err, foliot.ErrFull) {
+					t.Errorf("a batch that does not fit: %v", err)
+					return
+				}
+			}
+		})
+	}
+	for i := range fits {
+		if _, err := r.AfterFunc(hour, func() {}); err != nil {
+			t.Errorf("timer %d of %d that fit: %v", i, fits, err)
+			break
+		}
+		time.Sleep(10 * microsecond)
+	}
+	close(end)
+	wg.Wait()
+	if got := r.Stats().Armed; got != bound {
+		t.Errorf("%d armed, want %d", got, bound)
+	}
+	for _, timer := range held {
+		timer.Stop()
+	}
+}
+
 func TestABurstLosesNothing(t *testing.T) {
 	n := 1_000_000
 	if testing.Short() || contractRace {

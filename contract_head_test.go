@@ -71,7 +71,7 @@ func TestATimerOfTheDefaultRuntimeWorksBesideOneOfItsOwn(t *testing.T) {
 	if !mine.Stop() || !shared.Stop() {
 		t.Error("Stop is false")
 	}
-	if foliot.Default() != foliot.Default() {
+	if again := foliot.Default(); again != foliot.Default() {
 		t.Error("two Default() differ")
 	}
 }

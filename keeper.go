@@ -1,7 +1,6 @@
 package foliot
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,15 +52,14 @@ type keeper struct {
 	mode   mode
 	epoch  uint64 // of the pump in office; another is out of office
 	closed bool
-	std    *time.Timer // wakes for far deadlines
-	watch  *time.Timer // looks for blocked workers
-	guard  int64       // when watch goes off; never: it is not armed
-	alarm  *alarm      // for near deadlines; nil: none, std does it all
+	std    stdTimer // wakes for far deadlines
+	watch  stdTimer // looks for blocked workers
+	guard  int64    // when watch goes off; never: it is not armed
+	alarm  *alarm   // for near deadlines; nil: none, std does it all
 
 	spins  int64 // how long to spin rather than sleep. Set by open
 	spaced bool  // wake-ups are spaced. Set by open
 
-	inline  atomic.Uint64 // the claim under which the pump itself runs callbacks; 0: none
 	wakeups atomic.Uint64
 }
 
@@ -74,16 +72,12 @@ const (
 	awake
 )
 
-// open makes the timekeeper ready. The timers of the standard library are made here and
-// not when they are first needed, which may be in a synctest bubble that the runtime is
-// not part of.
+// open makes the timekeeper ready.
 func (k *keeper) open(rt *Runtime, timerfd bool) {
 	k.rt = rt
 	k.wakeAt.Store(never)
-	k.std = time.AfterFunc(math.MaxInt64, k.ring)
-	k.std.Stop()
-	k.watch = time.AfterFunc(math.MaxInt64, k.look)
-	k.watch.Stop()
+	k.std.open(rt, func(rt *Runtime) { rt.keeper.ring() })
+	k.watch.open(rt, func(rt *Runtime) { rt.keeper.look() })
 	k.guard = never
 	if rt.fake {
 		return
@@ -161,7 +155,7 @@ func (k *keeper) set(at, now int64) {
 	}
 	k.mode = far
 	k.guardFrom(never, now)
-	k.std.Reset(time.Duration(max(left, 0)))
+	k.std.reset(max(left, 0))
 }
 
 // fallBack does without the timerfd from now on. The event is logged by a goroutine, as
@@ -301,22 +295,23 @@ func (k *keeper) dispatch(e uint64) {
 			if w.next() > now {
 				continue
 			}
-			c := w.claim(now)
+			c := w.claim(now, byPump)
 			if c == 0 {
 				continue
 			}
 			again = true
-			k.inline.Store(c)
 			n, more := w.run(c, inlineTime, func() { k.resume(e, w, c) })
-			k.inline.Store(0)
 			ran += n
-			if !more {
-				w.release(c)
-				continue
+			ours := false
+			if more {
+				ran += spacingMax / spacing
+				ours = w.delegate(c)
+			} else {
+				ours = w.release(c)
 			}
-			ran += spacingMax / spacing
-			k.rt.crew.enter()
-			go w.work(c)
+			if !ours {
+				return // held up for so long that there is another pump by now
+			}
 		}
 	}
 	if ran > 1 && k.spaced {
@@ -326,9 +321,7 @@ func (k *keeper) dispatch(e uint64) {
 
 // resume takes over from a pump whose goroutine was ended by a callback of w.
 func (k *keeper) resume(e uint64, w *worker, c uint64) {
-	k.inline.Store(0)
-	k.rt.crew.enter()
-	go w.work(c)
+	w.delegate(c)
 	k.pump(e)
 }
 
@@ -344,13 +337,35 @@ func (k *keeper) earliest() int64 {
 	return at
 }
 
+// rest makes the timekeeper parked if it waits for a far deadline and nothing is armed any
+// more. It does as the pump does: what is armed meanwhile is found in a shard, or by its
+// owner in wakeAt once mu is free.
+func (k *keeper) rest() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.mode != far || k.closed {
+		return
+	}
+	at := k.wakeAt.Load()
+	k.wakeAt.Store(never)
+	for _, s := range k.rt.shards() {
+		s.review()
+	}
+	if k.earliest() == never && !k.anyBusy() {
+		k.mode = parked
+		k.std.stop()
+		return
+	}
+	k.wakeAt.Store(at)
+}
+
 // close ends the timekeeper. Its goroutine, if there is one asleep, wakes and ends.
 func (k *keeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
-	k.std.Stop()
-	k.watch.Stop()
+	k.std.stop()
+	k.watch.stop()
 	if k.mode == near && k.alarm.set(1) == nil {
 		return
 	}

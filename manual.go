@@ -80,7 +80,7 @@ func (c *ManualClock) drive(target int64, finished chan struct{}) {
 		c.now.Store(max(at, c.now.Load()))
 		w := (*rt.team.Load())[0]
 		rt.crew.enter()
-		e := w.claim(at)
+		e := w.claim(at, 0)
 		w.run(e, -1, func() { // just one: the next may be another runtime's
 			w.busy.Store(0)
 			rt.crew.leave()

@@ -1,9 +1,6 @@
 package foliot
 
-import (
-	"sync"
-	"time"
-)
+import "sync/atomic"
 
 // Stopping a timer is quick because it leaves things behind: a dead word in the wheel, a
 // free slot in a slab. The wheel bounds the former and uses the latter again. But where a
@@ -53,52 +50,65 @@ func (g *scrub) step(s *shard) bool {
 	return g.left > 0
 }
 
-// A scrubber has the shards of a runtime scrubbed.
+// A scrubber has the shards of a runtime scrubbed, and the timekeeper put to rest when
+// the last timer was stopped: otherwise it would wake for nothing, and keep a runtime
+// that nobody uses any more from being collected.
 type scrubber struct {
 	rt    *Runtime
-	mu    sync.Mutex
-	timer *time.Timer
-	on    bool // the timer is armed, or step under way
-	again bool // start was called meanwhile
+	timer stdTimer
+	state atomic.Uint32
 }
+
+const (
+	scrubOff   uint32 = iota
+	scrubOn           // the timer is armed, or step under way
+	scrubAgain        // and start was called meanwhile
+	scrubEnded        // for good
+)
 
 func (g *scrubber) open(rt *Runtime) {
 	g.rt = rt
-	g.timer = time.AfterFunc(time.Hour, g.step)
-	g.timer.Stop()
+	g.timer.open(rt, func(rt *Runtime) { rt.scrubber.step() })
 }
 
-// start begins a round, unless one is under way.
+// start begins a round, or makes sure that there is another after the one under way. It is
+// called for every timer that leaves its shard empty: it mostly is one load.
 func (g *scrubber) start() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.on {
-		g.again = true
-		return
-	}
-	g.on = true
-	g.timer.Reset(g.rt.scrubInterval)
-}
-
-func (g *scrubber) step() {
-	more := false
-	for _, s := range g.rt.shards() {
-		if s.scrub.step(s) {
-			more = true
+	for {
+		switch g.state.Load() {
+		case scrubAgain, scrubEnded:
+			return
+		case scrubOff:
+			if g.state.CompareAndSwap(scrubOff, scrubOn) {
+				g.timer.reset(int64(g.rt.scrubInterval))
+				return
+			}
+		case scrubOn:
+			if g.state.CompareAndSwap(scrubOn, scrubAgain) {
+				return
+			}
 		}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.on = (more || g.again) && !g.rt.closed.Load()
-	g.again = false
-	if g.on {
-		g.timer.Reset(g.rt.scrubInterval)
+}
+
+// step does a little for each shard that wants it, and sets the timer for the next step.
+func (g *scrubber) step() {
+	again := g.state.CompareAndSwap(scrubAgain, scrubOn)
+	for _, s := range g.rt.shards() {
+		if s.scrub.step(s) {
+			again = true
+		}
+	}
+	g.rt.keeper.rest()
+	if again || !g.state.CompareAndSwap(scrubOn, scrubOff) {
+		g.timer.reset(int64(g.rt.scrubInterval))
+	}
+	if g.state.Load() == scrubEnded {
+		g.timer.stop()
 	}
 }
 
 func (g *scrubber) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.on = true // so that it does not start again
-	g.timer.Stop()
+	g.state.Store(scrubEnded)
+	g.timer.stop()
 }

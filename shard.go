@@ -16,6 +16,11 @@ const (
 	// refileMax bounds how many pushed-back timers are put in their new place in one
 	// go, under the lock.
 	refileMax = 64
+
+	// settleMax and settleTurns bound how many entries are looked at to find the next
+	// deadline.
+	settleMax   = 64
+	settleTurns = 8
 )
 
 // A shard is a wheel behind a lock, and holds the timers that were made by the
@@ -175,7 +180,7 @@ func (s *shard) stop(h wheel.Handle, e event) bool {
 		s.w.Cancel(h)
 		s.rt.room.give(1)
 	}
-	dirty := m.ok && s.scrub.stopped(s)
+	dirty := m.ok && (s.scrub.stopped(s) || s.armed == 0)
 	s.mu.Unlock()
 	if dirty {
 		s.rt.scrubber.start()
@@ -225,7 +230,7 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 		if b.later != 0 && !s.rt.ordered {
 			at += wheel.Tick(b.later)
 			b.later = 0
-			s.w.Reschedule(h, at)
+			s.w.Requeue(h, at)
 			continue
 		}
 		m := next(b.state, expire)
@@ -281,15 +286,58 @@ func (s *shard) wasDue(b *body, now wheel.Tick) wheel.Tick {
 	return now - wheel.Tick(uint32(now)-b.later)
 }
 
-// settle sets next to what the wheel says. A few entries are looked at one by one, for
-// the exact time: a lower bound would cost a wake-up for nothing.
+// settle sets next to the deadline that comes first.
+//
+// A few entries are looked at one by one, for the exact time: a lower bound, which is all
+// that the wheel knows for sure, would cost a wake-up for nothing. So would an entry whose
+// deadline was pushed back, so those that stand in front are moved on right away.
 func (s *shard) settle() {
-	at, ok := s.w.Soonest(refileMax)
+	if s.rt.ordered {
+		at, ok := s.w.Soonest(settleMax)
+		s.setNext(at, ok)
+		return
+	}
+	var buf [settleMax]wheel.Handle
+	for range settleTurns {
+		first := wheel.Never
+		moved := false
+		near, all := s.w.Nearest(buf[:0])
+		for _, h := range near {
+			at, _, _ := s.w.Lookup(h)
+			if b := s.w.Value(h); b.later != 0 {
+				at += wheel.Tick(b.later)
+				b.later = 0
+				s.w.Reschedule(h, at)
+				moved = true
+			}
+			first = min(first, at)
+		}
+		if !moved && all {
+			s.setNext(first, len(near) > 0)
+			return
+		}
+		if !moved {
+			break
+		}
+	}
+	s.setNext(s.w.Next())
+}
+
+func (s *shard) setNext(at wheel.Tick, ok bool) {
 	if !ok {
 		s.next.Store(never)
 		return
 	}
 	s.next.Store(s.rt.nanos(at))
+}
+
+// review raises next if nothing is armed any more.
+func (s *shard) review() {
+	s.lock()
+	defer s.mu.Unlock()
+	if s.armed == 0 {
+		s.settle()
+	}
 }
 
 // close empties the shard and returns how many armings were pending.

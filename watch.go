@@ -1,7 +1,5 @@
 package foliot
 
-import "time"
-
 // A callback may block, or compute for long, and its worker with it, and the timekeeper
 // too if it was the one to run it. So somebody has to look at the workers while they run
 // callbacks: the watch, a timer of the standard library. It is set when the timekeeper
@@ -18,7 +16,7 @@ func (k *keeper) guardFrom(at, now int64) {
 	if at == never {
 		if k.guard != never {
 			k.guard = never
-			k.watch.Stop()
+			k.watch.stop()
 		}
 		return
 	}
@@ -28,7 +26,7 @@ func (k *keeper) guardFrom(at, now int64) {
 // watchAt sets the watch to go off in d, at a time.
 func (k *keeper) watchAt(d, at int64) {
 	k.guard = at
-	k.watch.Reset(time.Duration(d))
+	k.watch.reset(d)
 }
 
 // anyBusy tells whether anybody runs callbacks, for a worker that may have retired
@@ -70,7 +68,7 @@ func (k *keeper) inspect() (blocked []int, epoch uint64) {
 			continue
 		}
 		blocked = append(blocked, w.id)
-		stuck = stuck || old == k.inline.Load()
+		stuck = stuck || old&byPump != 0
 		k.rt.crew.enter()
 		go w.work(e)
 	}

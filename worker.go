@@ -25,7 +25,8 @@ const (
 //	busy       who runs its callbacks                    leaves by
 //	0          nobody, nothing is due                    claim: 0 → e
 //	e          the goroutine that claimed it as e        release: e → 0, when nothing is due any more
-//	e → e'     that goroutine is held up in a callback;  the goroutine of e notices when its callback
+//	e → e'     the timekeeper hands on what takes long,   the same, as e'
+//	           or that goroutine is held up in a callback;  the goroutine of e notices when its callback
 //	           a fresh one goes on as e'                 returns, and leaves the worker alone
 //
 // Two goroutines may be in run for a moment, when one is replaced just as its callback
@@ -64,12 +65,16 @@ func (w *worker) first() (s *shard, at int64) {
 	return s, at
 }
 
-// claim takes the worker's turn. It answers 0 if somebody has it.
-func (w *worker) claim(now int64) uint64 {
+// byPump is in the claims of the timekeeper's own goroutine.
+const byPump = 1
+
+// claim takes the worker's turn. It answers 0 if somebody has it. A claim is a number that
+// is not used again, or'ed with kind: byPump or 0.
+func (w *worker) claim(now int64, kind uint64) uint64 {
 	if w.busy.Load() != 0 {
 		return 0
 	}
-	e := w.rt.claims.Add(1)
+	e := w.rt.claims.Add(2) | kind
 	w.since.Store(now)
 	if !w.busy.CompareAndSwap(0, e) {
 		return 0
@@ -78,11 +83,27 @@ func (w *worker) claim(now int64) uint64 {
 	return e
 }
 
-// release gives the turn back and makes sure of being woken for what is left.
-func (w *worker) release(e uint64) {
-	if w.busy.CompareAndSwap(e, 0) {
-		w.rt.keeper.notice(w.next())
+// release gives the turn back and makes sure of being woken for what is left. It answers
+// false if the turn was taken away before.
+func (w *worker) release(e uint64) bool {
+	if !w.busy.CompareAndSwap(e, 0) {
+		w.rt.detached.Add(-1) // see replace
+		return false
 	}
+	w.rt.keeper.notice(w.next())
+	return true
+}
+
+// delegate has a fresh goroutine go on with the turn of the timekeeper's. It answers false
+// if the turn was taken away before.
+func (w *worker) delegate(e uint64) bool {
+	if !w.busy.CompareAndSwap(e, e&^byPump) {
+		w.rt.detached.Add(-1)
+		return false
+	}
+	w.rt.crew.enter()
+	go w.work(e &^ byPump)
+	return true
 }
 
 // replace takes the turn from a goroutine that has not been heard of for too long. It
@@ -92,13 +113,13 @@ func (w *worker) replace(now int64) (old, e uint64) {
 	if old == 0 || now-w.since.Load() < patience {
 		return old, 0
 	}
-	e = w.rt.claims.Add(1)
+	e = w.rt.claims.Add(2)
 	if !w.busy.CompareAndSwap(old, e) {
 		return old, 0
 	}
 	w.since.Store(now)
 	w.rush.Store(now + rushTime)
-	w.rt.detached.Add(1) // the goroutine of old takes it back when it notices
+	w.rt.detached.Add(1) // the goroutine of old takes it back when it wants to release or delegate
 	return old, e
 }
 
@@ -122,8 +143,9 @@ func (w *worker) work(e uint64) {
 func (w *worker) run(e uint64, span int64, goOn func()) (n int64, more bool) {
 	rt := w.rt
 	var c call
+	away := false // a callback is being handed to Options.Go, which may run it right here
 	defer func() {
-		if c.fn == nil {
+		if c.fn == nil && !away {
 			return
 		}
 		if rt.onPanic != nil {
@@ -144,7 +166,6 @@ func (w *worker) run(e uint64, span int64, goOn func()) (n int64, more bool) {
 	began := now
 	for {
 		if w.busy.Load() != e {
-			rt.detached.Add(-1)
 			return n, false
 		}
 		s, at := w.first()
@@ -160,8 +181,11 @@ func (w *worker) run(e uint64, span int64, goOn func()) (n int64, more bool) {
 			n++
 			w.since.Store(now)
 			if rt.goFunc != nil || now < w.rush.Load() {
-				w.hand(c)
-				c.fn = nil
+				h := c
+				c = call{}
+				away = true
+				w.hand(h)
+				away = false
 				now = rt.now()
 				break
 			}
@@ -206,6 +230,10 @@ func (w *worker) hand(c call) {
 // detached runs a callback away from the worker.
 func (w *worker) detached(c call) {
 	rt := w.rt
+	defer func() { // apart, as what over runs may end this goroutine
+		rt.detached.Add(-1)
+		rt.crew.leave()
+	}()
 	rt.label()
 	if rt.manual != nil {
 		me := goroutine()
@@ -224,8 +252,6 @@ func (w *worker) detached(c call) {
 			}
 		}
 		w.over(c)
-		rt.detached.Add(-1)
-		rt.crew.leave()
 	}()
 	c.fn()
 	normal = true

@@ -90,6 +90,29 @@ func (w *Wheel[V]) Soonest(limit int) (Tick, bool) {
 	return at, true
 }
 
+// Nearest appends to dst the handles of the entries that share a bucket with the earliest
+// one, as far as there is room in dst without growing, and tells whether these are all of
+// them. Every other entry of the wheel is due later than each of these.
+func (w *Wheel[V]) Nearest(dst []Handle) (near []Handle, all bool) {
+	b, _, _ := w.first()
+	if b == nil {
+		return dst, true
+	}
+	c := b.head
+	for range b.size {
+		words := w.chunks.at(c)
+		for live := w.alive(b, c); live != 0; live &= live - 1 {
+			if len(dst) == cap(dst) {
+				return dst, false
+			}
+			i := words[bits.TrailingZeros32(live)&31]
+			dst = append(dst, w.handle(i, w.slots.at(i).gen))
+		}
+		c = words[chunkNext]
+	}
+	return dst, true
+}
+
 // first returns the bucket of the earliest entry, nil if there is none, the first tick
 // of its range and the position of its digit.
 func (w *Wheel[V]) first() (b *bucket, at Tick, shift uint) {

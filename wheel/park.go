@@ -65,6 +65,21 @@ func (w *Wheel[V]) Pop(now Tick) (h Handle, at Tick, ok bool) {
 	return w.handle(i, s.gen), s.at, true
 }
 
+// Requeue arms an entry, usually one that was just popped, like [Wheel.Reschedule], but for
+// exactly the given tick even if that is before Now(), as long as it is not before the tick
+// of the entry popped last. So an entry that was popped although its real deadline lies a
+// little further on takes its place among others that are overdue.
+func (w *Wheel[V]) Requeue(h Handle, at Tick) bool {
+	if w == nil || w.pass != noPass {
+		return w.Reschedule(h, at)
+	}
+	now := w.now
+	w.now = min(now, max(at, w.cursor)) // what Reschedule holds the tick against
+	ok := w.Reschedule(h, at)
+	w.now = now
+	return ok
+}
+
 // Peek moves the wheel on to a tick like [Wheel.Pop], and returns what Pop would, but
 // leaves it in the wheel.
 func (w *Wheel[V]) Peek(now Tick) (h Handle, at Tick, ok bool) {

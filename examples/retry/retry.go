@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/foliot-go/foliot"
+)
+
+// Policy says how often and how patiently to try. The zero value tries once.
+type Policy struct {
+	// Attempts is how often to try at most.
+	Attempts int
+	// Base bounds the wait after the first attempt. Each further attempt doubles the
+	// bound, up to Max; a Max of 0 is no limit.
+	Base, Max time.Duration
+	// Jitter picks the wait, given its bound. Nil picks any up to the bound with equal
+	// chance: clients that failed together must not come back together.
+	Jitter func(bound time.Duration) time.Duration
+}
+
+// wait returns how long to wait after the given failed attempt, counted from 1.
+func (p Policy) wait(attempt int) time.Duration {
+	limit := p.Max
+	if limit <= 0 {
+		limit = 1<<63 - 1
+	}
+	bound := min(p.Base, limit)
+	for range attempt - 1 {
+		if bound > limit/2 {
+			bound = limit
+			break // doubling would overflow
+		}
+		bound *= 2
+	}
+	switch {
+	case bound <= 0:
+		return 0
+	case p.Jitter != nil:
+		return p.Jitter(bound)
+	}
+	return rand.N(bound)
+}
+
+// permanent marks an error that another attempt will not mend.
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error { return p.error }
+
+// Permanent wraps an error after which Retry gives up at once.
+func Permanent(err error) error { return permanent{err} }
+
+// Retry calls op until it succeeds, and waits in between as the policy says, on a timer
+// of rt. It gives up after the policy's attempts, on an error marked Permanent, and when
+// ctx ends, or would end before the next attempt: there is no point in waiting for that.
+// The error says why, and wraps the one of the last attempt.
+func Retry(ctx context.Context, rt *foliot.Runtime, p Policy, op func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		err := op(ctx)
+		if err == nil {
+			return nil
+		}
+		var perm permanent
+		if errors.As(err, &perm) {
+			return err
+		}
+		if attempt >= p.Attempts {
+			return fmt.Errorf("gave up after %d attempts: %w", attempt, err)
+		}
+		wait := p.wait(attempt)
+		if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+			return fmt.Errorf("%w before attempt %d; the last one: %w", context.DeadlineExceeded, attempt+1, err)
+		}
+		// Sleep ends early with ctx or with the runtime, and leaves no timer behind.
+		if ended := rt.Sleep(ctx, wait); ended != nil {
+			return fmt.Errorf("%w after %d attempts; the last one: %w", ended, attempt, err)
+		}
+	}
+}
