@@ -3,6 +3,7 @@ package foliot_test
 import (
 	"errors"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -227,48 +228,49 @@ func TestMaxTimersIsNeverExceededWhileTimersComeAndGo(t *testing.T) {
 
 // A refused batch never takes, for however short a time, what others are entitled to.
 func TestWhatFitsIsNeverRefused(t *testing.T) {
-	const bound, fits = 2000, 900
-	r := newRuntime(t, foliot.Options{Workers: 2, MaxTimers: bound})
-	var held []foliot.Timer
-	for range bound - fits {
-		held = append(held, after(t, r, hour, func() {}))
-	}
-	calls := make([]foliot.Call, fits+1)
-	for i := range calls {
-		calls[i] = foliot.Call{After: hour, Func: func() {}}
-	}
+	var current atomic.Pointer[foliot.Runtime]
 	end := make(chan struct{})
 	var wg sync.WaitGroup
-	for range 3 {
+	for range 2 {
 		wg.Go(func() {
+			two := []foliot.Call{{After: hour, Func: func() {}}, {After: hour, Func: func() {}}}
 			for {
 				select {
 				case <-end:
 					return
 				default:
 				}
-				if _, err := r.AfterFuncBatch(nil, calls); !errors.Is(err, foliot.ErrFull) {
-					t.Errorf("a batch that does not fit: %v", err)
-					return
+				r := current.Load()
+				if r == nil {
+					runtime.Gosched()
+					continue
+				}
+				for range 20 {
+					if _, err := r.AfterFuncBatch(nil, two); err == nil {
+						t.Error("a batch that does not fit was armed")
+						return
+					}
 				}
 			}
 		})
 	}
-	for i := range fits {
-		if _, err := r.AfterFunc(hour, func() {}); err != nil {
-			t.Errorf("timer %d of %d that fit: %v", i, fits, err)
+	for range 300 {
+		r := newRuntime(t, foliot.Options{Workers: 1, MaxTimers: 2})
+		after(t, r, hour, func() {})
+		current.Store(r)
+		for until := time.Now().Add(20 * microsecond); time.Now().Before(until); {
+			runtime.Gosched()
+		}
+		_, err := r.AfterFunc(hour, func() {})
+		current.Store(nil)
+		if err != nil {
+			t.Errorf("a timer that fits: %v", err)
 			break
 		}
-		time.Sleep(10 * microsecond)
+		shutdown(t, r)
 	}
 	close(end)
 	wg.Wait()
-	if got := r.Stats().Armed; got != bound {
-		t.Errorf("%d armed, want %d", got, bound)
-	}
-	for _, timer := range held {
-		timer.Stop()
-	}
 }
 
 func TestABurstLosesNothing(t *testing.T) {

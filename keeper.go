@@ -366,7 +366,7 @@ func (k *keeper) close() {
 	k.closed = true
 	k.std.stop()
 	k.watch.stop()
-	if k.mode == near && k.alarm.set(1) == nil {
+	if k.mode == near && k.alarm != nil && k.alarm.set(1) == nil {
 		return
 	}
 	if k.mode != awake {

@@ -24,30 +24,41 @@ type scrub struct {
 func (g *scrub) stopped(s *shard) bool {
 	g.stops++
 	g.peak = max(g.peak, s.w.Len()+1)
-	if g.stops < s.rt.staleLimit || g.stops < s.armed || g.left > 0 {
+	return g.left == 0 && g.begin(s)
+}
+
+// begin begins a round if it is worth it: many were stopped, and no fewer than are left;
+// or some, and none are left.
+func (g *scrub) begin(s *shard) bool {
+	many := g.stops >= s.rt.staleLimit && g.stops >= s.armed
+	all := s.armed == 0 && g.stops >= s.rt.staleLimit/16
+	if !many && !all || g.stops == 0 {
 		return false
 	}
-	per := max(1, s.rt.scrubBudget/slabTimers)
-	g.left = g.peak/(slabTimers*per) + 2
-	g.stops, g.peak = 0, 0
+	g.left = g.peak/(slabTimers*s.scrubSlabs()) + 2
+	g.stops, g.peak = 0, s.w.Len()
 	return true
 }
 
-// step does a little of the round under way and tells whether more is to be done.
+// scrubSlabs is how many slabs a step looks at.
+func (s *shard) scrubSlabs() int {
+	return max(1, s.rt.scrubBudget/slabTimers)
+}
+
+// step does a little of the round under way, if any, and tells whether more is to be done.
 func (g *scrub) step(s *shard) bool {
 	s.lock()
 	defer s.mu.Unlock()
-	if g.left == 0 || s.closed {
+	if s.closed || g.left == 0 && !g.begin(s) {
 		return false
 	}
-	slabs := max(1, s.rt.scrubBudget/slabTimers)
-	dead := s.w.Compact(slabs * slabTimers / 30)
-	empty := s.w.Trim(slabs)
+	dead := s.w.Compact(s.scrubSlabs() * slabTimers / 30)
+	empty := s.w.Trim(s.scrubSlabs())
 	g.total += uint64(dead + empty*slabTimers)
 	if dead == 0 {
 		g.left--
 	}
-	return g.left > 0
+	return g.left > 0 || g.begin(s)
 }
 
 // A scrubber has the shards of a runtime scrubbed, and the timekeeper put to rest when

@@ -1,17 +1,29 @@
 package foliot
 
-// A callback may block, or compute for long, and its worker with it, and the timekeeper
-// too if it was the one to run it. So somebody has to look at the workers while they run
-// callbacks: the watch, a timer of the standard library. It is set when the timekeeper
-// goes to sleep, to patience after the time of the alarm, so that in the normal run of
-// things it is only ever moved. To set it upon each wake-up instead would wake another
-// thread each time.
+import "time"
+
+// overdue is how late the timekeeper may be before the watch does its work.
+const overdue = int64(time.Millisecond)
+
+// Two things can keep the timekeeper from its work. A callback may block, or compute for
+// long, and its worker with it, and the timekeeper too if it was the one to run it. And
+// when all processors are busy, a goroutine that waits in the network poller comes last: the
+// scheduler fires the timers of the standard library whenever it switches goroutines, but
+// looks at the poller only when it has nothing else to do, or every 10 ms.
+//
+// So somebody has to look: the watch, a timer of the standard library. It is set when the
+// timekeeper goes to sleep, to a little after the time of the alarm, so that in the normal
+// run of things it is only ever moved. To set it upon each wake-up instead would wake
+// another thread each time.
 
 // guardFrom sets the watch for a timekeeper that goes to sleep until a time. The caller
 // holds mu.
 func (k *keeper) guardFrom(at, now int64) {
+	if at != never {
+		at = max(at, now) + overdue
+	}
 	if k.anyBusy() {
-		at = now
+		at = min(at, now+patience)
 	}
 	if at == never {
 		if k.guard != never {
@@ -20,7 +32,7 @@ func (k *keeper) guardFrom(at, now int64) {
 		}
 		return
 	}
-	k.watchAt(at-now+patience, at+patience)
+	k.watchAt(at-now, at)
 }
 
 // watchAt sets the watch to go off in d, at a time.
@@ -40,25 +52,31 @@ func (k *keeper) anyBusy() bool {
 	return false
 }
 
-// look replaces workers that are held up in a callback, and the pump if it is the one.
+// look replaces workers that are held up in a callback, and the pump if it is the one. If
+// the pump should have woken by now, look does its work for once.
 func (k *keeper) look() {
-	blocked, epoch := k.inspect()
+	blocked, epoch, late := k.inspect()
 	for _, id := range blocked {
 		k.rt.blocked.Add(1)
 		k.rt.event("foliot: a callback blocks its worker; another goroutine goes on", "worker", id)
 	}
-	if epoch != 0 {
+	switch {
+	case epoch != 0:
 		k.pump(epoch)
+	case late:
+		k.standIn()
 	}
 }
 
 // inspect starts a goroutine for each worker that is held up, and returns their numbers.
-// If the pump is among them, the caller is to be the new one, with the epoch returned.
-func (k *keeper) inspect() (blocked []int, epoch uint64) {
+// If the pump is among them, the caller is to be the new one, with the epoch returned. If
+// the pump is late, the caller is to stand in for it.
+func (k *keeper) inspect() (blocked []int, epoch uint64, late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.guard = never
 	if k.closed {
-		return nil, 0
+		return nil, 0, false
 	}
 	now := k.rt.now()
 	stuck := false
@@ -74,7 +92,11 @@ func (k *keeper) inspect() (blocked []int, epoch uint64) {
 	}
 	switch {
 	case stuck:
-		return blocked, k.takeOffice(now)
+		return blocked, k.takeOffice(now), false
+	case k.mode == near && k.wakeAt.Load() <= now:
+		k.watchAt(patience, now+patience)
+		k.rt.crew.enter()
+		return blocked, 0, true
 	case k.mode == awake:
 		k.watchAt(patience, now+patience)
 	case k.mode == near:
@@ -82,5 +104,27 @@ func (k *keeper) inspect() (blocked []int, epoch uint64) {
 	default:
 		k.guardFrom(never, now)
 	}
-	return blocked, 0
+	return blocked, 0, false
+}
+
+// standIn runs what is due, and sets the watch again. The pump will find nothing due when
+// it comes.
+func (k *keeper) standIn() {
+	defer k.rt.crew.leave() // also if a callback ends this goroutine
+	k.rt.label()
+	now := k.rt.now()
+	for _, w := range *k.rt.team.Load() {
+		if w.next() <= now {
+			if c := w.claim(now, 0); c != 0 {
+				k.rt.crew.enter()
+				w.work(c)
+			}
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.closed && k.mode == near {
+		now = k.rt.now()
+		k.guardFrom(max(k.earliest(), now), now)
+	}
 }
