@@ -290,8 +290,8 @@ func (k *keeper) dispatch(e uint64) {
 	ran := int64(0)
 	for again := true; again; {
 		again = false
-		now := k.rt.now()
 		for _, w := range *k.rt.team.Load() {
+			now := k.rt.now()
 			if w.next() > now {
 				continue
 			}

@@ -280,10 +280,11 @@ func (s *shard) finish(h wheel.Handle, now int64) (c call, again bool) {
 	return s.start(h, b, m, now-s.rt.nanos(at)), true
 }
 
-// wasDue returns the tick at which a timer in the state runningDue came due, now being
-// a tick after that.
+// wasDue returns the tick at which a timer in the state runningDue came due, now being a
+// tick near that: mostly after it, but the time may have been read before another goroutine
+// found the timer due.
 func (s *shard) wasDue(b *body, now wheel.Tick) wheel.Tick {
-	return now - wheel.Tick(uint32(now)-b.later)
+	return now - wheel.Tick(int64(int32(uint32(now)-b.later)))
 }
 
 // settle sets next to the deadline that comes first.

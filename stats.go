@@ -55,14 +55,16 @@ func (rt *Runtime) Stats() Stats {
 		Panics:   rt.panics.Load(),
 		Running:  int(max(rt.detached.Sum(), 0)),
 	}
+	for _, w := range *rt.staff.Load() {
+		if w.busy.Load() != 0 {
+			st.Running++
+		}
+	}
 	now := rt.now()
 	for _, w := range team {
 		ws := WorkerStats{Wakeups: w.wakeups.Load()}
 		for _, s := range *w.shards.Load() {
 			s.addTo(&st, &ws, now)
-		}
-		if w.busy.Load() != 0 {
-			st.Running++
 		}
 		st.Worker = append(st.Worker, ws)
 	}

@@ -1,0 +1,71 @@
+package foliot_test
+
+import (
+	"fmt"
+	"log"
+	"net"
+	"time"
+
+	"github.com/foliot-go/foliot"
+)
+
+// The examples of the README, for the compiler and the tests to see. The test that compares
+// them is in package wheel.
+
+func serve(rt *foliot.Runtime, conn net.Conn) error {
+	idle, err := rt.NewTimer(func() { conn.Close() })
+	if err != nil {
+		return err
+	}
+	defer idle.Free()
+	buf := make([]byte, 4096)
+	for {
+		idle.Reset(time.Minute) // one store, however many connections there are
+		n, err := conn.Read(buf)
+		if err != nil {
+			return err
+		}
+		handle(buf[:n])
+	}
+}
+
+func handle([]byte) {}
+
+type request struct {
+	reply    chan string
+	deadline foliot.Timer
+}
+
+func (r *request) send(rt *foliot.Runtime) (err error) {
+	r.deadline, err = rt.AfterFunc(5*time.Second, func() { r.reply <- "timed out" })
+	return err
+}
+
+func (r *request) received(text string) {
+	if r.deadline.Stop() { // true: the callback will not run
+		r.reply <- text
+	}
+}
+
+func Example_readme() {
+	client, server := net.Pipe()
+	rt, err := foliot.New(foliot.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- serve(rt, server) }()
+	client.Write([]byte("hello"))
+	client.Close()
+	fmt.Println(<-ended)
+
+	r := &request{reply: make(chan string, 1)}
+	if err := r.send(rt); err != nil {
+		log.Fatal(err)
+	}
+	r.received("here you are")
+	fmt.Println(<-r.reply)
+	// Output:
+	// EOF
+	// here you are
+}

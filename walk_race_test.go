@@ -1,0 +1,5 @@
+//go:build race
+
+package foliot
+
+const walkRace = true
