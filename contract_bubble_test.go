@@ -43,7 +43,7 @@ func TestInABubbleTimersFireExactlyOnTime(t *testing.T) {
 					timer := reusable(t, r, check)
 					timer.Reset(d + 5)
 					timer.Reset(d)
-					if at, ok := timer.Deadline(); !ok || !at.Equal(start.Add(d)) {
+					if at, ok := timer.Deadline(); d > 0 && (!ok || !at.Equal(start.Add(d))) { // at 0 it may have run
 						t.Errorf("Deadline is %v, %t for %v", at, ok, d)
 					}
 					timer = reusable(t, r, check)
