@@ -27,13 +27,37 @@
 // context can end. A [Timer] is a plain value of two words. All methods are safe to use from
 // any goroutine, callbacks included, and none of them waits for a callback.
 //
+// # Tasks
+//
+// A [Task] is a small state machine that is polled when it is woken or its time has come.
+// A million of them take no goroutine, and about a hundred bytes each:
+//
+//	type session struct {
+//		beat foliot.Interval // plain values inside the task
+//		idle foliot.Delay
+//	}
+//
+//	func (s *session) Poll(cx *foliot.Context) foliot.Status {
+//		if s.idle.Poll(cx) {
+//			return foliot.Done
+//		}
+//		for range s.beat.Poll(cx) {
+//			s.sendHeartbeat()
+//		}
+//		return foliot.Pending
+//	}
+//
+// [Runtime.Spawn] makes it a task, [TaskHandle.Wake] has it polled, from anywhere. A [Queue]
+// is a delay queue of typed values for goroutines that would rather wait.
+//
 // # What it promises
 //
 //   - Nothing fires early, whatever the resolution, the slack or the clock.
 //   - Stop tells the truth: true means that this arming will not run.
 //   - Nothing is lost and nothing fires twice: under bursts, cancellation, [Runtime.Resize],
 //     panics, blocked callbacks, stalls and shutdown.
-//   - A timer's callback never runs concurrently with itself.
+//   - A timer's callback never runs concurrently with itself, nor does a task's Poll. No
+//     wake is lost, and a task is not polled after it is done or aborted.
 //   - A stopped timer keeps nothing alive: its callback can be collected at once.
 //   - What happened before a timer was armed is visible in its callback; what a callback did
 //     is visible to its next run, and after [Runtime.Shutdown].
@@ -76,7 +100,9 @@
 //	…
 //	clock.Advance(time.Hour) // returns when all that came due has run, in order
 //
-// A runtime made in a testing/synctest bubble lives on the time of the bubble.
+// The same program of tasks on a manual clock gives the same order of polls each time: they
+// are polled in the order in which they were woken, and at deadlines in the order of
+// arming. A runtime made in a testing/synctest bubble lives on the time of the bubble.
 //
 // # Seeing inside
 //

@@ -14,6 +14,7 @@ var (
 
 var (
 	errNilFunc = errors.New("foliot: nil callback: pass the function to run")
+	errNilTask = errors.New("foliot: nil task: pass the Task to poll")
 	errDefault = errors.New("foliot: the default runtime is shared by the whole program and cannot be shut down; make one with New")
 	errBubble  = errors.New("foliot: this runtime was made outside of the synctest bubble that it is used in; make one inside, with New")
 )

@@ -45,7 +45,7 @@ const (
 type keeper struct {
 	rt *Runtime
 
-	wakeAt atomic.Int64 // as above. Written under mu, or by the pump while awake
+	wakeAt atomic.Int64 // as above. Written under mu
 	floor  atomic.Int64 // not to wake before this, for the sake of spacing. Written by the pump
 
 	mu     sync.Mutex
@@ -300,7 +300,7 @@ func (k *keeper) dispatch(e uint64) {
 				continue
 			}
 			again = true
-			n, more := w.run(c, inlineTime, func() { k.resume(e, w, c) })
+			n, more := w.run(shift{claim: c, span: inlineTime, pump: e})
 			ran += n
 			ours := false
 			if more {

@@ -42,12 +42,10 @@ func (c *ManualClock) sealed() {}
 // negative d does nothing. Advance in a callback panics: it would wait for that very
 // callback.
 func (c *ManualClock) Advance(d time.Duration) {
-	if !c.turn.TryLock() {
-		if c.isInside() {
-			panic("foliot: Advance in a callback of a timer of the same clock: it would wait for that callback")
-		}
-		c.turn.Lock()
+	if c.isInside() {
+		panic("foliot: Advance in a callback or a poll on the same clock: it would wait for that very one")
 	}
+	c.turn.Lock()
 	defer c.turn.Unlock()
 	if d < 0 {
 		return
@@ -58,41 +56,78 @@ func (c *ManualClock) Advance(d time.Duration) {
 	} else {
 		target = never - 1
 	}
+	c.quiet()
 	if _, at := c.first(); at <= target {
-		finished := make(chan struct{})
-		go c.drive(target, finished)
-		<-finished
+		run := &drive{clock: c, target: target, finished: make(chan struct{})}
+		go run.on()
+		<-run.finished
 	}
 	c.now.Store(target)
 }
 
-// drive runs what comes due until the time target. It is a goroutine of its own, so that a
-// callback that ends its goroutine does not end the one of Advance.
-func (c *ManualClock) drive(target int64, finished chan struct{}) {
-	me := goroutine()
-	c.setInside(me, true)
-	goOn := func() { c.drive(target, finished) }
+// A drive is an Advance under way: a goroutine of its own, so that a callback that ends its
+// goroutine does not end the one of Advance.
+type drive struct {
+	clock    *ManualClock
+	target   int64
+	finished chan struct{}
+	me       string // the goroutine
+}
+
+// on runs what comes due until the time target.
+func (d *drive) on() {
+	c := d.clock
+	d.me = goroutine()
+	c.setInside(d.me, true)
 	for {
 		rt, at := c.first()
-		if at > target {
+		if at > d.target {
 			break
 		}
 		c.now.Store(max(at, c.now.Load()))
 		w := (*rt.team.Load())[0]
-		rt.crew.enter()
-		e := w.claim(at, 0)
-		w.run(e, -1, func() { // just one: the next may be another runtime's
+		if e := w.claim(at, 0); e != 0 {
+			rt.crew.enter()
+			// A span of nothing: just one timer, for the next may be another runtime's.
+			w.run(shift{claim: e, span: -1, drive: d})
 			w.busy.Store(0)
 			rt.crew.leave()
-			c.setInside(me, false)
-			goOn()
-		})
-		w.busy.Store(0)
-		rt.crew.leave()
-		rt.awaitDetached()
+		}
+		c.quiet()
 	}
-	c.setInside(me, false)
-	close(finished)
+	c.setInside(d.me, false)
+	close(d.finished)
+}
+
+// resume goes on with a drive whose goroutine was ended by a callback of w.
+func (d *drive) resume(w *worker) {
+	w.busy.Store(0)
+	w.rt.crew.leave()
+	d.clock.setInside(d.me, false)
+	d.on()
+}
+
+// serve polls tasks that were woken while the clock stands still.
+func (c *ManualClock) serve(w *worker, e uint64) {
+	me := goroutine()
+	c.setInside(me, true)
+	defer c.setInside(me, false)
+	w.rt.label()
+	for more := true; more; {
+		_, more = w.run(shift{claim: e, span: never, polls: true})
+	}
+	w.release(e)
+	w.rt.crew.leave()
+}
+
+// quiet waits until nothing runs on any of the runtimes.
+func (c *ManualClock) quiet() {
+	c.mu.Lock()
+	runtimes := slices.Clone(c.runtimes)
+	c.mu.Unlock()
+	for _, rt := range runtimes {
+		rt.crew.wait(context.Background())
+	}
 }
 
 // first returns the runtime whose turn it is, and when: the one with the earliest
@@ -105,6 +140,9 @@ func (c *ManualClock) first() (rt *Runtime, at int64) {
 	for _, r := range c.runtimes {
 		s := (*r.homes.Load())[0]
 		n := s.next.Load()
+		if !s.ready.empty() {
+			return r, c.now.Load()
+		}
 		switch {
 		case n < at:
 			rt, at, order = r, n, s.order(n)
@@ -142,10 +180,9 @@ func (c *ManualClock) setInside(g string, in bool) {
 }
 
 func (c *ManualClock) isInside() bool {
-	g := goroutine()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.inside[g]
+	return len(c.inside) > 0 && c.inside[goroutine()]
 }
 
 // goroutine names the calling goroutine. There is no quicker way to ask, so it is asked
@@ -155,11 +192,4 @@ func goroutine() string {
 	b := buf[:runtime.Stack(buf[:], false)]
 	b, _, _ = bytes.Cut(b, []byte(" ["))
 	return string(b)
-}
-
-// awaitDetached waits for the callbacks that Options.Go runs elsewhere.
-func (rt *Runtime) awaitDetached() {
-	if rt.goFunc != nil {
-		rt.crew.wait(context.Background())
-	}
 }

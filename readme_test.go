@@ -47,6 +47,44 @@ func (r *request) received(text string) {
 	}
 }
 
+type session struct {
+	beat foliot.Interval
+	idle foliot.Delay
+}
+
+func (s *session) Poll(cx *foliot.Context) foliot.Status {
+	if s.idle.Poll(cx) {
+		return foliot.Done
+	}
+	for range s.beat.Poll(cx) {
+		s.sendHeartbeat()
+	}
+	return foliot.Pending
+}
+
+func (s *session) sendHeartbeat() { fmt.Println("beat") }
+
+func Example_readmeTask() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		log.Fatal(err)
+	}
+	beat, err := foliot.NewInterval(30*time.Second, foliot.Skip)
+	if err != nil {
+		log.Fatal(err)
+	}
+	h, err := rt.Spawn(&session{beat: beat, idle: foliot.NewDelay(time.Minute)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	clock.Advance(time.Hour)
+	fmt.Println("alive:", h.Alive())
+	// Output:
+	// beat
+	// alive: false
+}
+
 func Example_readme() {
 	client, server := net.Pipe()
 	rt, err := foliot.New(foliot.Options{})

@@ -75,6 +75,7 @@ func (rt *Runtime) recruit(team []*worker) *worker {
 		if i := slices.Index(shards, own); i > 0 {
 			rest := slices.Delete(slices.Clone(shards), i, i+1)
 			other.shards.Store(&rest)
+			own.owner.Store(w)
 		}
 	}
 	return w
@@ -90,6 +91,7 @@ func (rt *Runtime) retire(w *worker, team []*worker) (adopted []adoption) {
 		heir, armed := rt.leastLoaded(team), s.pending()
 		grown := append(slices.Clone(*heir.shards.Load()), s)
 		heir.shards.Store(&grown)
+		s.owner.Store(heir)
 		rt.migrated.Add(uint64(armed))
 		adopted = append(adopted, adoption{w.id, heir.id, armed})
 	}

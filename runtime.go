@@ -155,6 +155,7 @@ func (rt *Runtime) newWorker(id, capacity int) *worker {
 	}
 	w := &worker{rt: rt, id: id}
 	w.shards.Store(&[]*shard{s})
+	s.owner.Store(w)
 	return w
 }
 
@@ -353,9 +354,9 @@ func (rt *Runtime) event(msg string, args ...any) {
 }
 
 // slow logs a callback that took too long.
-func (rt *Runtime) slow(c call, took int64) {
+func (rt *Runtime) slow(f func(), took int64) {
 	if rt.slowAfter > 0 && took > rt.slowAfter {
-		rt.event("foliot: slow callback", "callback", nameOf(c.fn), "took", time.Duration(took))
+		rt.event("foliot: slow callback", "callback", nameOf(f), "took", time.Duration(took))
 	}
 }
 

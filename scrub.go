@@ -15,7 +15,7 @@ const slabTimers = 512
 // shard's lock.
 type scrub struct {
 	stops int    // timers stopped since the last round began
-	peak  int    // the most timers there were since
+	peak  int    // the most timers there ever were: a round looks at all the slabs of these
 	left  int    // steps of the round under way that are still to be done
 	total uint64 // dead entries and empty slots given back
 }
@@ -36,7 +36,7 @@ func (g *scrub) begin(s *shard) bool {
 		return false
 	}
 	g.left = g.peak/(slabTimers*s.scrubSlabs()) + 2
-	g.stops, g.peak = 0, s.w.Len()
+	g.stops = 0
 	return true
 }
 

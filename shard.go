@@ -47,6 +47,10 @@ type shard struct {
 
 	scrub scrub
 
+	tasks taskArena
+	ready queue                  // of tasks
+	owner atomic.Pointer[worker] // who polls them. Written under Runtime.mu
+
 	_ [128]byte // the next shard's lock is on a line of its own
 }
 
@@ -57,8 +61,10 @@ type body struct {
 	// later is by how many ticks the deadline lies behind the tick that the entry is
 	// filed at: a deadline that is pushed back stays where it is in the wheel, and moves
 	// when that tick comes. On a manual clock, where nothing is pushed back so, it is the
-	// number of the arming. In the state runningDue: the low bits of the tick it was due.
+	// number of the arming. In the state runningDue: the low bits of the tick it was due. Of
+	// the timer of a task: the number of the task.
 	later uint32
+	above uint16 // in the state runningDue: the bits above those in later
 	state state
 }
 
@@ -87,7 +93,11 @@ func (s *shard) order(at int64) uint32 {
 		s.settle()
 		return s.rt.manual.armed.Load()
 	}
-	return s.w.Value(h).later
+	b := s.w.Value(h)
+	if b.state == taskArmed {
+		return s.rt.manual.armed.Load()
+	}
+	return b.later
 }
 
 // expect lowers next to a deadline that has been armed. The caller holds the lock,
@@ -211,6 +221,11 @@ type call struct {
 	fn    func()
 	shard *shard
 	timer wheel.Handle // of a reusable timer, which wants to know when it is over; 0: none
+
+	away bool // instead of fn: the callback is being handed on
+
+	task *task // instead of fn: a task to be polled
+	gen  uint32
 }
 
 // pop takes the next timer that is due at the time now. When there is none it raises
@@ -227,6 +242,14 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 			return call{}, false
 		}
 		b := s.w.Value(h)
+		if b.state == taskArmed {
+			b.state = taskParked
+			s.armed--
+			s.lateness(now - s.rt.nanos(at))
+			t := s.tasks.at(b.later)
+			gen, _ := t.word.load()
+			return call{shard: s, task: t, gen: gen}, true
+		}
 		if b.later != 0 && !s.rt.ordered {
 			at += wheel.Tick(b.later)
 			b.later = 0
@@ -236,7 +259,7 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 		m := next(b.state, expire)
 		b.state = m.to
 		if m.do == stay {
-			b.later = uint32(at)
+			b.later, b.above = uint32(at), uint16(at>>32)
 			continue
 		}
 		return s.start(h, b, m, now-s.rt.nanos(at)), true
@@ -248,10 +271,7 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 func (s *shard) start(h wheel.Handle, b *body, m move, late int64) call {
 	s.armed--
 	s.fired++
-	if s.late == nil {
-		s.late = new(hist.Hist)
-	}
-	s.late.Record(late)
+	s.lateness(late)
 	c := call{fn: b.fn, shard: s, timer: h}
 	if m.do == runDrop {
 		c.timer = 0
@@ -259,6 +279,14 @@ func (s *shard) start(h wheel.Handle, b *body, m move, late int64) call {
 		s.rt.room.give(1)
 	}
 	return c
+}
+
+// lateness notes how late a callback or a poll is.
+func (s *shard) lateness(ns int64) {
+	if s.late == nil {
+		s.late = new(hist.Hist)
+	}
+	s.late.Record(ns)
 }
 
 // finish notes that the callback of a reusable timer is over. If it has come due again
@@ -284,7 +312,8 @@ func (s *shard) finish(h wheel.Handle, now int64) (c call, again bool) {
 // tick near that: mostly after it, but the time may have been read before another goroutine
 // found the timer due.
 func (s *shard) wasDue(b *body, now wheel.Tick) wheel.Tick {
-	return now - wheel.Tick(int64(int32(uint32(now)-b.later)))
+	due := uint64(b.above)<<32 | uint64(b.later)
+	return now - wheel.Tick(int64((uint64(now)-due)<<16)>>16)
 }
 
 // settle sets next to the deadline that comes first.
@@ -305,7 +334,7 @@ func (s *shard) settle() {
 		near, all := s.w.Nearest(buf[:0])
 		for _, h := range near {
 			at, _, _ := s.w.Lookup(h)
-			if b := s.w.Value(h); b.later != 0 {
+			if b := s.w.Value(h); b.later != 0 && b.state != taskArmed {
 				at += wheel.Tick(b.later)
 				b.later = 0
 				s.w.Reschedule(h, at)
@@ -348,6 +377,7 @@ func (s *shard) close() (pending int) {
 	pending = s.armed
 	s.closed = true
 	s.armed = 0
+	s.tasks.clear()
 	s.w = wheel.Wheel[body]{}
 	s.next.Store(never)
 	return pending

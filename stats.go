@@ -14,6 +14,7 @@ type Stats struct {
 	Slots   int // timers, armed or not
 	Tasks   int // tasks
 
+	Polls   uint64 // polls of tasks
 	Fired   uint64 // callbacks of timers started
 	Stopped uint64 // armings called off by Stop or Free
 	Rearmed uint64 // Resets of timers that were armed
@@ -66,6 +67,7 @@ func (rt *Runtime) Stats() Stats {
 		for _, s := range *w.shards.Load() {
 			s.addTo(&st, &ws, now)
 		}
+		st.Polls += w.polls.Load()
 		st.Worker = append(st.Worker, ws)
 	}
 	return st
@@ -83,7 +85,8 @@ func (s *shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 		ws.Due++
 	}
 	st.Armed += s.armed
-	st.Slots += s.w.Len()
+	st.Slots += s.w.Len() - s.tasks.timers
+	st.Tasks += s.tasks.count
 	st.Fired += s.fired
 	st.Stopped += s.stopped
 	st.Rearmed += s.rearmed

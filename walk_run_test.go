@@ -46,7 +46,7 @@ func newCoroutine(w *worker, claim uint64, team []*worker) *coroutine {
 }
 
 func (c *coroutine) run() (ours bool) {
-	c.w.run(c.claim, never, nil)
+	c.w.run(shift{claim: c.claim, span: never})
 	return c.w.release(c.claim)
 }
 

@@ -56,15 +56,21 @@ func (k *keeper) anyBusy() bool {
 // the pump should have woken by now, look does its work for once.
 func (k *keeper) look() {
 	blocked, epoch, late := k.inspect()
-	for _, id := range blocked {
-		k.rt.blocked.Add(1)
-		k.rt.event("foliot: a callback blocks its worker; another goroutine goes on", "worker", id)
+	if len(blocked) > 0 {
+		k.rt.blocked.Add(uint64(len(blocked)))
+		go k.report(blocked) // a logger may take its time
 	}
 	switch {
 	case epoch != 0:
 		k.pump(epoch)
 	case late:
 		k.standIn()
+	}
+}
+
+func (k *keeper) report(blocked []int) {
+	for _, id := range blocked {
+		k.rt.event("foliot: a callback blocks its worker; another goroutine goes on", "worker", id)
 	}
 }
 
@@ -125,6 +131,6 @@ func (k *keeper) standIn() {
 	defer k.mu.Unlock()
 	if !k.closed && k.mode == near {
 		now = k.rt.now()
-		k.guardFrom(max(k.earliest(), now), now)
+		k.guardFrom(min(max(k.earliest(), now), now+patience), now) // it looks again until the pump has come
 	}
 }

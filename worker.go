@@ -19,18 +19,20 @@ const (
 	rushTime = int64(20 * time.Millisecond)
 )
 
-// A worker runs the callbacks of its shards: its own, and those of retired workers that
-// it has adopted. It is no goroutine, but a turn that goroutines take:
+// A worker runs the callbacks and polls the tasks of its shards: its own, and those of
+// retired workers that it has adopted. It is no goroutine, but a turn that goroutines take:
 //
-//	busy       who runs its callbacks                    leaves by
-//	0          nobody, nothing is due                    claim: 0 → e
-//	e          the goroutine that claimed it as e        release: e → 0, when nothing is due any more
-//	e → e'     the timekeeper hands on what takes long,   the same, as e'
-//	           or that goroutine is held up in a callback;  the goroutine of e notices when its callback
-//	           a fresh one goes on as e'                 returns, and leaves the worker alone
+//	busy     who runs it                                  left by
+//	0        nobody: there is nothing to do               claim    0 → e
+//	e        the goroutine that has claimed it            release  e → 0   nothing to do any more
+//	                                                      delegate e → e'  the timekeeper hands on
+//	                                                                       what takes long
+//	                                                      replace  e → e'  it is held up in a callback
 //
-// Two goroutines may be in run for a moment, when one is replaced just as its callback
-// returns. That is harmless: each takes its callbacks from the shard under the lock.
+// Whoever has lost the turn to a replacement notices when his callback returns, and leaves
+// the worker alone. Two goroutines may be in run for a moment, when one is replaced just
+// as its callback returns. That is harmless: each takes its callbacks from the shard under
+// the lock, and tasks by compare-and-swap.
 type worker struct {
 	rt     *Runtime
 	id     int
@@ -41,6 +43,9 @@ type worker struct {
 	rush  atomic.Int64  // until when each callback gets a goroutine of its own
 
 	wakeups atomic.Uint64 // how often it was found to have something due
+	polls   atomic.Uint64 // how often it has polled a task
+
+	_ [128]byte // the next worker's words are on lines of their own
 }
 
 // home is the worker's own shard.
@@ -48,8 +53,12 @@ func (w *worker) home() *shard {
 	return (*w.shards.Load())[0]
 }
 
-// next returns a time before which nothing of the worker is due.
+// next returns a time before which nothing of the worker is due: 0 if there are tasks to
+// be polled.
 func (w *worker) next() int64 {
+	if w.ready() != nil {
+		return 0
+	}
 	_, at := w.first()
 	return at
 }
@@ -90,7 +99,11 @@ func (w *worker) release(e uint64) bool {
 		w.rt.detached.Add(-1) // see replace
 		return false
 	}
-	w.rt.keeper.notice(w.next())
+	if w.ready() != nil {
+		w.rt.keeper.rouse(w)
+	} else {
+		w.rt.keeper.notice(w.next())
+	}
 	return true
 }
 
@@ -123,90 +136,141 @@ func (w *worker) replace(now int64) (old, e uint64) {
 	return old, e
 }
 
-// work runs callbacks on a goroutine of their own until nothing is due.
+// work runs callbacks and polls tasks on a goroutine of their own until there is nothing
+// to do.
 func (w *worker) work(e uint64) {
 	w.rt.label()
 	for more := true; more; {
-		_, more = w.run(e, never, nil)
+		polls := w.polls.Load()
+		_, more = w.run(shift{claim: e, span: never})
+		more = more || w.polls.Load() != polls && w.linger()
 	}
 	w.release(e)
 	w.rt.crew.leave()
 }
 
-// run runs callbacks for at most the given time, and tells how many it ran and whether
-// more are due. On callbacks that do not return normally:
-//
-// A panic goes to OnPanic, and run answers true. Without OnPanic it is not recovered,
-// so that the crash shows the place. Goexit ends this goroutine; then goOn is called
-// on a new one, or work if it is nil. Without OnPanic the two cannot be told apart here,
-// and the new goroutine lives no longer than it takes to crash.
-func (w *worker) run(e uint64, span int64, goOn func()) (n int64, more bool) {
-	rt := w.rt
-	var c call
-	away := false // a callback is being handed to Options.Go, which may run it right here
-	defer func() {
-		if c.fn == nil && !away {
-			return
-		}
-		if rt.onPanic != nil {
-			if v := recover(); v != nil {
-				rt.caught(v)
-				w.over(c)
-				more = true
-				return
-			}
-		}
-		w.over(c)
-		if goOn == nil {
-			goOn = func() { w.work(e) }
-		}
-		go goOn()
-	}()
-	now := rt.now()
-	began := now
-	for {
-		if w.busy.Load() != e {
-			return n, false
-		}
-		s, at := w.first()
-		if at > now {
-			return n, false
-		}
-		var ok bool
-		if c, ok = s.pop(now); !ok {
-			w.since.Store(now)
-			now = rt.now()
-		}
-		for ok {
-			n++
-			w.since.Store(now)
-			if rt.goFunc != nil || now < w.rush.Load() {
-				h := c
-				c = call{}
-				away = true
-				w.hand(h)
-				away = false
-				now = rt.now()
-				break
-			}
-			c.fn()
-			was := now
-			now = rt.now()
-			rt.slow(c, now-was)
-			if c.timer == 0 {
-				c.fn = nil
-				break
-			}
-			c, ok = s.finish(c.timer, now)
-		}
-		if now-began > span {
-			return n, true
-		}
+// A shift is how a goroutine runs a worker.
+type shift struct {
+	claim uint64
+	span  int64  // how long it may take
+	pump  uint64 // the epoch of the pump, if it is the one
+	drive *drive // the Advance of a manual clock that it is for, if any
+	polls bool   // no timers, just tasks
+}
+
+// goOn starts a goroutine to take over from one that was ended by a callback.
+func (sh shift) goOn(w *worker) {
+	switch {
+	case sh.pump != 0:
+		go w.rt.keeper.resume(sh.pump, w, sh.claim)
+	case sh.drive != nil:
+		go sh.drive.resume(w)
+	case sh.polls:
+		go w.rt.manual.serve(w, sh.claim)
+	default:
+		go w.work(sh.claim)
 	}
 }
 
-// over sees to a callback that has not returned normally.
-func (w *worker) over(c call) {
+// run polls tasks and runs callbacks for about the time of the shift, and tells how many
+// timers it has seen to and whether there is more to do. On callbacks and polls that do
+// not return normally:
+//
+// A panic goes to OnPanic, and run answers true. Without OnPanic it is not recovered,
+// so that the crash shows the place. Goexit ends this goroutine; then another is started.
+// Without OnPanic the two cannot be told apart here, and that other lives no longer than
+// it takes to crash.
+func (w *worker) run(sh shift) (n int64, more bool) {
+	rt := w.rt
+	var c call
+	var cx Context
+	defer func() {
+		if c.fn == nil && cx.t == nil && !c.away {
+			return
+		}
+		defer func() { // even if OnPanic does not return
+			w.over(c, &cx)
+			if !more {
+				sh.goOn(w)
+			}
+		}()
+		if rt.onPanic != nil {
+			if v := recover(); v != nil {
+				rt.caught(v)
+				more = true
+			}
+		}
+	}()
+	now := rt.now()
+	began := now
+	for first := true; first || now-began <= sh.span; first = false {
+		if w.busy.Load() != sh.claim {
+			return n, false
+		}
+		w.since.Store(now)
+		if s := w.ready(); s != nil {
+			w.polls.Add(w.pollReady(s, &cx, now))
+			now = rt.now()
+			w.since.Store(now)
+		}
+		s, at := w.first()
+		if at > now || sh.polls {
+			if w.ready() == nil {
+				return n, false
+			}
+			continue
+		}
+		var ok bool
+		c, ok = s.pop(now)
+		if !ok {
+			now = rt.now()
+			continue
+		}
+		n++
+		if c.task != nil {
+			w.polls.Add(w.expired(&cx, c, now))
+			now = rt.now()
+			continue
+		}
+		now = w.call(&c, now)
+	}
+	return n, true
+}
+
+// call runs a callback, again if its timer comes due meanwhile, and returns the time. It
+// clears c.fn when the callback has returned.
+func (w *worker) call(c *call, now int64) int64 {
+	rt := w.rt
+	for {
+		if rt.goFunc != nil || now < w.rush.Load() {
+			h := *c
+			*c = call{away: true} // Options.Go may run it right here, and be ended by it
+			w.hand(h)
+			c.away = false
+			return rt.now()
+		}
+		c.fn()
+		was := now
+		now = rt.now()
+		rt.slow(c.fn, now-was)
+		again := false
+		if timer := c.timer; timer != 0 {
+			*c, again = c.shard.finish(timer, now)
+		}
+		if !again {
+			c.fn = nil
+			return now
+		}
+		w.since.Store(now)
+	}
+}
+
+// over sees to a callback or a poll that has not returned normally.
+func (w *worker) over(c call, cx *Context) {
+	if cx.t != nil {
+		cx.finish(taskFinished)
+		return
+	}
 	if c.timer != 0 {
 		if again, ok := c.shard.finish(c.timer, w.rt.now()); ok {
 			w.hand(again)
@@ -214,20 +278,22 @@ func (w *worker) over(c call) {
 	}
 }
 
-// hand runs a callback on a goroutine of its own, or the user's way.
+// hand runs a callback or polls a task on a goroutine of its own; a callback the user's
+// way, if there is one.
 func (w *worker) hand(c call) {
 	rt := w.rt
 	rt.crew.enter()
 	rt.detached.Add(1)
 	f := func() { w.detached(c) }
-	if rt.goFunc != nil {
+	if rt.goFunc != nil && c.task == nil {
 		rt.goFunc(f)
 	} else {
 		go f()
 	}
 }
 
-// detached runs a callback away from the worker.
+// detached runs a callback, or polls a task that is in the state taskExecuting, away from
+// the worker.
 func (w *worker) detached(c call) {
 	rt := w.rt
 	defer func() { // apart, as what over runs may end this goroutine
@@ -240,24 +306,28 @@ func (w *worker) detached(c call) {
 		rt.manual.setInside(me, true)
 		defer rt.manual.setInside(me, false)
 	}
-	began := int64(0)
-	if rt.slowAfter > 0 {
-		began = rt.now()
-	}
+	began := rt.now()
+	var cx Context
 	normal := false
 	defer func() {
+		defer func() { // even if OnPanic does not return
+			if c.task == nil || cx.t != nil {
+				w.over(c, &cx)
+			}
+		}()
 		if !normal && rt.onPanic != nil {
 			if v := recover(); v != nil {
 				rt.caught(v)
 			}
 		}
-		w.over(c)
 	}()
-	c.fn()
-	normal = true
-	if rt.slowAfter > 0 {
-		rt.slow(c, rt.now()-began)
+	if c.task != nil {
+		w.polls.Add(w.poll(&cx, c.shard, c.task, c.gen, began))
+	} else {
+		c.fn()
+		rt.slow(c.fn, rt.now()-began)
 	}
+	normal = true
 }
 
 // caught hands a panic on.

@@ -182,7 +182,7 @@ func (w *Wheel[V]) Compact(n int) (removed int) {
 		size := b.size
 		w.sweep(b)
 		removed += int(size-b.size) * chunkWords
-		n -= sweepChunks
+		n -= int(min(size, sweepChunks))
 		if w.fence != 0 && w.chunks.at(b.head)[chunkSweep] == 0 {
 			w.compact++ // what is on either side of a fence is kept apart, and may stay sparse
 			left--

@@ -1,0 +1,236 @@
+package foliot
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// pollBatch is how many tasks are polled between two readings of the clock.
+const pollBatch = 32
+
+// A queue is the list of tasks that are to be polled, in the order in which they were
+// woken. The link is in the slot of the task and a task is in it at most once, so it
+// takes no memory and cannot overflow.
+//
+//	inbox  ─► c ─► b ─► a        whoever wakes a task pushes it: one compare-and-swap
+//	todo   ─► x ─► y ─► z        whoever polls takes from here; when it is empty, the
+//	                             inbox is taken as a whole and turned round
+//
+// There is one who polls, or two for a moment, when a goroutine is replaced while it is
+// between two polls. Therefore todo has a count of its changes beside it: a goroutine that
+// was held up between looking and taking must not put back what others have taken.
+type queue struct {
+	inbox atomic.Uint32 // number of the task woken last; 0: none
+	todo  atomic.Uint64 // changes<<32 | number of the task to be polled next; 0: none
+}
+
+// empty tells whether nobody is to be polled.
+func (q *queue) empty() bool {
+	return q.inbox.Load() == 0 && uint32(q.todo.Load()) == 0
+}
+
+// push adds a task and tells whether the inbox was empty.
+func (q *queue) push(t *task) bool {
+	for {
+		head := q.inbox.Load()
+		t.link.Store(head)
+		if q.inbox.CompareAndSwap(head, t.index) {
+			return head == 0
+		}
+	}
+}
+
+// pop takes the next task, or returns nil.
+func (q *queue) pop(tasks *taskArena) *task {
+	for {
+		head := q.todo.Load()
+		if uint32(head) != 0 {
+			t := tasks.at(uint32(head))
+			if q.todo.CompareAndSwap(head, (head>>32+1)<<32|uint64(t.link.Load())) {
+				return t
+			}
+			continue
+		}
+		if q.inbox.Load() == 0 {
+			return nil
+		}
+		last := q.inbox.Swap(0)
+		if last == 0 {
+			return nil
+		}
+		if t := tasks.at(last); t.link.Load() == 0 {
+			return t // a list of one needs no turning round
+		}
+		q.refill(tasks, last)
+	}
+}
+
+// refill puts the tasks of an inbox into todo, the one that was woken first in front.
+func (q *queue) refill(tasks *taskArena, last uint32) {
+	first := uint32(0)
+	for i := last; i != 0; {
+		t := tasks.at(i)
+		next := t.link.Load()
+		t.link.Store(first)
+		first, i = i, next
+	}
+	for {
+		head := q.todo.Load() // not empty only if another has filled it just now
+		tasks.at(last).link.Store(uint32(head))
+		if q.todo.CompareAndSwap(head, (head>>32+1)<<32|uint64(first)) {
+			return
+		}
+	}
+}
+
+// enqueue has a task polled that has just been moved to taskScheduled.
+func (s *shard) enqueue(t *task) {
+	if s.ready.push(t) {
+		// The one who runs the worker looks at the inbox after he has given it back, and here
+		// it is the other way round, so one of the two sees the other.
+		if w := s.owner.Load(); w.busy.Load() == 0 {
+			s.rt.keeper.rouse(w)
+		}
+	}
+}
+
+// ready returns a shard that has tasks to be polled, or nil.
+func (w *worker) ready() *shard {
+	for _, s := range *w.shards.Load() {
+		if !s.ready.empty() {
+			return s
+		}
+	}
+	return nil
+}
+
+// pollReady polls some of the tasks that are to be polled, and returns how many. cx is
+// in use while its task is set: then somebody up the stack has to see to what a Poll
+// that panics leaves behind.
+func (w *worker) pollReady(s *shard, cx *Context, now int64) (n uint64) {
+	for n < pollBatch {
+		t := s.ready.pop(&s.tasks)
+		if t == nil {
+			break
+		}
+		gen, _ := t.word.load()
+		switch t.word.move(gen, taskTake).do {
+		case taskPoll:
+			n += w.pollOrHand(cx, s, t, gen, now)
+		case taskDelete:
+			s.delete(t)
+		}
+	}
+	return n
+}
+
+// poll polls a task that is in the state taskExecuting, again if it is woken meanwhile
+// and nobody else waits, and returns how often. cx is in use while its task is set.
+func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, now int64) (n uint64) {
+	cx.s, cx.t, cx.gen, cx.now = s, t, gen, now
+	for {
+		cx.want, cx.unset = never, false
+		n++
+		if t.body.Poll(cx) == Done {
+			cx.finish(taskFinished)
+			return n
+		}
+		if cx.want != never {
+			cx.arm()
+		}
+		if n >= pollBatch || !s.ready.empty() || t.word.move(gen, taskAgain).do != taskPoll {
+			break
+		}
+	}
+	cx.finish(taskPending)
+	return n
+}
+
+// arm sets the task's timer to what the poll has asked for.
+func (cx *Context) arm() {
+	s := cx.s
+	s.lock()
+	early := !s.closed && s.rearm(cx.t, cx.want)
+	s.mu.Unlock()
+	if early {
+		s.rt.keeper.notice(cx.want)
+	}
+}
+
+// finish does what is to be done after a Poll that has come to an end.
+func (cx *Context) finish(e taskEvent) {
+	s, t := cx.s, cx.t
+	cx.t = nil
+	switch t.word.move(cx.gen, e).do {
+	case taskQueue:
+		s.enqueue(t)
+	case taskDelete:
+		s.delete(t)
+	}
+}
+
+// delete gives back the slot of a task that is gone.
+func (s *shard) delete(t *task) {
+	s.lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.unarm(t)
+	s.tasks.put(t)
+}
+
+// expired polls a task whose timer has expired, unless it is to be polled anyway.
+func (w *worker) expired(cx *Context, c call, now int64) uint64 {
+	if c.task.word.move(c.gen, taskExpire).do != taskPoll {
+		return 0
+	}
+	return w.pollOrHand(cx, c.shard, c.task, c.gen, now)
+}
+
+// pollOrHand polls a task here, or elsewhere if polls have blocked the worker just now.
+func (w *worker) pollOrHand(cx *Context, s *shard, t *task, gen uint32, now int64) uint64 {
+	if now < w.rush.Load() {
+		w.hand(call{shard: s, task: t, gen: gen})
+		return 0
+	}
+	return w.poll(cx, s, t, gen, now)
+}
+
+// linger waits a little for more tasks to be woken, and tells whether any were: to start a
+// goroutine takes longer than most wait for an answer.
+func (w *worker) linger() bool {
+	rt := w.rt
+	if rt.fake || runtime.GOMAXPROCS(0) == 1 {
+		return false
+	}
+	for until := rt.now() + spinAlways; rt.now() < until; {
+		for range 50 {
+			if w.ready() != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rouse has a worker that nobody runs polled on a goroutine of its own.
+func (k *keeper) rouse(w *worker) {
+	rt := k.rt
+	now := rt.now()
+	e := w.claim(now, 0)
+	if e == 0 {
+		return
+	}
+	rt.crew.enter()
+	if rt.manual != nil {
+		go rt.manual.serve(w, e)
+		return
+	}
+	k.mu.Lock()
+	if k.guard == never && !k.closed {
+		k.watchAt(patience, now+patience)
+	}
+	k.mu.Unlock()
+	go w.work(e)
+}

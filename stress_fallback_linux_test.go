@@ -1,0 +1,261 @@
+package foliot
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// An eventLog counts the events about timerfds.
+type eventLog struct {
+	slog.Handler
+	timerfd atomic.Int64
+}
+
+func newEventLog() *eventLog { return &eventLog{Handler: slog.DiscardHandler} }
+
+func (e *eventLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (e *eventLog) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "timerfd") {
+		e.timerfd.Add(1)
+	}
+	return nil
+}
+
+// wantOne waits for the event, which is logged by a goroutine of its own, and checks that there is just one.
+func (e *eventLog) wantOne(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); e.timerfd.Load() == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if got := e.timerfd.Load(); got != 1 {
+		t.Errorf("%d events were logged, want 1", got)
+	}
+}
+
+func newWithLog(t *testing.T, o Options) (*Runtime, *eventLog) {
+	t.Helper()
+	log := newEventLog()
+	o.Logger = slog.New(log)
+	rt, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rt, log
+}
+
+// fires arms timers of all kinds of delays, one after the other and several at once, and waits until each has run.
+func fires(t *testing.T, rt *Runtime, goroutines, n int) {
+	t.Helper()
+	var wg, ran sync.WaitGroup
+	var runs atomic.Int64
+	for range goroutines {
+		wg.Go(func() {
+			for range n {
+				d := rand.N(3 * time.Millisecond)
+				if rand.IntN(10) == 0 {
+					d += 49 * time.Millisecond
+				}
+				ran.Add(1)
+				due := time.Now().Add(d)
+				if _, err := rt.AfterFunc(d, func() {
+					if early := time.Until(due); early > 0 {
+						t.Errorf("a timer fired %v early", early)
+					}
+					runs.Add(1)
+					ran.Done()
+				}); err != nil {
+					t.Errorf("AfterFunc: %v", err)
+				}
+				time.Sleep(rand.N(2 * time.Millisecond))
+			}
+		})
+	}
+	wg.Wait()
+	done := make(chan struct{})
+	go func() {
+		ran.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%d of %d timers have run: %v", runs.Load(), goroutines*n, rt)
+	}
+}
+
+// closeNow shuts a runtime down, which has nothing to wait for.
+func closeNow(t *testing.T, rt *Runtime) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if _, err := rt.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+// faults are the ways in which a timerfd can fail. Each is applied with the lock held.
+var faults = map[string]func(a *alarm){
+	"it cannot be set":     func(a *alarm) { a.fd = 1<<31 - 1 },
+	"it cannot be read":    func(a *alarm) { a.file.SetReadDeadline(time.Unix(1, 0)) },
+	"it is closed":         func(a *alarm) { a.file.Close() },
+	"it is something else": func(a *alarm) { a.fd = 1 },
+}
+
+func TestATimerfdThatFailsIsDoneWithoutAndNothingIsLost(t *testing.T) {
+	for name, fail := range faults {
+		for _, when := range []string{"parked", "near", "under load"} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				rt, log := newWithLog(t, Options{Workers: 2})
+				defer closeNow(t, rt)
+				var loading sync.WaitGroup
+				fires(t, rt, 1, 2)
+				var last atomic.Bool
+				switch when {
+				case "near":
+					if _, err := rt.AfterFunc(30*time.Millisecond, func() { last.Store(true) }); err != nil {
+						t.Fatal(err)
+					}
+				case "under load":
+					loading.Go(func() { fires(t, rt, 4, 30) })
+				}
+				time.Sleep(rand.N(4 * time.Millisecond))
+				rt.keeper.mu.Lock()
+				if rt.keeper.alarm == nil {
+					t.Error("there is no timerfd")
+				} else {
+					fail(rt.keeper.alarm)
+				}
+				rt.keeper.mu.Unlock()
+				fires(t, rt, 2, 10)
+				loading.Wait()
+				if when == "near" {
+					for end := time.Now().Add(20 * time.Second); !last.Load(); time.Sleep(time.Millisecond) {
+						if time.Now().After(end) {
+							t.Fatal("the timer that was waited for when the timerfd failed has not run")
+						}
+					}
+				}
+				log.wantOne(t)
+				rt.keeper.mu.Lock()
+				defer rt.keeper.mu.Unlock()
+				if rt.keeper.alarm != nil {
+					t.Error("the timerfd is still in use")
+				}
+			})
+		}
+	}
+}
+
+// Shutdown comes at the moment when the timerfd has failed and the timekeeper has not yet seen to it.
+func TestShutdownWhileATimerfdFails(t *testing.T) {
+	end := time.Now().Add(300 * time.Millisecond)
+	for time.Now().Before(end) && !t.Failed() {
+		rt, log := newWithLog(t, Options{Workers: 1})
+		if _, err := rt.AfterFunc(20*time.Millisecond, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(rand.N(200 * time.Microsecond))
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			rt.keeper.mu.Lock()
+			defer rt.keeper.mu.Unlock()
+			if rt.keeper.alarm != nil {
+				rt.keeper.alarm.file.Close()
+			}
+		})
+		for deadline := time.Now().Add(rand.N(50 * time.Microsecond)); time.Now().Before(deadline); {
+		}
+		closeNow(t, rt)
+		wg.Wait()
+		if got := log.timerfd.Load(); got > 1 {
+			t.Errorf("%d events were logged, want at most 1", got)
+		}
+	}
+}
+
+// The timekeeper has given up a timerfd that could not be read, and not yet gone on to its next turn.
+func TestShutdownRightAfterATimerfdWasGivenUp(t *testing.T) {
+	rt, log := newWithLog(t, Options{Workers: 1})
+	k := &rt.keeper
+	k.mu.Lock()
+	k.mode = near
+	k.alarm.file.Close()
+	k.mu.Unlock()
+	k.wait(k.epoch, k.alarm)
+	defer func() {
+		if v := recover(); v != nil {
+			t.Errorf("Shutdown panics: %v", v)
+		}
+	}()
+	closeNow(t, rt)
+	log.wantOne(t)
+}
+
+// openFiles counts the file descriptors of the process.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(all)
+}
+
+func TestNoFileDescriptorIsLeftBehind(t *testing.T) {
+	before := openFiles(t)
+	for i := range 20 {
+		rt, _ := newWithLog(t, Options{Workers: 2})
+		if i%2 == 0 {
+			fires(t, rt, 1, 3)
+		}
+		if i%4 == 0 {
+			rt.keeper.mu.Lock()
+			rt.keeper.alarm.fd = 1<<31 - 1
+			rt.keeper.mu.Unlock()
+			fires(t, rt, 1, 2)
+		}
+		closeNow(t, rt)
+	}
+	if after := openFiles(t); after > before {
+		t.Errorf("%d file descriptors are open, %d before", after, before)
+	}
+}
+
+// A process that has as many files as it may have gets no timerfd.
+func TestWithoutATimerfdToBeHadTimersFireAllTheSame(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Skip(err)
+	}
+	// Descriptors are numbered from the lowest that is free: the limit is the number of the next.
+	next, err := syscall.Dup(0)
+	if err != nil {
+		t.Skip(err)
+	}
+	syscall.Close(next)
+	lower := limit
+	lower.Cur = uint64(next)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lower); err != nil {
+		t.Skip(err)
+	}
+	rt, log := newWithLog(t, Options{Workers: 2})
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	defer closeNow(t, rt)
+	if rt.keeper.alarm != nil {
+		t.Skip("there was a timerfd to be had")
+	}
+	log.wantOne(t)
+	fires(t, rt, 4, 20)
+	log.wantOne(t)
+}
