@@ -9,8 +9,15 @@ import (
 	"time"
 )
 
-// Options say what to measure. The zero value is a run of about half a minute.
+// The parts that can be measured by themselves.
+const (
+	Wheel   = "wheel"   // package wheel, owned by one goroutine
+	Runtime = "runtime" // package foliot, used by any
+)
+
+// Options say what to measure. The zero value is a run of about a minute and a half.
 type Options struct {
+	Only     string            // Wheel or Runtime; empty: both
 	Timers   int               // outstanding timers; default 1,000,000
 	Rounds   int               // rounds of each measurement; default 9
 	Full     bool              // also measure with ten times as many
@@ -19,13 +26,18 @@ type Options struct {
 
 // A Result is one line of the report.
 type Result struct {
+	Part   string // Wheel or Runtime
+	Group  string // under what conditions: the lines of a group are one table
 	Name   string // the work, as a user would put it
 	Unit   string // of the figures
-	Timers int    // outstanding
-	Std    Spread // time.AfterFunc and Stop or Reset; zero where it has no such thing
-	Wheel  Spread // package wheel
-	List   Spread // the other layout of a wheel; zero where it was not tried
-	Ratio  Spread // Std to Wheel, round by round; more is better for Foliot
+	Timers int    // how many there are
+	Std    Spread // time.AfterFunc and Stop or Reset; none where it has no such thing
+	Foliot Spread // the wheel or the runtime
+	List   Spread `json:",omitzero"` // the other layout of a wheel; none where it was not tried
+	Ratio  Spread // Std to Foliot, round by round; more is better for Foliot
+
+	// Where the above is processor time, this is the time on the clock.
+	StdWall, FoliotWall, RatioWall Spread `json:",omitzero"`
 }
 
 // A Report is all results and where they come from.
@@ -44,6 +56,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Timers < 0 || o.Rounds < 0 {
 		return Report{}, fmt.Errorf("bench: %d timers, %d rounds: neither can be negative", o.Timers, o.Rounds)
 	}
+	if o.Only != "" && o.Only != Wheel && o.Only != Runtime {
+		return Report{}, fmt.Errorf("bench: there is no part %q; there are %q and %q", o.Only, Wheel, Runtime)
+	}
 	if o.Timers == 0 {
 		o.Timers = 1_000_000
 	}
@@ -57,37 +72,92 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: cpuName(),
 		Procs: runtime.GOMAXPROCS(0), Rounds: o.Rounds, When: time.Now().UTC().Truncate(time.Second),
 	}
-	sizes := []int{o.Timers}
-	if o.Full {
-		sizes = append(sizes, 10*o.Timers)
-	}
-	for _, n := range sizes {
-		for _, measure := range measurements {
-			if err := ctx.Err(); err != nil {
-				return r, err
-			}
-			o.Progress(fmt.Sprintf("%s, %d timers", measure.what, n))
-			for _, row := range measure.run(ctx, o, n) {
-				if row.Wheel != (Spread{}) { // it was measured before ctx ended
-					r.Results = append(r.Results, row)
-				}
-			}
-			runtime.GC()
+	for _, t := range o.plan() {
+		if err := ctx.Err(); err != nil {
+			return r, err
 		}
+		o.Progress(t.title())
+		rows, err := t.run(ctx, o, t.timers)
+		for _, row := range rows {
+			if row.Foliot.none() { // ctx ended before it was measured
+				continue
+			}
+			row.Part = t.part
+			if row.Group == "" {
+				row.Group = fmt.Sprintf("%d timers", t.timers)
+			}
+			r.Results = append(r.Results, row)
+		}
+		if err != nil {
+			return r, fmt.Errorf("bench: %s: %w", t.title(), err)
+		}
+		runtime.GC()
 	}
 	return r, ctx.Err()
 }
 
-// measurements are made one after the other, each with timers of its own.
-var measurements = []struct {
-	what string
-	run  func(ctx context.Context, o Options, n int) []Result
-}{
-	{"arm, cancel and re-arm", measureOps},
-	{"re-arm at random for long", measureChurn},
-	{"fire", measureFire},
-	{"memory and garbage collection", measureMemory},
+// A measurement is made with timers of its own, and yields some lines.
+type measurement struct {
+	part   string
+	what   string
+	scales bool // it depends on the number of timers
+	messy  bool // it leaves traces in the process, and comes last
+	run    func(ctx context.Context, o Options, n int) ([]Result, error)
 }
+
+var measurements = []measurement{
+	{part: Wheel, what: "arm, cancel and re-arm", scales: true, run: measureOps},
+	{part: Wheel, what: "re-arm at random for long", scales: true, run: measureChurn},
+	{part: Wheel, what: "fire", scales: true, run: measureFire},
+	{part: Wheel, what: "memory and garbage collection", scales: true, run: measureMemory},
+	{part: Runtime, what: "one timer, nothing else to do", run: measureIdleLateness},
+	{part: Runtime, what: "one timer, all processors busy", run: measureBusyLateness},
+	{part: Runtime, what: "timers an hour ahead, nothing else to do", run: measureIdle},
+	{part: Runtime, what: "memory and garbage collection", scales: true, run: measureArmed},
+	{part: Runtime, what: "AfterFunc and Stop", scales: true, run: measurePairs},
+	{part: Runtime, what: "AfterFunc and Stop, one shard", scales: true, run: measureHotShard},
+	{part: Runtime, what: "Reset and Stop at random", scales: true, run: measureResets},
+	{part: Runtime, what: "Stop on another goroutine", scales: true, run: measureHandover},
+	{part: Runtime, what: "AfterFuncBatch", scales: true, run: measureBatches},
+	{part: Runtime, what: "timers that fire", scales: true, messy: true, run: measureBurst},
+}
+
+// A task is a measurement with a number of timers.
+type task struct {
+	measurement
+	timers int
+}
+
+func (t task) title() string {
+	if !t.scales {
+		return fmt.Sprintf("%s: %s", t.part, t.what)
+	}
+	return fmt.Sprintf("%s: %s, %d timers", t.part, t.what, t.timers)
+}
+
+// plan returns what is to be measured, in that order.
+func (o Options) plan() []task {
+	var tasks, last []task
+	for _, part := range []string{Wheel, Runtime} {
+		for _, times := range []int{1, 10} {
+			for _, m := range measurements {
+				t := task{m, times * o.Timers}
+				switch {
+				case m.part != part || o.Only != "" && o.Only != part || times > 1 && !(o.Full && m.scales):
+				case m.messy:
+					last = append(last, t)
+				default:
+					tasks = append(tasks, t)
+				}
+			}
+		}
+	}
+	return append(tasks, last...)
+}
+
+// some and few are the numbers of rounds of what takes a second or several.
+func (o Options) some() int { return o.Rounds/2 + 1 }
+func (o Options) few() int  { return (o.Rounds + 2) / 3 }
 
 // perOp returns the nanoseconds that each of n operations took.
 func perOp(n int, f func()) float64 {

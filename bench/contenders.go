@@ -55,11 +55,7 @@ func newTrio(n int) *trio {
 	return t
 }
 
-func (t *trio) stop() {
-	for _, timer := range t.std {
-		timer.Stop()
-	}
-}
+func (t *trio) stop() { stopStd(t.std) }
 
 // at returns one of the deadlines at random.
 func (t *trio) at(i int) wheel.Tick { return t.ticks[i&(len(t.ticks)-1)] }

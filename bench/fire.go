@@ -14,9 +14,9 @@ const budget = 64
 // measureFire measures what it costs a wheel to yield all of its entries, the moving
 // down from level to level included. The standard library fires by the clock and has
 // nothing to set beside it.
-func measureFire(ctx context.Context, o Options, n int) []Result {
+func measureFire(ctx context.Context, o Options, n int) ([]Result, error) {
 	var byTick, byList, jump, drain, grow, pass []float64
-	for range (o.Rounds + 2) / 3 {
+	for range o.few() {
 		if ctx.Err() != nil {
 			break
 		}
@@ -65,10 +65,10 @@ func measureFire(ctx context.Context, o Options, n int) []Result {
 		}))
 	}
 	return []Result{
-		{Name: "fire, an Advance for every tick of the hour", Unit: "ns", Timers: n, Wheel: spread(byTick), List: spread(byList)},
-		{Name: "fire, the whole hour in one Advance", Unit: "ns", Timers: n, Wheel: spread(jump)},
-		{Name: "the longest pass of 64 after a jump of an hour", Unit: "µs", Timers: n, Wheel: spread(pass)},
-		{Name: "drain", Unit: "ns", Timers: n, Wheel: spread(drain)},
-		{Name: "the longest single arm on the way there", Unit: "µs", Timers: n, Wheel: spread(grow)},
-	}
+		{Name: "fire, an Advance for every tick of the hour", Unit: "ns", Timers: n, Foliot: spread(byTick), List: spread(byList)},
+		{Name: "fire, the whole hour in one Advance", Unit: "ns", Timers: n, Foliot: spread(jump)},
+		{Name: "the longest pass of 64 after a jump of an hour", Unit: "µs", Timers: n, Foliot: spread(pass)},
+		{Name: "drain", Unit: "ns", Timers: n, Foliot: spread(drain)},
+		{Name: "the longest single arm on the way there", Unit: "µs", Timers: n, Foliot: spread(grow)},
+	}, nil
 }

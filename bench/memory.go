@@ -12,14 +12,14 @@ import (
 
 // measureMemory measures what timers weigh: bytes of heap each, and what a garbage
 // collection takes with all of them armed.
-func measureMemory(ctx context.Context, _ Options, n int) []Result {
+func measureMemory(ctx context.Context, _ Options, n int) ([]Result, error) {
 	fresh := Result{Name: "bytes each, just armed", Unit: "B", Timers: n}
 	churned := Result{Name: "bytes each, after re-arming all of them eight times", Unit: "B", Timers: n}
 	trimmed := Result{Name: "MiB left of it with 1,000 timers, after Trim", Unit: "MiB", Timers: n}
 	gc := Result{Name: "what that adds to one garbage collection", Unit: "ms", Timers: n}
 
 	if ctx.Err() != nil {
-		return nil
+		return nil, nil
 	}
 	handles := make([]wheel.Handle, n)
 	before := heap()
@@ -28,22 +28,22 @@ func measureMemory(ctx context.Context, _ Options, n int) []Result {
 	for i, at := range deadlines(n) {
 		handles[i] = w.Schedule(at, payload(i))
 	}
-	fresh.Wheel = exactly(float64(heap()-before) / float64(n))
-	gc.Wheel = collections().less(idle)
+	fresh.Foliot = exactly(float64(heap()-before) / float64(n))
+	gc.Foliot = collections().less(idle)
 	ticks := deadlines(1 << 16)
 	for i := range 8 * n {
 		w.Reschedule(handles[rand.IntN(n)], ticks[i&(len(ticks)-1)])
 	}
-	churned.Wheel = exactly(float64(heap()-before) / float64(n))
+	churned.Foliot = exactly(float64(heap()-before) / float64(n))
 	for _, k := range rand.Perm(n)[:max(0, n-1000)] {
 		w.Cancel(handles[k])
 	}
 	w.Trim(math.MaxInt)
-	trimmed.Wheel = exactly(float64(heap()-before) / (1 << 20))
+	trimmed.Foliot = exactly(float64(heap()-before) / (1 << 20))
 	runtime.KeepAlive(w)
 	runtime.KeepAlive(handles)
 	if ctx.Err() != nil {
-		return []Result{churned, trimmed}
+		return []Result{churned, trimmed}, nil
 	}
 
 	timers := make([]*time.Timer, n)
@@ -54,15 +54,11 @@ func measureMemory(ctx context.Context, _ Options, n int) []Result {
 	}
 	fresh.Std = exactly(float64(heap()-before) / float64(n))
 	gc.Std = collections().less(idle)
-	for i := range timers {
-		timers[i].Stop()
-	}
+	stopStd(timers)
 
-	fresh.Ratio = exactly(fresh.Std.Median / fresh.Wheel.Median)
-	return []Result{fresh, churned, trimmed, gc}
+	fresh.Ratio = exactly(fresh.Std.Median / fresh.Foliot.Median)
+	return []Result{fresh, churned, trimmed, gc}, nil
 }
-
-func exactly(x float64) Spread { return Spread{x, x, x} }
 
 // heap returns the bytes in use after a collection.
 func heap() int64 {

@@ -18,7 +18,7 @@ type race struct {
 func (r *race) result(n int, unit string) Result {
 	return Result{
 		Name: r.name, Unit: unit, Timers: n,
-		Std: spread(r.std), Wheel: spread(r.wheel), List: spread(r.list), Ratio: spread(ratios(r.std, r.wheel)),
+		Std: spread(r.std), Foliot: spread(r.wheel), List: spread(r.list), Ratio: spread(ratios(r.std, r.wheel)),
 	}
 }
 
@@ -30,7 +30,7 @@ func (r *race) round(ops int, std, wheel, list func()) {
 }
 
 // measureOps measures what a timeout costs that does not fire.
-func measureOps(ctx context.Context, o Options, n int) []Result {
+func measureOps(ctx context.Context, o Options, n int) ([]Result, error) {
 	t := newTrio(n)
 	defer t.stop()
 	pair := race{name: "arm and cancel at once"}
@@ -101,12 +101,12 @@ func measureOps(ctx context.Context, o Options, n int) []Result {
 			},
 		)
 	}
-	return []Result{pair.result(n, "ns"), arm.result(n, "ns"), cancel.result(n, "ns"), rearm.result(n, "ns")}
+	return []Result{pair.result(n, "ns"), arm.result(n, "ns"), cancel.result(n, "ns"), rearm.result(n, "ns")}, nil
 }
 
 // measureChurn re-arms at random until every timer has been moved several times, so
 // that the wheel has as many dead words as it ever gets.
-func measureChurn(ctx context.Context, o Options, n int) []Result {
+func measureChurn(ctx context.Context, o Options, n int) ([]Result, error) {
 	t := newTrio(n)
 	defer t.stop()
 	churn := race{name: "re-arm at random, after many such"}
@@ -132,7 +132,7 @@ func measureChurn(ctx context.Context, o Options, n int) []Result {
 	worst := Result{Name: "the longest single re-arm, after many such", Unit: "µs", Timers: n}
 	idle := Result{Name: "the longest call that does nothing", Unit: "µs", Timers: n}
 	var std, wheels, noise []float64
-	for range o.Rounds {
+	for range o.some() {
 		if ctx.Err() != nil {
 			break
 		}
@@ -141,9 +141,9 @@ func measureChurn(ctx context.Context, o Options, n int) []Result {
 		std = append(std, longest(some, func(i, k int) { t.std[k].Reset(after(t.at(i))) }))
 		wheels = append(wheels, longest(some, func(i, k int) { t.wheel.Reschedule(t.handles[k], t.at(i)) }))
 	}
-	worst.Std, worst.Wheel, worst.Ratio = spread(std), spread(wheels), spread(ratios(std, wheels))
-	idle.Std, idle.Wheel = spread(noise), spread(noise)
-	return []Result{churn.result(n, "ns"), worst, idle}
+	worst.Std, worst.Foliot, worst.Ratio = spread(std), spread(wheels), spread(ratios(std, wheels))
+	idle.Std, idle.Foliot = spread(noise), spread(noise)
+	return []Result{churn.result(n, "ns"), worst, idle}, nil
 }
 
 // rearm measures one round of moving some of the timers, by each contender.
