@@ -3,8 +3,10 @@ package foliot
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/foliot-go/foliot/wheel"
 )
@@ -171,11 +173,18 @@ func (q *Queue[V]) setAlarm() error {
 		return nil
 	}
 	if q.timer == (Timer{}) {
-		t, err := q.rt.NewTimer(q.rang)
+		// The runtime does not keep a queue alive that nobody waits for.
+		weakly := weak.Make(q)
+		t, err := q.rt.newOwn(func() {
+			if q := weakly.Value(); q != nil {
+				q.rang()
+			}
+		})
 		if err != nil {
 			return err
 		}
 		q.timer = t
+		runtime.AddCleanup(q, func(t Timer) { t.Free() }, t)
 	}
 	q.alarm = due
 	if !q.timer.s.reset(q.timer.h, at) {

@@ -18,6 +18,9 @@ const (
 	spinPrecise = int64(100 * time.Microsecond)
 	spinAlways  = int64(20 * time.Microsecond)
 
+	// spinExact is the last part of a spin, in which nothing but the time is looked at.
+	spinExact = int64(2 * time.Microsecond)
+
 	// After a wake-up that fired n timers the next is not before n*spacing, at most
 	// spacingMax, have passed. So dense timers share wake-ups, and sparse ones do not wait.
 	spacing    = int64(10 * time.Microsecond)
@@ -54,8 +57,9 @@ type keeper struct {
 	closed bool
 	std    stdTimer // wakes for far deadlines
 	watch  stdTimer // looks for blocked workers
-	guard  int64    // when watch goes off; never: it is not armed
 	alarm  *alarm   // for near deadlines; nil: none, std does it all
+
+	guard atomic.Int64 // when watch goes off; never: it is not armed. Written under mu
 
 	spins  int64 // how long to spin rather than sleep. Set by open
 	spaced bool  // wake-ups are spaced. Set by open
@@ -78,7 +82,7 @@ func (k *keeper) open(rt *Runtime, timerfd bool) {
 	k.wakeAt.Store(never)
 	k.std.open(rt, func(rt *Runtime) { rt.keeper.ring() })
 	k.watch.open(rt, func(rt *Runtime) { rt.keeper.look() })
-	k.guard = never
+	k.guard.Store(never)
 	if rt.fake {
 		return
 	}
@@ -128,7 +132,7 @@ func (k *keeper) notice(due int64) {
 	}
 	now := k.rt.now()
 	if k.mode != near && at-now <= farAway && (k.alarm != nil || at <= now) {
-		go k.pump(k.takeOffice(now))
+		go k.pump(k.takeOffice())
 		return
 	}
 	k.set(at, now)
@@ -177,17 +181,16 @@ func (k *keeper) ring() {
 		return
 	}
 	k.wakeups.Add(1)
-	e := k.takeOffice(k.rt.now())
+	e := k.takeOffice()
 	k.mu.Unlock()
 	k.pump(e)
 }
 
 // takeOffice makes the caller, or a goroutine that it starts, the pump.
-func (k *keeper) takeOffice(now int64) (epoch uint64) {
+func (k *keeper) takeOffice() (epoch uint64) {
 	k.mode = awake
 	k.epoch++
 	k.wakeAt.Store(0)
-	k.watchAt(patience, now+patience)
 	k.rt.crew.enter()
 	return k.epoch
 }
@@ -280,7 +283,15 @@ func (k *keeper) wait(e uint64, a *alarm) bool {
 
 // spin waits for wakeAt without sleeping. Whoever arms an earlier deadline lowers it.
 func (k *keeper) spin() {
-	for k.rt.now() < k.wakeAt.Load() {
+	for now := k.rt.now(); now < k.wakeAt.Load(); now = k.rt.now() {
+		if k.wakeAt.Load()-now < spinExact {
+			continue
+		}
+		for _, w := range *k.rt.team.Load() {
+			if s, at := w.first(); at-now <= spinPrecise && at > now {
+				s.prepare(now)
+			}
+		}
 	}
 }
 
@@ -300,6 +311,7 @@ func (k *keeper) dispatch(e uint64) {
 				continue
 			}
 			again = true
+			k.guarded(now)
 			n, more := w.run(shift{claim: c, span: inlineTime, pump: e})
 			ran += n
 			ours := false

@@ -12,6 +12,13 @@ import (
 
 // A ManualClock stands still until it is told to go on: time for tests and simulations.
 // It may serve several runtimes. Its methods may be called from any goroutine.
+//
+// Callbacks run in Advance. Tasks are polled when they are spawned or woken, without an
+// Advance, on a goroutine of their own; Advance waits for them before it moves the time. All
+// that happens in callbacks and polls happens one after the other and in the same order
+// each time. What a goroutine does beside them, between a Spawn and the next Advance, may
+// fall before or after those polls: a simulation that is to be the same each time makes
+// its tasks in a callback or a poll, or has an Advance(0) after each.
 type ManualClock struct {
 	start time.Time
 	now   atomic.Int64  // nanoseconds since start. Written by the goroutine of Advance
@@ -57,7 +64,7 @@ func (c *ManualClock) Advance(d time.Duration) {
 		target = never - 1
 	}
 	c.quiet()
-	if _, at := c.first(); at <= target {
+	if c.earliest() <= target {
 		run := &drive{clock: c, target: target, finished: make(chan struct{})}
 		go run.on()
 		<-run.finished
@@ -80,11 +87,15 @@ func (d *drive) on() {
 	d.me = goroutine()
 	c.setInside(d.me, true)
 	for {
-		rt, at := c.first()
+		at := max(c.earliest(), c.now.Load())
 		if at > d.target {
 			break
 		}
-		c.now.Store(max(at, c.now.Load()))
+		c.now.Store(at)
+		rt := c.whose(at)
+		if rt == nil {
+			continue // it was stopped, and there is another earliest now
+		}
 		w := (*rt.team.Load())[0]
 		if e := w.claim(at, 0); e != 0 {
 			rt.crew.enter()
@@ -130,29 +141,42 @@ func (c *ManualClock) quiet() {
 	}
 }
 
-// first returns the runtime whose turn it is, and when: the one with the earliest
-// deadline, and of several the one that armed it first.
-func (c *ManualClock) first() (rt *Runtime, at int64) {
+// earliest returns when there is something to do on any of the runtimes: now if a task is
+// to be polled.
+func (c *ManualClock) earliest() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at = never
+	at := never
+	for _, r := range c.runtimes {
+		s := (*r.homes.Load())[0]
+		if !s.ready.empty() {
+			return c.now.Load()
+		}
+		at = min(at, s.next.Load())
+	}
+	return at
+}
+
+// whose returns the runtime whose turn it is at a time that the clock shows already, so
+// that nothing can be armed for before: one with a task to be polled, or of those with
+// something due the one that armed it first; nil if there is none.
+func (c *ManualClock) whose(at int64) (rt *Runtime) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var order uint32
 	for _, r := range c.runtimes {
 		s := (*r.homes.Load())[0]
-		n := s.next.Load()
 		if !s.ready.empty() {
-			return r, c.now.Load()
+			return r
 		}
-		switch {
-		case n < at:
-			rt, at, order = r, n, s.order(n)
-		case n == at && n < never:
-			if o := s.order(n); int32(o-order) < 0 {
-				rt, order = r, o
-			}
+		if s.next.Load() > at {
+			continue
+		}
+		if o, ok := s.order(at); ok && (rt == nil || int32(o-order) < 0) {
+			rt, order = r, o
 		}
 	}
-	return rt, at
+	return rt
 }
 
 func (c *ManualClock) attach(rt *Runtime) {

@@ -9,13 +9,12 @@ import (
 
 // Options say how a runtime works. The zero value is a good default everywhere.
 type Options struct {
-	// Workers is the number of shards, each with a wheel and a lock of its own, and of
-	// callbacks that run at the same time as long as none of them blocks. 0 means
-	// GOMAXPROCS.
+	// Workers is the number of callbacks that run at the same time, as long as none of them
+	// blocks. Each worker has shards of its own, wheels with a lock, for goroutines to arm
+	// timers in. 0 means GOMAXPROCS.
 	//
-	// With Workers: 1 timers of one tick fire in the order in which they were armed. With
-	// more, those of one shard do too, except that one whose deadline was pushed back takes
-	// its place in the order only when the former deadline has passed.
+	// With Workers: 1 there is one shard, and timers of one tick fire in the order in which
+	// they were armed.
 	Workers int
 
 	// Resolution is the tick: deadlines are rounded up to a multiple of it. 0 leaves the
@@ -72,9 +71,16 @@ type Options struct {
 
 	// ScrubInterval is the pause between two steps of scrubbing. 0 means 10 ms.
 	ScrubInterval time.Duration
+
+	shards int // of each worker; 0 means the default
 }
 
 const (
+	// shardsPerWorker makes it improbable that two of the goroutines that run at the same
+	// time are at home in one shard: with as many shards as workers every second pair would
+	// be, and fight for its lock.
+	shardsPerWorker = 4
+
 	maxWorkers    = 4096
 	maxResolution = 24 * time.Hour
 
@@ -113,8 +119,15 @@ func (o *Options) check() error {
 	return nil
 }
 
-// fill replaces zeros by defaults. exact says that time is not the system's.
-func (o *Options) fill(exact bool) {
+// fill replaces zeros by defaults. exact says that time is not the system's, ordered that
+// timers of one tick fire in the order of arming.
+func (o *Options) fill(exact, ordered bool) {
+	if o.shards == 0 {
+		o.shards = shardsPerWorker
+		if ordered {
+			o.shards = 1
+		}
+	}
 	if o.Workers == 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}

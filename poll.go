@@ -3,10 +3,15 @@ package foliot
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // pollBatch is how many tasks are polled between two readings of the clock.
 const pollBatch = 32
+
+// pollSlow is how long a batch may take before tasks are polled one by one, so that what
+// takes long is not taken to block.
+const pollSlow = int64(500 * time.Microsecond)
 
 // A queue is the list of tasks that are to be polled, in the order in which they were
 // woken. The link is in the slot of the task and a task is in it at most once, so it
@@ -104,56 +109,72 @@ func (w *worker) ready() *shard {
 	return nil
 }
 
-// pollReady polls some of the tasks that are to be polled, and returns how many. cx is
-// in use while its task is set: then somebody up the stack has to see to what a Poll
-// that panics leaves behind.
-func (w *worker) pollReady(s *shard, cx *Context, now int64) (n uint64) {
-	for n < pollBatch {
+// pollReady polls some of the tasks that are to be polled, at most limit. cx is in use
+// while its task is set: then somebody up the stack has to see to what a Poll that panics
+// leaves behind.
+func (w *worker) pollReady(s *shard, cx *Context, claim uint64, limit int, now int64) {
+	for range limit {
+		if w.busy.Load() != claim {
+			return
+		}
 		t := s.ready.pop(&s.tasks)
 		if t == nil {
-			break
+			return
 		}
 		gen, _ := t.word.load()
 		switch t.word.move(gen, taskTake).do {
 		case taskPoll:
-			n += w.pollOrHand(cx, s, t, gen, now)
+			w.pollOrHand(cx, s, t, gen, limit, now)
 		case taskDelete:
 			s.delete(t)
 		}
 	}
-	return n
 }
 
-// poll polls a task that is in the state taskExecuting, again if it is woken meanwhile
-// and nobody else waits, and returns how often. cx is in use while its task is set.
-func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, now int64) (n uint64) {
-	cx.s, cx.t, cx.gen, cx.now = s, t, gen, now
-	for {
+// poll polls a task that is in the state taskExecuting, and again, up to limit times, if
+// it is woken meanwhile and nobody else waits.
+func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, limit int, now int64) {
+	cx.s, cx.t, cx.gen, cx.now = s, t, gen, s.tell(now)
+	for n := 1; ; n++ {
 		cx.want, cx.unset = never, false
-		n++
+		cx.polls++
 		if t.body.Poll(cx) == Done {
 			cx.finish(taskFinished)
-			return n
+			return
 		}
 		if cx.want != never {
 			cx.arm()
 		}
-		if n >= pollBatch || !s.ready.empty() || t.word.move(gen, taskAgain).do != taskPoll {
+		if n >= limit || !s.ready.empty() || t.word.move(gen, taskAgain).do != taskPoll {
 			break
 		}
 	}
 	cx.finish(taskPending)
-	return n
+}
+
+// tell returns the time to tell a task: now, or what another goroutine has told a task of
+// the shard before, so that it does not go back.
+func (s *shard) tell(now int64) int64 {
+	for {
+		last := s.told.Load()
+		if now <= last {
+			return last
+		}
+		if s.told.CompareAndSwap(last, now) {
+			return now
+		}
+	}
 }
 
 // arm sets the task's timer to what the poll has asked for.
 func (cx *Context) arm() {
 	s := cx.s
+	at := s.rt.ceil(cx.want)
 	s.lock()
-	early := !s.closed && s.rearm(cx.t, cx.want)
+	early := !s.closed && s.rearm(cx.t, at)
 	s.mu.Unlock()
 	if early {
-		s.rt.keeper.notice(cx.want)
+		s.rt.keeper.notice(s.rt.nanos(at))
 	}
 }
 
@@ -181,20 +202,19 @@ func (s *shard) delete(t *task) {
 }
 
 // expired polls a task whose timer has expired, unless it is to be polled anyway.
-func (w *worker) expired(cx *Context, c call, now int64) uint64 {
-	if c.task.word.move(c.gen, taskExpire).do != taskPoll {
-		return 0
+func (w *worker) expired(cx *Context, c call, now int64) {
+	if c.task.word.move(c.gen, taskExpire).do == taskPoll {
+		w.pollOrHand(cx, c.shard, c.task, c.gen, 1, now)
 	}
-	return w.pollOrHand(cx, c.shard, c.task, c.gen, now)
 }
 
 // pollOrHand polls a task here, or elsewhere if polls have blocked the worker just now.
-func (w *worker) pollOrHand(cx *Context, s *shard, t *task, gen uint32, now int64) uint64 {
-	if now < w.rush.Load() {
+func (w *worker) pollOrHand(cx *Context, s *shard, t *task, gen uint32, limit int, now int64) {
+	if w.rushes(now) {
 		w.hand(call{shard: s, task: t, gen: gen})
-		return 0
+		return
 	}
-	return w.poll(cx, s, t, gen, now)
+	w.poll(cx, s, t, gen, limit, now)
 }
 
 // linger waits a little for more tasks to be woken, and tells whether any were: to start a
@@ -227,10 +247,6 @@ func (k *keeper) rouse(w *worker) {
 		go rt.manual.serve(w, e)
 		return
 	}
-	k.mu.Lock()
-	if k.guard == never && !k.closed {
-		k.watchAt(patience, now+patience)
-	}
-	k.mu.Unlock()
+	k.guarded(now)
 	go w.work(e)
 }

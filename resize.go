@@ -7,7 +7,7 @@ import (
 )
 
 // Resize changes the number of workers while the runtime is in use. A retiring worker
-// hands its shard on, with all its timers, to the worker that has the fewest: none is
+// hands its shards on, with all their timers, to the workers that have the fewest: none is
 // lost, none fires twice, and handles stay good, since a timer does not leave its
 // shard. When there are to be more workers again, retired ones come back first.
 func (rt *Runtime) Resize(workers int) error {
@@ -43,7 +43,7 @@ func (rt *Runtime) resize(workers int) (adopted []adoption, err error) {
 	}
 	homes := []*shard{}
 	for _, w := range team {
-		homes = append(homes, w.home())
+		homes = append(homes, w.own...)
 	}
 	if rt.manual != nil {
 		homes = homes[:1]
@@ -61,7 +61,7 @@ func (rt *Runtime) resize(workers int) (adopted []adoption, err error) {
 	return adopted, nil
 }
 
-// recruit returns a worker to add to a team: a retired one with its shard, or a new one.
+// recruit returns a worker to add to a team: a retired one with its shards, or a new one.
 func (rt *Runtime) recruit(team []*worker) *worker {
 	last := len(rt.retired) - 1
 	if last < 0 {
@@ -69,20 +69,20 @@ func (rt *Runtime) recruit(team []*worker) *worker {
 	}
 	w := rt.retired[last]
 	rt.retired = rt.retired[:last]
-	own := w.home()
 	for _, other := range team {
-		shards := *other.shards.Load()
-		if i := slices.Index(shards, own); i > 0 {
-			rest := slices.Delete(slices.Clone(shards), i, i+1)
-			other.shards.Store(&rest)
-			own.owner.Store(w)
-		}
+		rest := slices.DeleteFunc(slices.Clone(*other.shards.Load()), func(s *shard) bool {
+			return slices.Contains(w.own, s)
+		})
+		other.shards.Store(&rest)
+	}
+	for _, s := range w.own {
+		s.owner.Store(w)
 	}
 	return w
 }
 
 // retire hands the shards of a worker on to those in the team that have the fewest timers.
-// Its own shard is still its first, so that a goroutine that runs its callbacks just now
+// It keeps its own for itself too, so that a goroutine that runs its callbacks just now
 // can go on until it is done.
 func (rt *Runtime) retire(w *worker, team []*worker) (adopted []adoption) {
 	rt.retired = append(rt.retired, w)
@@ -95,7 +95,7 @@ func (rt *Runtime) retire(w *worker, team []*worker) (adopted []adoption) {
 		rt.migrated.Add(uint64(armed))
 		adopted = append(adopted, adoption{w.id, heir.id, armed})
 	}
-	w.shards.Store(&[]*shard{shards[0]})
+	w.shards.Store(&w.own)
 	return adopted
 }
 

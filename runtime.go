@@ -35,6 +35,7 @@ type Runtime struct {
 	onPanic       func(any, []byte)
 	logger        *slog.Logger
 	labels        context.Context
+	perWorker     int // shards of a worker
 	staleLimit    int
 	scrubBudget   int
 	scrubInterval time.Duration
@@ -117,7 +118,8 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	}
 	rt.fake = rt.manual != nil || rt.bubble
 	rt.ordered = rt.fake || o.Workers == 1
-	o.fill(rt.fake)
+	o.fill(rt.fake, rt.ordered)
+	rt.perWorker = o.shards
 	rt.res = uint64(o.Resolution)
 	rt.last = int64((uint64(never)/rt.res - 1) * rt.res)
 	rt.room.max = int64(o.MaxTimers)
@@ -129,9 +131,9 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	team := []*worker{}
 	homes := []*shard{}
 	for id := range o.Workers {
-		w := rt.newWorker(id, o.Capacity/o.Workers)
+		w := rt.newWorker(id, o.Capacity/(o.Workers*o.shards))
 		team = append(team, w)
-		homes = append(homes, w.home())
+		homes = append(homes, w.own...)
 	}
 	if rt.manual != nil {
 		homes = homes[:1] // one wheel, so that order is order
@@ -148,14 +150,17 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 }
 
 func (rt *Runtime) newWorker(id, capacity int) *worker {
-	s := &shard{rt: rt}
-	s.next.Store(never)
-	if capacity > 0 {
-		s.w = *wheel.New[body](0, capacity)
-	}
 	w := &worker{rt: rt, id: id}
-	w.shards.Store(&[]*shard{s})
-	s.owner.Store(w)
+	for range rt.perWorker {
+		s := &shard{rt: rt}
+		s.next.Store(never)
+		s.owner.Store(w)
+		if capacity > 0 {
+			s.w = *wheel.New[body](0, capacity)
+		}
+		w.own = append(w.own, s)
+	}
+	w.shards.Store(&w.own)
 	return w
 }
 
@@ -198,6 +203,17 @@ func (rt *Runtime) NewTimer(f func()) (Timer, error) {
 		return Timer{}, s.refusal()
 	}
 	return Timer{s, s.w.Reserve(body{fn: f, state: idle})}, nil
+}
+
+// newOwn makes a timer like NewTimer that is not counted among the user's.
+func (rt *Runtime) newOwn(f func()) (Timer, error) {
+	s := rt.home()
+	defer s.mu.Unlock()
+	if s.closed {
+		return Timer{}, ErrClosed
+	}
+	s.owned++
+	return Timer{s, s.w.Reserve(body{fn: f, state: idle, own: true})}, nil
 }
 
 // refusal returns why a shard, which is locked, does not take a timer.

@@ -47,9 +47,12 @@ type shard struct {
 
 	scrub scrub
 
+	owned int // timers of the runtime's own
+
 	tasks taskArena
 	ready queue                  // of tasks
 	owner atomic.Pointer[worker] // who polls them. Written under Runtime.mu
+	told  atomic.Int64           // the latest time that one was told. Raised by compare-and-swap
 
 	_ [128]byte // the next shard's lock is on a line of its own
 }
@@ -66,6 +69,7 @@ type body struct {
 	later uint32
 	above uint16 // in the state runningDue: the bits above those in later
 	state state
+	own   bool // of the runtime's own: not counted among the user's
 }
 
 // lock takes the lock.
@@ -84,20 +88,20 @@ func (rt *Runtime) arming() uint32 {
 }
 
 // order returns the number of the arming that is due first, on a manual clock that shows
-// the time at.
-func (s *shard) order(at int64) uint32 {
+// the time at. It answers false, and raises next, if nothing is due.
+func (s *shard) order(at int64) (n uint32, ok bool) {
 	s.lock()
 	defer s.mu.Unlock()
 	h, _, ok := s.w.Peek(s.rt.floor(at))
 	if !ok {
 		s.settle()
-		return s.rt.manual.armed.Load()
+		return 0, false
 	}
 	b := s.w.Value(h)
 	if b.state == taskArmed {
-		return s.rt.manual.armed.Load()
+		return s.rt.manual.armed.Load(), true
 	}
-	return b.later
+	return b.later, true
 }
 
 // expect lowers next to a deadline that has been armed. The caller holds the lock,
@@ -114,7 +118,7 @@ func (s *shard) expect(at wheel.Tick) bool {
 // reset arms a timer for a tick.
 func (s *shard) reset(h wheel.Handle, at wheel.Tick) bool {
 	s.lock()
-	b := s.w.Value(h)
+	filed, b := s.w.Entry(h)
 	if b == nil {
 		s.mu.Unlock()
 		return false
@@ -123,18 +127,18 @@ func (s *shard) reset(h wheel.Handle, at wheel.Tick) bool {
 	m := next(b.state, arm)
 	b.state = m.to
 	early := false
-	if pending {
+	if pending && !b.own {
 		s.rearmed++
 	}
 	switch m.do {
 	case refile:
-		if !s.postpone(h, b, at) {
+		if !s.postpone(b, filed, at) {
 			b.later = s.rt.arming()
 			s.w.Reschedule(h, at)
 			early = s.expect(at)
 		}
 	case file:
-		if !pending {
+		if !pending && !b.own {
 			s.armed++
 		}
 		b.later = s.rt.arming()
@@ -153,12 +157,8 @@ func (s *shard) reset(h wheel.Handle, at wheel.Tick) bool {
 //
 // A timer so pushed back takes its place among those of its tick when it is moved there,
 // and so behind some that were armed later. Where that is not allowed, nothing is postponed.
-func (s *shard) postpone(h wheel.Handle, b *body, at wheel.Tick) bool {
-	if s.rt.ordered {
-		return false
-	}
-	filed, _, _ := s.w.Lookup(h)
-	if at < filed || at-filed >= 1<<32 {
+func (s *shard) postpone(b *body, filed, at wheel.Tick) bool {
+	if s.rt.ordered || at < filed || at-filed >= 1<<32 {
 		return false
 	}
 	b.later = uint32(at - filed)
@@ -175,7 +175,7 @@ func (s *shard) stop(h wheel.Handle, e event) bool {
 		return false
 	}
 	m := next(b.state, e)
-	if b.state.pending() {
+	if b.state.pending() && !b.own {
 		s.armed--
 		s.stopped++
 	}
@@ -187,8 +187,12 @@ func (s *shard) stop(h wheel.Handle, e event) bool {
 	case forget:
 		b.later = 0
 	case drop:
+		if b.own {
+			s.owned--
+		} else {
+			s.rt.room.give(1)
+		}
 		s.w.Cancel(h)
-		s.rt.room.give(1)
 	}
 	dirty := m.ok && (s.scrub.stopped(s) || s.armed == 0)
 	s.mu.Unlock()
@@ -202,14 +206,13 @@ func (s *shard) stop(h wheel.Handle, e event) bool {
 func (s *shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
 	s.lock()
 	defer s.mu.Unlock()
-	b := s.w.Value(h)
+	at, b := s.w.Entry(h)
 	switch {
 	case b == nil || !b.state.pending():
 		return 0, false
 	case b.state == runningDue:
 		return s.wasDue(b, s.rt.floor(s.rt.now())), true
 	}
-	at, _, _ = s.w.Lookup(h)
 	if !s.rt.ordered {
 		at += wheel.Tick(b.later)
 	}
@@ -269,9 +272,11 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 
 // start accounts for a callback that is about to run.
 func (s *shard) start(h wheel.Handle, b *body, m move, late int64) call {
-	s.armed--
-	s.fired++
-	s.lateness(late)
+	if !b.own {
+		s.armed--
+		s.fired++
+		s.lateness(late)
+	}
 	c := call{fn: b.fn, shard: s, timer: h}
 	if m.do == runDrop {
 		c.timer = 0
@@ -333,8 +338,8 @@ func (s *shard) settle() {
 		moved := false
 		near, all := s.w.Nearest(buf[:0])
 		for _, h := range near {
-			at, _, _ := s.w.Lookup(h)
-			if b := s.w.Value(h); b.later != 0 && b.state != taskArmed {
+			at, b := s.w.Entry(h)
+			if b.later != 0 && b.state != taskArmed {
 				at += wheel.Tick(b.later)
 				b.later = 0
 				s.w.Reschedule(h, at)
@@ -351,6 +356,15 @@ func (s *shard) settle() {
 		}
 	}
 	s.setNext(s.w.Next())
+}
+
+// prepare leads the wheel on to the time now, when nothing is due yet, so that there is
+// less to do when something is: entries move down the levels of the wheel on the way.
+func (s *shard) prepare(now int64) {
+	if s.mu.TryLock() {
+		s.w.Peek(s.rt.floor(now))
+		s.mu.Unlock()
+	}
 }
 
 func (s *shard) setNext(at wheel.Tick, ok bool) {

@@ -77,10 +77,11 @@ type move struct {
 
 // next says what an event does to a timer in a state.
 func next(s state, e event) move {
-	return moves[s%numStates][e%numEvents]
+	return moves[s&15][e&7]
 }
 
-var moves = [numStates][numEvents]move{
+// moves has room to spare so that no index can be out of range.
+var moves = [16][8]move{
 	free: {
 		arm:     {legal: true, to: free},
 		stop:    {legal: true, to: free},

@@ -57,6 +57,7 @@ func (rt *Runtime) Stats() Stats {
 		Running:  int(max(rt.detached.Sum(), 0)),
 	}
 	for _, w := range *rt.staff.Load() {
+		st.Polls += w.polls.Load()
 		if w.busy.Load() != 0 {
 			st.Running++
 		}
@@ -67,7 +68,6 @@ func (rt *Runtime) Stats() Stats {
 		for _, s := range *w.shards.Load() {
 			s.addTo(&st, &ws, now)
 		}
-		st.Polls += w.polls.Load()
 		st.Worker = append(st.Worker, ws)
 	}
 	return st
@@ -85,7 +85,7 @@ func (s *shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 		ws.Due++
 	}
 	st.Armed += s.armed
-	st.Slots += s.w.Len() - s.tasks.timers
+	st.Slots += s.w.Len() - s.tasks.timers - s.owned
 	st.Tasks += s.tasks.count
 	st.Fired += s.fired
 	st.Stopped += s.stopped

@@ -36,7 +36,7 @@ const (
 
 // Spawn makes a task of t and polls it soon. Tasks do not count for Options.MaxTimers.
 func (rt *Runtime) Spawn(t Task) (TaskHandle, error) {
-	if t == nil {
+	if f, ok := t.(TaskFunc); t == nil || ok && f == nil {
 		return TaskHandle{}, errNilTask
 	}
 	s := rt.home()
@@ -85,13 +85,19 @@ func (h TaskHandle) Abort() bool {
 	m := h.t.word.move(h.gen, taskAbort)
 	if m.do != taskStay {
 		h.s.lock()
-		if !h.s.closed {
+		idle := false
+		// The slot may have been given back and taken again before the lock was ours.
+		if gen, _ := h.t.word.load(); gen == h.gen && !h.s.closed {
 			h.s.unarm(h.t)
 			if m.do == taskDelete {
 				h.s.tasks.put(h.t)
 			}
+			idle = h.s.armed == 0
 		}
 		h.s.mu.Unlock()
+		if idle {
+			h.s.rt.scrubber.start()
+		}
 	}
 	return m.ok
 }
@@ -180,12 +186,8 @@ func (a *taskArena) clear() {
 	if slabs := a.slabs.Load(); slabs != nil {
 		for _, slab := range *slabs {
 			for k := range slab {
-				t := &slab[k]
-				if gen, s := t.word.load(); s != taskGone {
-					t.word.set(gen+1, taskGone)
-					if s == taskIdle || s == taskScheduled || s == taskDead {
-						t.body = nil
-					}
+				if t := &slab[k]; !t.word.end().polled() {
+					t.body = nil
 				}
 			}
 		}
@@ -206,10 +208,9 @@ func (s *shard) unarm(t *task) {
 	t.timer = 0
 }
 
-// rearm sets the timer of a task to a deadline. The caller holds the lock, and tells the
+// rearm sets the timer of a task to a tick. The caller holds the lock, and tells the
 // timekeeper if rearm answers true.
-func (s *shard) rearm(t *task, due int64) (early bool) {
-	at := s.rt.ceil(due)
+func (s *shard) rearm(t *task, at wheel.Tick) (early bool) {
 	if t.timer == 0 {
 		t.timer = s.w.Reserve(body{state: taskParked})
 		s.tasks.timers++
@@ -233,6 +234,8 @@ type Context struct {
 	now   int64
 	want  int64 // when the poll wants the task to be woken; never: it has not said
 	unset bool  // the poll has taken its timer back
+
+	polls uint64 // how many there were that the worker has not counted yet
 }
 
 // Handle returns the handle of the task, the same that Spawn returned.

@@ -70,6 +70,8 @@ type taskMove struct {
 var taskMoves = [8][8]taskMove{
 	taskGone: {
 		taskWake:     {legal: true, to: taskGone},
+		taskTake:     {legal: true, to: taskGone}, // the runtime was shut down
+		taskExpire:   {legal: true, to: taskGone}, // it was aborted after its timer was popped
 		taskPending:  {legal: true, to: taskGone}, // the runtime was shut down while it was polled
 		taskFinished: {legal: true, to: taskGone},
 		taskAbort:    {legal: true, to: taskGone},
@@ -104,15 +106,17 @@ var taskMoves = [8][8]taskMove{
 	},
 	taskDying: {
 		taskWake:     {legal: true, to: taskDying},
+		taskExpire:   {legal: true, to: taskDying},
 		taskPending:  {legal: true, to: taskGone, do: taskDelete},
 		taskFinished: {legal: true, to: taskGone, do: taskDelete},
 		taskAbort:    {legal: true, to: taskDying},
 		taskAgain:    {legal: true, to: taskDying},
 	},
 	taskDead: {
-		taskWake:  {legal: true, to: taskDead},
-		taskTake:  {legal: true, to: taskGone, do: taskDelete},
-		taskAbort: {legal: true, to: taskDead},
+		taskWake:   {legal: true, to: taskDead},
+		taskExpire: {legal: true, to: taskDead},
+		taskTake:   {legal: true, to: taskGone, do: taskDelete},
+		taskAbort:  {legal: true, to: taskDead},
 	},
 }
 
@@ -126,6 +130,11 @@ func (s taskState) alive() bool {
 	return s == taskIdle || s == taskScheduled || s == taskExecuting || s == taskWoken
 }
 
+// polled tells whether the task is being polled.
+func (s taskState) polled() bool {
+	return s == taskExecuting || s == taskWoken || s == taskDying
+}
+
 // A taskWord is the generation of a slot and the state of the task in it.
 type taskWord struct {
 	w atomic.Uint64 // generation<<8 | state
@@ -136,7 +145,18 @@ func (t *taskWord) load() (gen uint32, s taskState) {
 	return uint32(w >> 8), taskState(w)
 }
 
-// set is for the owner of a slot that nobody else can know of, and for Shutdown.
+// end makes whatever task there is gone, and returns what it was.
+func (t *taskWord) end() taskState {
+	for {
+		w := t.w.Load()
+		s := taskState(w)
+		if s == taskGone || t.w.CompareAndSwap(w, (w>>8+1)<<8|uint64(taskGone)) {
+			return s
+		}
+	}
+}
+
+// set is for the owner of a slot that nobody else can know of.
 func (t *taskWord) set(gen uint32, s taskState) {
 	t.w.Store(uint64(gen)<<8 | uint64(s))
 }

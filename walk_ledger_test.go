@@ -47,7 +47,7 @@ const yardTick = time.Minute
 
 // newYard makes a yard, on a manual clock, where timers of one tick come in order, or on one where they may be postponed.
 func newYard(ordered bool) *yard {
-	o := Options{Workers: 2, Resolution: yardTick, StaleLimit: math.MaxInt}
+	o := Options{Workers: 2, Resolution: yardTick, StaleLimit: math.MaxInt, shards: 1}
 	if ordered {
 		o.Clock = NewManualClock(time.Time{})
 	}
@@ -61,7 +61,7 @@ func newYard(ordered bool) *yard {
 	y := &yard{rt: rt, now: 1000}
 	for i, w := range *rt.team.Load() {
 		y.workers[i] = w
-		y.shards[i] = w.home()
+		y.shards[i] = w.own[0]
 	}
 	return y
 }

@@ -26,8 +26,8 @@ func (k *keeper) guardFrom(at, now int64) {
 		at = min(at, now+patience)
 	}
 	if at == never {
-		if k.guard != never {
-			k.guard = never
+		if k.guard.Load() != never {
+			k.guard.Store(never)
 			k.watch.stop()
 		}
 		return
@@ -37,8 +37,21 @@ func (k *keeper) guardFrom(at, now int64) {
 
 // watchAt sets the watch to go off in d, at a time.
 func (k *keeper) watchAt(d, at int64) {
-	k.guard = at
+	k.guard.Store(at)
 	k.watch.reset(d)
+}
+
+// guarded makes sure that the watch goes off soon, before callbacks are run. It mostly
+// does.
+func (k *keeper) guarded(now int64) {
+	if k.guard.Load() <= now+patience {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.guard.Load() > now+patience && !k.closed {
+		k.watchAt(patience, now+patience)
+	}
 }
 
 // anyBusy tells whether anybody runs callbacks, for a worker that may have retired
@@ -80,7 +93,7 @@ func (k *keeper) report(blocked []int) {
 func (k *keeper) inspect() (blocked []int, epoch uint64, late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.guard = never
+	k.guard.Store(never)
 	if k.closed {
 		return nil, 0, false
 	}
@@ -98,7 +111,7 @@ func (k *keeper) inspect() (blocked []int, epoch uint64, late bool) {
 	}
 	switch {
 	case stuck:
-		return blocked, k.takeOffice(now), false
+		return blocked, k.takeOffice(), false
 	case k.mode == near && k.wakeAt.Load() <= now:
 		k.watchAt(patience, now+patience)
 		k.rt.crew.enter()

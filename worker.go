@@ -17,6 +17,11 @@ const (
 	// rushTime is how long a worker that was blocked starts a goroutine for each callback:
 	// where one blocks, more may, and they are not to be found out one after the other.
 	rushTime = int64(20 * time.Millisecond)
+
+	// rushMax bounds how many callbacks and polls of a worker have such goroutines at a
+	// time. A worker may have been held up by nothing but a busy machine; then each goroutine
+	// more would make it worse.
+	rushMax = 256
 )
 
 // A worker runs the callbacks and polls the tasks of its shards: its own, and those of
@@ -36,21 +41,18 @@ const (
 type worker struct {
 	rt     *Runtime
 	id     int
-	shards atomic.Pointer[[]*shard] // its own first; replaced as a whole under Runtime.mu
+	own    []*shard                 // set when it is made
+	shards atomic.Pointer[[]*shard] // these and those adopted; replaced as a whole under Runtime.mu
 
 	busy  atomic.Uint64 // the claim of the goroutine that runs callbacks; 0: none
 	since atomic.Int64  // when that goroutine was last heard of: at the start of a callback
 	rush  atomic.Int64  // until when each callback gets a goroutine of its own
+	away  atomic.Int64  // how many have one now
 
 	wakeups atomic.Uint64 // how often it was found to have something due
 	polls   atomic.Uint64 // how often it has polled a task
 
 	_ [128]byte // the next worker's words are on lines of their own
-}
-
-// home is the worker's own shard.
-func (w *worker) home() *shard {
-	return (*w.shards.Load())[0]
 }
 
 // next returns a time before which nothing of the worker is due: 0 if there are tasks to
@@ -96,7 +98,7 @@ func (w *worker) claim(now int64, kind uint64) uint64 {
 // false if the turn was taken away before.
 func (w *worker) release(e uint64) bool {
 	if !w.busy.CompareAndSwap(e, 0) {
-		w.rt.detached.Add(-1) // see replace
+		w.lost()
 		return false
 	}
 	if w.ready() != nil {
@@ -111,12 +113,27 @@ func (w *worker) release(e uint64) bool {
 // if the turn was taken away before.
 func (w *worker) delegate(e uint64) bool {
 	if !w.busy.CompareAndSwap(e, e&^byPump) {
-		w.rt.detached.Add(-1)
+		w.lost()
 		return false
 	}
 	w.rt.crew.enter()
 	go w.work(e &^ byPump)
 	return true
+}
+
+// lost sees to what a goroutine leaves behind whose turn was taken away: that it counts as
+// running, see replace, and tasks that it took out of the inbox when its successor
+// had just looked there.
+func (w *worker) lost() {
+	w.rt.detached.Add(-1)
+	if w.ready() != nil {
+		w.rt.keeper.rouse(w)
+	}
+}
+
+// rushes tells whether a callback or a poll should have a goroutine of its own.
+func (w *worker) rushes(now int64) bool {
+	return now < w.rush.Load() && w.away.Load() < rushMax
 }
 
 // replace takes the turn from a goroutine that has not been heard of for too long. It
@@ -188,6 +205,7 @@ func (w *worker) run(sh shift) (n int64, more bool) {
 		if c.fn == nil && cx.t == nil && !c.away {
 			return
 		}
+		w.count(&cx)
 		defer func() { // even if OnPanic does not return
 			w.over(c, &cx)
 			if !more {
@@ -201,6 +219,7 @@ func (w *worker) run(sh shift) (n int64, more bool) {
 			}
 		}
 	}()
+	limit := pollBatch
 	now := rt.now()
 	began := now
 	for first := true; first || now-began <= sh.span; first = false {
@@ -208,10 +227,19 @@ func (w *worker) run(sh shift) (n int64, more bool) {
 			return n, false
 		}
 		w.since.Store(now)
-		if s := w.ready(); s != nil {
-			w.polls.Add(w.pollReady(s, &cx, now))
+		for _, s := range *w.shards.Load() {
+			if s.ready.empty() {
+				continue
+			}
+			w.pollReady(s, &cx, sh.claim, limit, now)
+			w.count(&cx)
+			was := now
 			now = rt.now()
 			w.since.Store(now)
+			limit = pollBatch
+			if now-was > pollSlow {
+				limit = 1
+			}
 		}
 		s, at := w.first()
 		if at > now || sh.polls {
@@ -228,7 +256,8 @@ func (w *worker) run(sh shift) (n int64, more bool) {
 		}
 		n++
 		if c.task != nil {
-			w.polls.Add(w.expired(&cx, c, now))
+			w.expired(&cx, c, now)
+			w.count(&cx)
 			now = rt.now()
 			continue
 		}
@@ -242,7 +271,7 @@ func (w *worker) run(sh shift) (n int64, more bool) {
 func (w *worker) call(c *call, now int64) int64 {
 	rt := w.rt
 	for {
-		if rt.goFunc != nil || now < w.rush.Load() {
+		if rt.goFunc != nil || w.rushes(now) {
 			h := *c
 			*c = call{away: true} // Options.Go may run it right here, and be ended by it
 			w.hand(h)
@@ -284,6 +313,7 @@ func (w *worker) hand(c call) {
 	rt := w.rt
 	rt.crew.enter()
 	rt.detached.Add(1)
+	w.away.Add(1)
 	f := func() { w.detached(c) }
 	if rt.goFunc != nil && c.task == nil {
 		rt.goFunc(f)
@@ -297,6 +327,7 @@ func (w *worker) hand(c call) {
 func (w *worker) detached(c call) {
 	rt := w.rt
 	defer func() { // apart, as what over runs may end this goroutine
+		w.away.Add(-1)
 		rt.detached.Add(-1)
 		rt.crew.leave()
 	}()
@@ -310,6 +341,7 @@ func (w *worker) detached(c call) {
 	var cx Context
 	normal := false
 	defer func() {
+		w.count(&cx)
 		defer func() { // even if OnPanic does not return
 			if c.task == nil || cx.t != nil {
 				w.over(c, &cx)
@@ -322,12 +354,20 @@ func (w *worker) detached(c call) {
 		}
 	}()
 	if c.task != nil {
-		w.polls.Add(w.poll(&cx, c.shard, c.task, c.gen, began))
+		w.poll(&cx, c.shard, c.task, c.gen, 1, began)
 	} else {
 		c.fn()
 		rt.slow(c.fn, rt.now()-began)
 	}
 	normal = true
+}
+
+// count adds what was polled to the worker's count.
+func (w *worker) count(cx *Context) {
+	if cx.polls > 0 {
+		w.polls.Add(cx.polls)
+		cx.polls = 0
+	}
 }
 
 // caught hands a panic on.

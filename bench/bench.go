@@ -6,18 +6,22 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 )
 
 // The parts that can be measured by themselves.
 const (
 	Wheel   = "wheel"   // package wheel, owned by one goroutine
-	Runtime = "runtime" // package foliot, used by any
+	Runtime = "runtime" // timers of package foliot, used by any
+	Tasks   = "tasks"   // its tasks and queues, beside goroutines
 )
 
-// Options say what to measure. The zero value is a run of about a minute and a half.
+var parts = []string{Wheel, Runtime, Tasks}
+
+// Options say what to measure. The zero value is a run of about two minutes.
 type Options struct {
-	Only     string            // Wheel or Runtime; empty: both
+	Only     string            // one of the parts; empty: all
 	Timers   int               // outstanding timers; default 1,000,000
 	Rounds   int               // rounds of each measurement; default 9
 	Full     bool              // also measure with ten times as many
@@ -26,15 +30,19 @@ type Options struct {
 
 // A Result is one line of the report.
 type Result struct {
-	Part   string // Wheel or Runtime
+	Part   string // Wheel, Runtime or Tasks
 	Group  string // under what conditions: the lines of a group are one table
 	Name   string // the work, as a user would put it
 	Unit   string // of the figures
 	Timers int    // how many there are
-	Std    Spread // time.AfterFunc and Stop or Reset; none where it has no such thing
-	Foliot Spread // the wheel or the runtime
+	Std    Spread // time.AfterFunc and Stop or Reset, or what Against says; none where there is no such thing
+	Foliot Spread // the wheel, the runtime or its tasks
 	List   Spread `json:",omitzero"` // the other layout of a wheel; none where it was not tried
 	Ratio  Spread // Std to Foliot, round by round; more is better for Foliot
+
+	// Against is whose figures Std are, the same for the lines of a group; empty: those of
+	// time.AfterFunc.
+	Against string `json:",omitempty"`
 
 	// Where the above is processor time, this is the time on the clock.
 	StdWall, FoliotWall, RatioWall Spread `json:",omitzero"`
@@ -56,8 +64,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Timers < 0 || o.Rounds < 0 {
 		return Report{}, fmt.Errorf("bench: %d timers, %d rounds: neither can be negative", o.Timers, o.Rounds)
 	}
-	if o.Only != "" && o.Only != Wheel && o.Only != Runtime {
-		return Report{}, fmt.Errorf("bench: there is no part %q; there are %q and %q", o.Only, Wheel, Runtime)
+	if o.Only != "" && !slices.Contains(parts, o.Only) {
+		return Report{}, fmt.Errorf("bench: there is no part %q; there are %q", o.Only, parts)
 	}
 	if o.Timers == 0 {
 		o.Timers = 1_000_000
@@ -101,6 +109,7 @@ type measurement struct {
 	part   string
 	what   string
 	scales bool // it depends on the number of timers
+	tenth  bool // it is made with a tenth of the number
 	messy  bool // it leaves traces in the process, and comes last
 	run    func(ctx context.Context, o Options, n int) ([]Result, error)
 }
@@ -120,6 +129,10 @@ var measurements = []measurement{
 	{part: Runtime, what: "Stop on another goroutine", scales: true, run: measureHandover},
 	{part: Runtime, what: "AfterFuncBatch", scales: true, run: measureBatches},
 	{part: Runtime, what: "timers that fire", scales: true, messy: true, run: measureBurst},
+	{part: Tasks, what: "wake and poll", run: measureWakes},
+	{part: Tasks, what: "Spawn and Done", run: measureSpawns},
+	{part: Tasks, what: "Queue", scales: true, run: measureQueue},
+	{part: Tasks, what: "one tick a second each", scales: true, tenth: true, messy: true, run: measurePeriodic},
 }
 
 // A task is a measurement with a number of timers.
@@ -132,16 +145,23 @@ func (t task) title() string {
 	if !t.scales {
 		return fmt.Sprintf("%s: %s", t.part, t.what)
 	}
-	return fmt.Sprintf("%s: %s, %d timers", t.part, t.what, t.timers)
+	things := "timers"
+	if t.part == Tasks {
+		things = "of them"
+	}
+	return fmt.Sprintf("%s: %s, %d %s", t.part, t.what, t.timers, things)
 }
 
 // plan returns what is to be measured, in that order.
 func (o Options) plan() []task {
 	var tasks, last []task
-	for _, part := range []string{Wheel, Runtime} {
+	for _, part := range parts {
 		for _, times := range []int{1, 10} {
 			for _, m := range measurements {
 				t := task{m, times * o.Timers}
+				if m.tenth {
+					t.timers = max(t.timers/10, 1)
+				}
 				switch {
 				case m.part != part || o.Only != "" && o.Only != part || times > 1 && !(o.Full && m.scales):
 				case m.messy:

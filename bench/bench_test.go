@@ -19,9 +19,9 @@ func TestRunMeasuresEverythingWithBothContenders(t *testing.T) {
 	if len(told) != len(measurements) {
 		t.Errorf("progress was told %d times, want %d: %q", len(told), len(measurements), told)
 	}
-	parts := map[string]int{}
+	seen := map[string]int{}
 	for _, row := range r.Results {
-		parts[row.Part]++
+		seen[row.Part]++
 		for _, s := range []Spread{row.Std, row.Foliot, row.List, row.Ratio, row.StdWall, row.FoliotWall, row.RatioWall} {
 			if !sound(s, mayBeZero(row)) {
 				t.Errorf("%s, %s: %+v", row.Group, row.Name, row)
@@ -35,8 +35,8 @@ func TestRunMeasuresEverythingWithBothContenders(t *testing.T) {
 			t.Errorf("%s: Foliot fired timers early: %v", row.Group, row.Foliot.Max)
 		}
 	}
-	if parts[Wheel] == 0 || parts[Runtime] == 0 || len(parts) != 2 {
-		t.Errorf("results by part: %v", parts)
+	if seen[Wheel] == 0 || seen[Runtime] == 0 || seen[Tasks] == 0 || len(seen) != 3 {
+		t.Errorf("results by part: %v", seen)
 	}
 	var table, markdown bytes.Buffer
 	if err := errors.Join(r.Table(&table), r.Markdown(&markdown)); err != nil {
@@ -78,6 +78,7 @@ func TestEveryGroupOfResultsIsOneTable(t *testing.T) {
 		{Part: Runtime, Group: "5 timers", Name: "c", Unit: "ns", Std: one, Foliot: one, Ratio: spread([]float64{3, 1, 2}), StdWall: one, FoliotWall: exactly(123.4)},
 		{Part: Runtime, Group: "idle", Name: "d", Unit: "%", Std: one, Foliot: exactly(0)},
 		{Part: Runtime, Group: "idle", Name: "e", Std: one, Foliot: exactly(0)},
+		{Part: Tasks, Group: "wake", Name: "f", Unit: "ns", Against: "goroutines", Std: one, Foliot: one},
 	}}
 	var out strings.Builder
 	if err := r.Markdown(&out); err != nil {
@@ -98,6 +99,10 @@ func TestEveryGroupOfResultsIsOneTable(t *testing.T) {
 |---|---:|---:|---:|
 | d | 1.0 % | 0.0 % | - |
 | e | 1.0 | 0.0 | - |
+
+| wake | goroutines | foliot | ratio |
+|---|---:|---:|---:|
+| f | 1.0 ns | 1.0 ns | - |
 `, "\n")
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
@@ -105,7 +110,7 @@ func TestEveryGroupOfResultsIsOneTable(t *testing.T) {
 }
 
 func TestOnlyOnePartIsMeasuredOnRequest(t *testing.T) {
-	for _, part := range []string{Wheel, Runtime} {
+	for _, part := range parts {
 		tasks := Options{Only: part, Timers: 1}.plan()
 		if len(tasks) == 0 {
 			t.Errorf("nothing to measure of the %s", part)
@@ -124,14 +129,18 @@ func TestOnlyOnePartIsMeasuredOnRequest(t *testing.T) {
 func TestAFullRunMeasuresWithTenTimesAsManyTimersToo(t *testing.T) {
 	for _, m := range measurements {
 		sizes := map[int]int{}
-		for _, task := range (Options{Timers: 7, Full: true}).plan() {
+		for _, task := range (Options{Timers: 70, Full: true}).plan() {
 			if task.part == m.part && task.what == m.what {
 				sizes[task.timers]++
 			}
 		}
-		want := map[int]int{7: 1}
+		n := 70
+		if m.tenth {
+			n = 7
+		}
+		want := map[int]int{n: 1}
 		if m.scales {
-			want[70] = 1
+			want[10*n] = 1
 		}
 		if !maps.Equal(sizes, want) {
 			t.Errorf("%s, %s: measured so many times by size: %v, want %v", m.part, m.what, sizes, want)
@@ -153,7 +162,7 @@ func TestWhatLeavesTracesIsMeasuredLast(t *testing.T) {
 }
 
 func TestRunStopsWhenItsContextEnds(t *testing.T) {
-	for _, part := range []string{Wheel, Runtime} {
+	for _, part := range parts {
 		ctx, cancel := context.WithCancel(context.Background())
 		r, err := Run(ctx, Options{Only: part, Timers: 1000, Rounds: 1, Progress: func(string) { cancel() }})
 		if !errors.Is(err, context.Canceled) {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -8,7 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// stdName is what the standard library's column is headed.
+// stdName is what the standard library's column is headed, unless the results say
+// otherwise.
 const stdName = "time.AfterFunc"
 
 // Table writes the report for reading in a terminal.
@@ -68,12 +70,13 @@ func (r Report) tables() [][][]string {
 		rows = rows[n:]
 		lists := group[0].Part == Wheel
 		wall := slices.ContainsFunc(group, Result.hasWall)
-		head := []string{group[0].Group, stdName, "foliot", "ratio"}
+		against := cmp.Or(group[0].Against, stdName)
+		head := []string{group[0].Group, against, "foliot", "ratio"}
 		switch {
 		case lists:
-			head = []string{group[0].Group, stdName, "wheel", "(as lists)", "ratio"}
+			head = []string{group[0].Group, against, "wheel", "(as lists)", "ratio"}
 		case wall:
-			head = []string{group[0].Group, "CPU: " + stdName, "foliot", "ratio", "wall: " + stdName, "foliot"}
+			head = []string{group[0].Group, "CPU: " + against, "foliot", "ratio", "wall: " + against, "foliot"}
 		}
 		table := [][]string{head}
 		for _, row := range group {

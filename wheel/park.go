@@ -124,6 +124,19 @@ func (w *Wheel[V]) Value(h Handle) *V {
 	return &s.v
 }
 
+// Entry returns the tick and a pointer to the payload of an entry, as Lookup and Value
+// do.
+func (w *Wheel[V]) Entry(h Handle) (at Tick, v *V) {
+	s := w.lookup(h)
+	if s == nil {
+		return 0, nil
+	}
+	if s.pos == parked {
+		return Never, &s.v
+	}
+	return s.at, &s.v
+}
+
 // Stale returns how many dead words the buckets hold: those of entries that were
 // cancelled, parked, rescheduled or yielded, and whose place has not been put to use again.
 // It looks at every bucket, which takes a tenth of a millisecond with ten million entries.

@@ -35,6 +35,19 @@ func TestBenchPrintsATableAndProgressApart(t *testing.T) {
 	}
 }
 
+func TestBenchMeasuresTasksBesideGoroutines(t *testing.T) {
+	out, progress, err := run(t, context.Background(), "bench", "--timers", "1000", "--rounds", "1", "--only", "tasks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "goroutines, time.Sleep") || strings.Contains(out, "(as lists)") {
+		t.Errorf("stdout:\n%s", out)
+	}
+	if !strings.Contains(progress, "measuring: tasks: one tick a second each, 100 of them") {
+		t.Errorf("stderr:\n%s", progress)
+	}
+}
+
 func TestBenchPrintsJSON(t *testing.T) {
 	out, _, err := run(t, context.Background(), "bench", "--timers", "1000", "--rounds", "1", "--only", "wheel", "--json")
 	if err != nil {

@@ -1,0 +1,205 @@
+package foliot_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/foliot-go/foliot"
+)
+
+// A task is polled once by itself, then whenever the time has come that it asked for.
+func ExampleRuntime_Spawn() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	left := 3
+	task, err := rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		if left == 0 {
+			fmt.Println(cx.Now(), "lift-off")
+			return foliot.Done
+		}
+		fmt.Println(cx.Now(), left)
+		left--
+		cx.WakeAfter(time.Second)
+		return foliot.Pending
+	}))
+	if err != nil {
+		panic(err)
+	}
+	clock.Advance(time.Minute)
+	fmt.Println("alive:", task.Alive())
+	// Output:
+	// 0s 3
+	// 1s 2
+	// 2s 1
+	// 3s lift-off
+	// alive: false
+}
+
+// A mailbox: whoever puts something in wakes the task. Many wakes before a poll are one
+// poll, and none is lost, so the task takes all that it finds.
+func ExampleTaskHandle_Wake() {
+	var (
+		mu   sync.Mutex
+		mail []int
+		sum  int
+		done = make(chan int, 1) // a poll should not block
+	)
+	task, err := foliot.Default().Spawn(foliot.TaskFunc(func(*foliot.Context) foliot.Status {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, n := range mail {
+			sum += n
+		}
+		mail = mail[:0]
+		if sum < 5050 {
+			return foliot.Pending
+		}
+		done <- sum
+		return foliot.Done
+	}))
+	if err != nil {
+		panic(err)
+	}
+	for n := 1; n <= 100; n++ {
+		go func() {
+			mu.Lock()
+			mail = append(mail, n)
+			mu.Unlock()
+			task.Wake()
+		}()
+	}
+	fmt.Println(<-done)
+	// Output: 5050
+}
+
+// Within one poll the earliest request wins, so each part of a task may ask for what it
+// needs. A poll that asks for nothing leaves the prior request as it is.
+func ExampleContext_WakeAfter() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	polls := 0
+	task, err := rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		fmt.Println("polled at", cx.Now())
+		if polls++; polls == 1 {
+			cx.WakeAfter(time.Hour)
+			cx.WakeAfter(time.Minute)
+		}
+		return foliot.Pending
+	}))
+	if err != nil {
+		panic(err)
+	}
+	clock.Advance(10 * time.Second)
+	task.Wake()
+	clock.Advance(24 * time.Hour)
+	// Output:
+	// polled at 0s
+	// polled at 10s
+	// polled at 1m0s
+}
+
+// A traffic light goes from one colour to the next after a pause. It goes round until it
+// is aborted, which leaves nothing armed.
+func ExampleDelay() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	colours := []string{"red", "green", "amber"}
+	pauses := []time.Duration{30 * time.Second, 20 * time.Second, 3 * time.Second}
+	var pause foliot.Delay // the zero Delay is due at once
+	next := 0
+	light, err := rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		for pause.Poll(cx) {
+			fmt.Println(cx.Now(), colours[next])
+			pause.Reset(pauses[next])
+			next = (next + 1) % len(colours)
+		}
+		return foliot.Pending
+	}))
+	if err != nil {
+		panic(err)
+	}
+	clock.Advance(time.Minute)
+	fmt.Println("aborted:", light.Abort(), "armed:", rt.Stats().Armed)
+	// Output:
+	// 0s red
+	// 30s green
+	// 50s amber
+	// 53s red
+	// aborted: true armed: 0
+}
+
+// Three intervals of a second in a task that has something else to do for 3.5 seconds, and
+// does not look at them meanwhile. Skip makes one of the three ticks that it has missed,
+// Burst counts them, and Shift starts anew from there.
+func ExampleInterval() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	var intervals [3]foliot.Interval
+	for i, missed := range []foliot.Missed{foliot.Skip, foliot.Burst, foliot.Shift} {
+		if intervals[i], err = foliot.NewInterval(time.Second, missed); err != nil {
+			panic(err)
+		}
+	}
+	busy := foliot.NewDelay(3500 * time.Millisecond)
+	started := false
+	_, err = rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		if !busy.Poll(cx) && started {
+			return foliot.Pending
+		}
+		started = true
+		skip, burst, shift := intervals[0].Poll(cx), intervals[1].Poll(cx), intervals[2].Poll(cx)
+		fmt.Printf("%4v: skip %d, burst %d, shift %d\n", cx.Now(), skip, burst, shift)
+		return foliot.Pending
+	}))
+	if err != nil {
+		panic(err)
+	}
+	clock.Advance(5 * time.Second)
+	// Output:
+	//   0s: skip 0, burst 0, shift 0
+	// 3.5s: skip 1, burst 3, shift 1
+	//   4s: skip 1, burst 1, shift 0
+	// 4.5s: skip 0, burst 0, shift 1
+	//   5s: skip 1, burst 1, shift 0
+}
+
+// Values come out when their time has come, in the order of their deadlines. Until then
+// they can be put off or taken out.
+func ExampleQueue() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	q := foliot.NewQueue[string](rt)
+	q.Push(3*time.Minute, "eggs")
+	q.Push(2*time.Minute, "tea")
+	q.Push(time.Hour, "bread")
+	call, _ := q.Push(time.Minute, "phone call")
+	toast, _ := q.Push(time.Minute, "toast")
+	fmt.Println("put off:", q.Reset(call, 4*time.Minute))
+	fmt.Println(q.Remove(toast))
+
+	clock.Advance(5 * time.Minute)
+	due := make([]string, 10)
+	n, err := q.Wait(context.Background(), due)
+	fmt.Println(due[:n], err, "left:", q.Len())
+	// Output:
+	// put off: true
+	// toast true
+	// [tea eggs phone call] <nil> left: 1
+}

@@ -1,0 +1,17 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"syscall"
+	"time"
+)
+
+// cpuTime returns the processor time that this process has had.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
