@@ -15,7 +15,6 @@ const slabTimers = 512
 // shard's lock.
 type scrub struct {
 	stops int    // timers stopped since the last round began
-	peak  int    // the most timers there ever were: a round looks at all the slabs of these
 	left  int    // steps of the round under way that are still to be done
 	total uint64 // dead entries and empty slots given back
 }
@@ -23,8 +22,7 @@ type scrub struct {
 // stopped counts a timer that was stopped, and tells whether it is time to scrub.
 func (g *scrub) stopped(s *shard) bool {
 	g.stops++
-	g.peak = max(g.peak, s.w.Len()+1)
-	return g.left == 0 && g.begin(s)
+	return (g.stops >= s.rt.staleLimit || s.armed == 0) && g.left == 0 && g.begin(s)
 }
 
 // begin begins a round if it is worth it: many were stopped, and no fewer than are left;
@@ -35,7 +33,7 @@ func (g *scrub) begin(s *shard) bool {
 	if !many && !all || g.stops == 0 {
 		return false
 	}
-	g.left = g.peak/(slabTimers*s.scrubSlabs()) + 2
+	g.left = s.w.Cap()/(slabTimers*s.scrubSlabs()) + 2 // it looks at every slab
 	g.stops = 0
 	return true
 }

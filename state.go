@@ -128,5 +128,5 @@ var moves = [16][8]move{
 
 // pending tells whether an arming of the timer has neither run nor been stopped.
 func (s state) pending() bool {
-	return s == once || s == armed || s == runningArmed || s == runningDue
+	return 1<<s&(1<<once|1<<armed|1<<runningArmed|1<<runningDue) != 0
 }

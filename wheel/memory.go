@@ -22,6 +22,14 @@ func New[V any](now Tick, capacity int) *Wheel[V] {
 	return w
 }
 
+// Cap returns the number of entries that the wheel has memory for.
+func (w *Wheel[V]) Cap() int {
+	if w == nil {
+		return 0
+	}
+	return w.slots.places()
+}
+
 // Trim gives memory that the wheel no longer needs back to the garbage collector.
 // It looks at the next n slabs of 512 entries, taking turns from call to call, and
 // returns how many it gave back; with n = math.MaxInt it looks at all of them. A
