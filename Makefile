@@ -24,6 +24,10 @@ help: ## list the targets
 test: ## run the tests of every module under the race detector
 	go test -race -count=1 work
 
+.PHONY: alloc
+alloc: ## check that nothing allocates, which the race detector would hide
+	go test -count=1 -run=Alloc ./...
+
 .PHONY: cover
 cover: ## measure the root module's coverage, write coverage.out
 	go test -count=1 -coverpkg=./... -coverprofile=coverage.out ./...
