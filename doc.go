@@ -61,8 +61,9 @@
 //   - A stopped timer keeps nothing alive: its callback can be collected at once.
 //   - What happened before a timer was armed is visible in its callback; what a callback did
 //     is visible to its next run, and after [Runtime.Shutdown].
-//   - Idle means idle: when nothing is armed there is no goroutine and no wake-up. The
-//     runtime of [Default] has no goroutine while timers are merely armed, either.
+//   - Idle means idle: when nothing is armed there is no goroutine and no wake-up, 50 ms
+//     after the last timer was stopped at the latest. The runtime of [Default] has no
+//     goroutine while timers are merely armed, either.
 //   - No operation allocates once there is room, other than for Options.Go.
 //
 // # Callbacks

@@ -170,7 +170,7 @@ func (s *shard) tell(now int64) int64 {
 func (cx *Context) arm() {
 	s := cx.s
 	at := s.rt.ceil(cx.want)
-	s.lock()
+	s.mu.Lock()
 	early := !s.closed && s.rearm(cx.t, at)
 	s.mu.Unlock()
 	if early {
@@ -192,7 +192,7 @@ func (cx *Context) finish(e taskEvent) {
 
 // delete gives back the slot of a task that is gone.
 func (s *shard) delete(t *task) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return

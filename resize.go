@@ -114,7 +114,7 @@ func (w *worker) pending() (n int) {
 
 // pending returns the number of armed timers.
 func (s *shard) pending() int {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.armed
 }

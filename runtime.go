@@ -290,7 +290,7 @@ func (rt *Runtime) home() *shard {
 func (rt *Runtime) homeOf(n int) *shard {
 	homes := *rt.homes.Load()
 	s := homes[(stripe.Pick(len(homes))+n)%len(homes)]
-	s.lock()
+	s.mu.Lock()
 	return s
 }
 

@@ -45,7 +45,7 @@ func (s *shard) scrubSlabs() int {
 
 // step does a little of the round under way, if any, and tells whether more is to be done.
 func (g *scrub) step(s *shard) bool {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || g.left == 0 && !g.begin(s) {
 		return false

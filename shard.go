@@ -72,13 +72,6 @@ type body struct {
 	own   bool // of the runtime's own: not counted among the user's
 }
 
-// lock takes the lock.
-func (s *shard) lock() {
-	if !s.mu.TryLock() {
-		s.mu.Lock()
-	}
-}
-
 // arming returns the first value of body.later for an arming.
 func (rt *Runtime) arming() uint32 {
 	if rt.manual == nil {
@@ -90,7 +83,7 @@ func (rt *Runtime) arming() uint32 {
 // order returns the number of the arming that is due first, on a manual clock that shows
 // the time at. It answers false, and raises next, if nothing is due.
 func (s *shard) order(at int64) (n uint32, ok bool) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	h, _, ok := s.w.Peek(s.rt.floor(at))
 	if !ok {
@@ -117,7 +110,7 @@ func (s *shard) expect(at wheel.Tick) bool {
 
 // reset arms a timer for a tick.
 func (s *shard) reset(h wheel.Handle, at wheel.Tick) bool {
-	s.lock()
+	s.mu.Lock()
 	filed, b := s.w.Entry(h)
 	if b == nil {
 		s.mu.Unlock()
@@ -168,7 +161,7 @@ func (s *shard) postpone(b *body, filed, at wheel.Tick) bool {
 // stop calls off what is armed, and frees the timer if it is a one-shot or freeing is
 // what the event is about.
 func (s *shard) stop(h wheel.Handle, e event) bool {
-	s.lock()
+	s.mu.Lock()
 	b := s.w.Value(h)
 	if b == nil {
 		s.mu.Unlock()
@@ -204,7 +197,7 @@ func (s *shard) stop(h wheel.Handle, e event) bool {
 
 // deadline returns the tick that a timer is armed for.
 func (s *shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, b := s.w.Entry(h)
 	switch {
@@ -236,7 +229,7 @@ type call struct {
 // answers neither: next is still due, and the caller comes back.
 func (s *shard) pop(now int64) (c call, ok bool) {
 	tick := s.rt.floor(now)
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range refileMax {
 		h, at, due := s.w.Pop(tick)
@@ -297,7 +290,7 @@ func (s *shard) lateness(ns int64) {
 // finish notes that the callback of a reusable timer is over. If it has come due again
 // meanwhile, it is to be run once more.
 func (s *shard) finish(h wheel.Handle, now int64) (c call, again bool) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.w.Value(h)
 	if b == nil {
@@ -377,7 +370,7 @@ func (s *shard) setNext(at wheel.Tick, ok bool) {
 
 // review raises next if nothing is armed any more.
 func (s *shard) review() {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.armed == 0 {
 		s.settle()
@@ -386,7 +379,7 @@ func (s *shard) review() {
 
 // close empties the shard and returns how many armings were pending.
 func (s *shard) close() (pending int) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	pending = s.armed
 	s.closed = true

@@ -74,7 +74,7 @@ func (rt *Runtime) Stats() Stats {
 }
 
 func (s *shard) addTo(st *Stats, ws *WorkerStats, now int64) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	stale := s.w.Stale()
 	ws.Shards++

@@ -84,7 +84,7 @@ func (h TaskHandle) Abort() bool {
 	}
 	m := h.t.word.move(h.gen, taskAbort)
 	if m.do != taskStay {
-		h.s.lock()
+		h.s.mu.Lock()
 		idle := false
 		// The slot may have been given back and taken again before the lock was ours.
 		if gen, _ := h.t.word.load(); gen == h.gen && !h.s.closed {
@@ -280,7 +280,7 @@ func (cx *Context) CancelWake() bool {
 	}
 	cx.unset = true
 	s := cx.s
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cx.t.timer == 0 {
 		return had

@@ -244,7 +244,7 @@ func (y *taskYard) abort(a *taskActor) error {
 // abortRest does what Abort does when it has the lock.
 func (y *taskYard) abortRest(j *job, do taskEffect) {
 	t := j.h.t
-	y.s.lock()
+	y.s.mu.Lock()
 	defer y.s.mu.Unlock()
 	if gen, _ := t.word.load(); gen != j.h.gen && y.fault != taskUnarmsAny {
 		return
