@@ -44,6 +44,8 @@ type shard struct {
 	stopped uint64
 	rearmed uint64
 	late    *hist.Hist // made with the first callback
+	seen    int        // how many of the entries that are due next ahead has looked at
+	glanced uint64     // where it leaves what it read, so that it is not optimised away
 
 	scrub scrub
 
@@ -232,8 +234,13 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range refileMax {
+		if s.seen--; s.seen < 0 {
+			s.w.Peek(tick)
+			s.seen = s.ahead() - 1
+		}
 		h, at, due := s.w.Pop(tick)
 		if !due {
+			s.seen = 0
 			s.settle()
 			return call{}, false
 		}

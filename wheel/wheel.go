@@ -45,7 +45,7 @@ type Wheel[V any] struct {
 	fence   uint32 // while Advance runs: the first chunk of entries made due by its body
 	moved   uint32 // goes up whenever words of a chain are moved or its chunks freed
 	compact int    // the bucket that Compact looks at next: index of the node and digit
-	touch   uint32 // where ahead leaves what it read, so that it is not optimised away
+	touch   uint32 // where ahead and Ahead leave what they read, so that it is not optimised away
 }
 
 // passKind says which iterator is under way.
