@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/alarm"
 )
 
 const (
@@ -55,9 +57,9 @@ type keeper struct {
 	mode   mode
 	epoch  uint64 // of the pump in office; another is out of office
 	closed bool
-	std    stdTimer // wakes for far deadlines
-	watch  stdTimer // looks for blocked workers
-	alarm  *alarm   // for near deadlines; nil: none, std does it all
+	std    stdTimer     // wakes for far deadlines
+	watch  stdTimer     // looks for blocked workers
+	alarm  *alarm.Alarm // for near deadlines; nil: none, std does it all
 
 	guard atomic.Int64 // when watch goes off; never: it is not armed. Written under mu
 
@@ -92,7 +94,7 @@ func (k *keeper) open(rt *Runtime, timerfd bool) {
 	}
 	k.spaced = !rt.precise
 	if timerfd {
-		a, err := newAlarm()
+		a, err := alarm.New()
 		if err != nil {
 			rt.event("foliot: no timerfd: timers will be as late as those of package time", "error", err)
 		}
@@ -146,7 +148,7 @@ func (k *keeper) set(at, now int64) {
 		if k.rt.precise {
 			left -= spinPrecise
 		}
-		err := k.alarm.set(max(left, 1))
+		err := k.alarm.Set(max(left, 1))
 		if err == nil {
 			k.mode = near
 			k.guardFrom(at, now)
@@ -167,7 +169,7 @@ func (k *keeper) set(at, now int64) {
 func (k *keeper) fallBack(err error) {
 	if k.alarm != nil {
 		go k.rt.event("foliot: no timerfd any more: timers will be as late as those of package time", "error", err)
-		k.alarm.close()
+		k.alarm.Close()
 		k.alarm = nil
 	}
 }
@@ -232,7 +234,7 @@ func (k *keeper) turn(e uint64) bool {
 			k.spin()
 			continue
 		}
-		var a *alarm
+		var a *alarm.Alarm
 		if at == never {
 			k.mode = parked
 			k.guardFrom(never, now)
@@ -258,7 +260,7 @@ func (k *keeper) wake(e uint64, wakeAt int64) bool {
 	}
 	if k.closed {
 		k.mode = parked
-		k.alarm.close()
+		k.alarm.Close()
 		k.alarm = nil
 		return false
 	}
@@ -268,8 +270,8 @@ func (k *keeper) wake(e uint64, wakeAt int64) bool {
 }
 
 // wait waits for the alarm.
-func (k *keeper) wait(e uint64, a *alarm) bool {
-	err := a.wait()
+func (k *keeper) wait(e uint64, a *alarm.Alarm) bool {
+	err := a.Wait()
 	k.wakeups.Add(1)
 	if err != nil {
 		k.mu.Lock()
@@ -378,11 +380,11 @@ func (k *keeper) close() {
 	k.closed = true
 	k.std.stop()
 	k.watch.stop()
-	if k.mode == near && k.alarm != nil && k.alarm.set(1) == nil {
+	if k.mode == near && k.alarm != nil && k.alarm.Set(1) == nil {
 		return
 	}
 	if k.mode != awake {
-		k.alarm.close()
+		k.alarm.Close()
 		k.alarm = nil
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/alarm"
 )
 
 // An eventLog counts the events about timerfds.
@@ -103,11 +105,11 @@ func closeNow(t *testing.T, rt *Runtime) {
 }
 
 // faults are the ways in which a timerfd can fail. Each is applied with the lock held.
-var faults = map[string]func(a *alarm){
-	"it cannot be set":     func(a *alarm) { a.fd = 1<<31 - 1 },
-	"it cannot be read":    func(a *alarm) { a.file.SetReadDeadline(time.Unix(1, 0)) },
-	"it is closed":         func(a *alarm) { a.file.Close() },
-	"it is something else": func(a *alarm) { a.fd = 1 },
+var faults = map[string]func(a *alarm.Alarm){
+	"it cannot be set":     func(a *alarm.Alarm) { a.FD = 1<<31 - 1 },
+	"it cannot be read":    func(a *alarm.Alarm) { a.File.SetReadDeadline(time.Unix(1, 0)) },
+	"it is closed":         func(a *alarm.Alarm) { a.File.Close() },
+	"it is something else": func(a *alarm.Alarm) { a.FD = 1 },
 }
 
 func TestATimerfdThatFailsIsDoneWithoutAndNothingIsLost(t *testing.T) {
@@ -169,7 +171,7 @@ func TestShutdownWhileATimerfdFails(t *testing.T) {
 			rt.keeper.mu.Lock()
 			defer rt.keeper.mu.Unlock()
 			if rt.keeper.alarm != nil {
-				rt.keeper.alarm.file.Close()
+				rt.keeper.alarm.File.Close()
 			}
 		})
 		for deadline := time.Now().Add(rand.N(50 * time.Microsecond)); time.Now().Before(deadline); {
@@ -188,7 +190,7 @@ func TestShutdownRightAfterATimerfdWasGivenUp(t *testing.T) {
 	k := &rt.keeper
 	k.mu.Lock()
 	k.mode = near
-	k.alarm.file.Close()
+	k.alarm.File.Close()
 	k.mu.Unlock()
 	k.wait(k.epoch, k.alarm)
 	defer func() {
@@ -219,7 +221,7 @@ func TestNoFileDescriptorIsLeftBehind(t *testing.T) {
 		}
 		if i%4 == 0 {
 			rt.keeper.mu.Lock()
-			rt.keeper.alarm.fd = 1<<31 - 1
+			rt.keeper.alarm.FD = 1<<31 - 1
 			rt.keeper.mu.Unlock()
 			fires(t, rt, 1, 2)
 		}
