@@ -1,0 +1,13 @@
+// What a callback arms runs in a later turn, an immediate before a timer.
+setTimeout(() => {
+  console.log('timer')
+  setTimeout(() => console.log('a timer of 300'), 300)
+  setImmediate(() => {
+    console.log('immediate')
+    setImmediate(() => console.log('an immediate of the immediate'))
+    Promise.resolve().then(() => console.log('its microtask'))
+  })
+  setImmediate(() => console.log('its sibling'))
+  queueMicrotask(() => console.log('microtask'))
+  console.log('timer ends')
+}, 1)

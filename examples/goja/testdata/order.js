@@ -1,0 +1,10 @@
+// Equal delays in the order of arming, 0 among the 1s; else by delay.
+const log = (...words) => console.log(...words)
+setTimeout(log, 400, 'third', 'and', 'last')
+setTimeout(log, 200, 'second, armed first')
+setTimeout(log, 200, 'second, armed next')
+setTimeout(log, 1, 'first: 1')
+setTimeout(log, 0, 'first: 0')
+setTimeout(log, undefined, 'first: undefined')
+setTimeout(log, 1, 'first: 1 again')
+log('the script')

@@ -1,0 +1,3 @@
+// stderr: SyntaxError
+console.log('must not run')
+setTimeout(() => {, 1)
