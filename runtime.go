@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/bits"
 	"reflect"
 	"runtime"
 	"runtime/pprof"
@@ -22,6 +23,8 @@ type Runtime struct {
 	// Set by New and not changed afterwards.
 	start         time.Time // time is counted in nanoseconds from here
 	res           uint64    // a tick, in nanoseconds
+	shift         uint8     // res is 1<<shift; 0: it is no power of two, or 1
+	end           uint64    // the tick of never
 	last          int64     // the latest deadline that can be told from never
 	manual        *ManualClock
 	bubble        bool // made in a synctest bubble
@@ -75,22 +78,6 @@ func New(o Options) (*Runtime, error) {
 	return build(o, true)
 }
 
-var shared = func() *Runtime {
-	rt, err := build(Options{}, false)
-	if err != nil {
-		panic(err)
-	}
-	rt.shared = true
-	return rt
-}()
-
-// Default returns the runtime that all of a program may share. It has no goroutine while
-// timers are merely armed, however near their deadlines, and so leaves the waiting to
-// the standard library's timers and is as exact as they are. It cannot be shut down.
-func Default() *Runtime {
-	return shared
-}
-
 func build(o Options, timerfd bool) (*Runtime, error) {
 	rt := &Runtime{
 		precise:       o.Precise,
@@ -121,7 +108,11 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	o.fill(rt.fake, rt.ordered)
 	rt.perWorker = o.shards
 	rt.res = uint64(o.Resolution)
-	rt.last = int64((uint64(never)/rt.res - 1) * rt.res)
+	if rt.res&(rt.res-1) == 0 {
+		rt.shift = uint8(bits.TrailingZeros64(rt.res))
+	}
+	rt.end = uint64(never) / rt.res
+	rt.last = int64((rt.end - 1) * rt.res)
 	rt.room.max = int64(o.MaxTimers)
 	rt.staleLimit = o.StaleLimit
 	rt.scrubBudget = o.ScrubBudget
@@ -213,7 +204,7 @@ func (rt *Runtime) newOwn(f func()) (Timer, error) {
 		return Timer{}, ErrClosed
 	}
 	s.owned++
-	return Timer{s, s.w.Reserve(body{fn: f, state: idle, own: true})}, nil
+	return Timer{s, s.w.Reserve(body{fn: f, state: idle, kind: own})}, nil
 }
 
 // refusal returns why a shard, which is locked, does not take a timer.
@@ -344,17 +335,26 @@ func (rt *Runtime) at(when time.Time) (int64, error) {
 
 // ceil returns the first tick that is not before a time.
 func (rt *Runtime) ceil(ns int64) wheel.Tick {
-	return wheel.Tick((uint64(ns) + rt.res - 1) / rt.res)
+	return rt.ticks(uint64(ns) + rt.res - 1)
 }
 
 // floor returns the last tick that is not after a time.
 func (rt *Runtime) floor(ns int64) wheel.Tick {
-	return wheel.Tick(uint64(ns) / rt.res)
+	return rt.ticks(uint64(ns))
+}
+
+// ticks returns how many ticks there are in a time. The resolutions that are chosen by
+// default are powers of two, so that this need not be a division.
+func (rt *Runtime) ticks(ns uint64) wheel.Tick {
+	if rt.shift != 0 {
+		return wheel.Tick(ns >> (rt.shift & 63))
+	}
+	return wheel.Tick(ns / rt.res)
 }
 
 // nanos returns the time of a tick.
 func (rt *Runtime) nanos(at wheel.Tick) int64 {
-	return int64(min(uint64(at), uint64(never)/rt.res) * rt.res)
+	return int64(min(uint64(at), rt.end) * rt.res)
 }
 
 // label makes profiles tell the goroutines of the runtime from others.

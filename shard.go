@@ -48,8 +48,9 @@ type shard struct {
 	glanced uint64     // where it leaves what it read, so that it is not optimised away
 
 	scrub scrub
-
 	owned int // timers of the runtime's own
+
+	bells bells
 
 	tasks taskArena
 	ready queue                  // of tasks
@@ -71,8 +72,18 @@ type body struct {
 	later uint32
 	above uint16 // in the state runningDue: the bits above those in later
 	state state
-	own   bool // of the runtime's own: not counted among the user's
+	kind  kind
 }
+
+// A kind is whose a timer is, and with it how its callback is run.
+type kind uint8
+
+const (
+	plain kind = iota // the user's: on the worker
+	own               // the runtime's own: on the worker, and not counted among the user's
+	apart             // a drop-in's: on a goroutine of its own, as time.AfterFunc does
+	bell              // a drop-in's: under the lock of the shard, see dropin.go
+)
 
 // arming returns the first value of body.later for an arming.
 func (rt *Runtime) arming() uint32 {
@@ -118,11 +129,21 @@ func (s *shard) reset(h wheel.Handle, at wheel.Tick) bool {
 		s.mu.Unlock()
 		return false
 	}
+	ok, early := s.move(h, b, filed, at)
+	s.mu.Unlock()
+	if early {
+		s.rt.keeper.notice(s.rt.nanos(at))
+	}
+	return ok
+}
+
+// move arms a timer that is there, for a tick; filed is the one that it is filed at. The
+// caller holds the lock, and tells the timekeeper afterwards if it is early.
+func (s *shard) move(h wheel.Handle, b *body, filed, at wheel.Tick) (ok, early bool) {
 	pending := b.state.pending()
 	m := next(b.state, arm)
 	b.state = m.to
-	early := false
-	if pending && !b.own {
+	if pending && b.kind != own {
 		s.rearmed++
 	}
 	switch m.do {
@@ -133,18 +154,14 @@ func (s *shard) reset(h wheel.Handle, at wheel.Tick) bool {
 			early = s.expect(at)
 		}
 	case file:
-		if !pending && !b.own {
+		if !pending && b.kind != own {
 			s.armed++
 		}
 		b.later = s.rt.arming()
 		s.w.Reschedule(h, at)
 		early = s.expect(at)
 	}
-	s.mu.Unlock()
-	if early {
-		s.rt.keeper.notice(s.rt.nanos(at))
-	}
-	return m.ok
+	return m.ok, early
 }
 
 // postpone notes a deadline that is no earlier than the tick the entry is filed at, and
@@ -164,13 +181,23 @@ func (s *shard) postpone(b *body, filed, at wheel.Tick) bool {
 // what the event is about.
 func (s *shard) stop(h wheel.Handle, e event) bool {
 	s.mu.Lock()
+	ok, dirty := s.callOff(h, e)
+	s.mu.Unlock()
+	if dirty {
+		s.rt.scrubber.start()
+	}
+	return ok
+}
+
+// callOff does what stop does. The caller holds the lock, and starts the scrubber
+// afterwards if the shard is dirty.
+func (s *shard) callOff(h wheel.Handle, e event) (ok, dirty bool) {
 	b := s.w.Value(h)
 	if b == nil {
-		s.mu.Unlock()
-		return false
+		return false, false
 	}
 	m := next(b.state, e)
-	if b.state.pending() && !b.own {
+	if b.state.pending() && b.kind != own {
 		s.armed--
 		s.stopped++
 	}
@@ -182,19 +209,14 @@ func (s *shard) stop(h wheel.Handle, e event) bool {
 	case forget:
 		b.later = 0
 	case drop:
-		if b.own {
+		if b.kind == own {
 			s.owned--
 		} else {
 			s.rt.room.give(1)
 		}
 		s.w.Cancel(h)
 	}
-	dirty := m.ok && (s.scrub.stopped(s) || s.armed == 0)
-	s.mu.Unlock()
-	if dirty {
-		s.rt.scrubber.start()
-	}
-	return m.ok
+	return m.ok, m.ok && (s.scrub.stopped(s) || s.armed == 0)
 }
 
 // deadline returns the tick that a timer is armed for.
@@ -219,6 +241,7 @@ type call struct {
 	fn    func()
 	shard *shard
 	timer wheel.Handle // of a reusable timer, which wants to know when it is over; 0: none
+	apart bool         // fn wants a goroutine of its own
 
 	away bool // instead of fn: the callback is being handed on
 
@@ -259,6 +282,10 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 			s.w.Requeue(h, at)
 			continue
 		}
+		if b.kind == bell {
+			s.ring(h, b, now, now-s.rt.nanos(at))
+			continue
+		}
 		m := next(b.state, expire)
 		b.state = m.to
 		if m.do == stay {
@@ -272,12 +299,12 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 
 // start accounts for a callback that is about to run.
 func (s *shard) start(h wheel.Handle, b *body, m move, late int64) call {
-	if !b.own {
+	if b.kind != own {
 		s.armed--
 		s.fired++
 		s.lateness(late)
 	}
-	c := call{fn: b.fn, shard: s, timer: h}
+	c := call{fn: b.fn, shard: s, timer: h, apart: b.kind == apart}
 	if m.do == runDrop {
 		c.timer = 0
 		s.w.Cancel(h)

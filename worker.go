@@ -270,6 +270,11 @@ func (w *worker) run(sh shift) (n int64, more bool) {
 // clears c.fn when the callback has returned.
 func (w *worker) call(c *call, now int64) int64 {
 	rt := w.rt
+	if c.apart {
+		go c.fn()
+		c.fn = nil
+		return rt.now()
+	}
 	for {
 		if rt.goFunc != nil || w.rushes(now) {
 			h := *c

@@ -1,0 +1,3 @@
+package time
+
+//go:generate go run ../internal/aliasgen
