@@ -1,0 +1,3 @@
+package context
+
+//go:generate go run ../internal/aliasgen

@@ -1,0 +1,5 @@
+//go:build !race
+
+package context_test
+
+const raceEnabled = false
