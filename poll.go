@@ -234,10 +234,14 @@ func (w *worker) linger() bool {
 	return false
 }
 
-// rouse has a worker that nobody runs polled on a goroutine of its own.
+// rouse has a worker that nobody runs polled on a goroutine of its own. From a synctest bubble
+// that the runtime is not part of it cannot: the goroutine would be the bubble's.
 func (k *keeper) rouse(w *worker) {
 	rt := k.rt
 	now := rt.now()
+	if now < 0 {
+		return
+	}
 	e := w.claim(now, 0)
 	if e == 0 {
 		return

@@ -58,6 +58,7 @@ type Runtime struct {
 	crew     crew
 	keeper   keeper
 	scrubber scrubber
+	census   census
 	sleepers sync.Pool
 
 	// batch is held by AfterFuncBatch for reading, and by Shutdown for writing while it

@@ -88,6 +88,9 @@ func (g *scrubber) start() {
 		case scrubAgain, scrubEnded:
 			return
 		case scrubOff:
+			if g.rt.now() < 0 {
+				return // in a bubble, by whose clock the timer would be set. The next start will do
+			}
 			if g.state.CompareAndSwap(scrubOff, scrubOn) {
 				g.timer.reset(int64(g.rt.scrubInterval))
 				return

@@ -26,7 +26,7 @@ const (
 // A shard is a wheel behind a lock, and holds the timers that were made by the
 // goroutines that call it home. The lock decides everything about its timers. It is
 // held for tens of nanoseconds, now and then for some microseconds, and never while a
-// callback runs.
+// callback of the user's runs.
 type shard struct {
 	rt *Runtime
 
@@ -68,7 +68,7 @@ type body struct {
 	// filed at: a deadline that is pushed back stays where it is in the wheel, and moves
 	// when that tick comes. On a manual clock, where nothing is pushed back so, it is the
 	// number of the arming. In the state runningDue: the low bits of the tick it was due. Of
-	// the timer of a task: the number of the task.
+	// the timer of a task: the number of the task; of one with a bell: that of the bell.
 	later uint32
 	above uint16 // in the state runningDue: the bits above those in later
 	state state
@@ -82,7 +82,7 @@ const (
 	plain kind = iota // the user's: on the worker
 	own               // the runtime's own: on the worker, and not counted among the user's
 	apart             // a drop-in's: on a goroutine of its own, as time.AfterFunc does
-	bell              // a drop-in's: under the lock of the shard, see dropin.go
+	bell              // a drop-in's with a channel: there is none, see bell.go
 )
 
 // arming returns the first value of body.later for an arming.
@@ -148,20 +148,21 @@ func (s *shard) move(h wheel.Handle, b *body, filed, at wheel.Tick) (ok, early b
 	}
 	switch m.do {
 	case refile:
-		if !s.postpone(b, filed, at) {
-			b.later = s.rt.arming()
-			s.w.Reschedule(h, at)
-			early = s.expect(at)
+		if s.postpone(b, filed, at) {
+			return m.ok, false
 		}
 	case file:
 		if !pending && b.kind != own {
 			s.armed++
 		}
-		b.later = s.rt.arming()
-		s.w.Reschedule(h, at)
-		early = s.expect(at)
+	default:
+		return m.ok, false
 	}
-	return m.ok, early
+	if b.kind != bell {
+		b.later = s.rt.arming()
+	}
+	s.w.Reschedule(h, at)
+	return m.ok, s.expect(at)
 }
 
 // postpone notes a deadline that is no earlier than the tick the entry is filed at, and
@@ -170,7 +171,7 @@ func (s *shard) move(h wheel.Handle, b *body, filed, at wheel.Tick) (ok, early b
 // A timer so pushed back takes its place among those of its tick when it is moved there,
 // and so behind some that were armed later. Where that is not allowed, nothing is postponed.
 func (s *shard) postpone(b *body, filed, at wheel.Tick) bool {
-	if s.rt.ordered || at < filed || at-filed >= 1<<32 {
+	if s.rt.ordered || b.kind == bell || at < filed || at-filed >= 1<<32 {
 		return false
 	}
 	b.later = uint32(at - filed)
@@ -204,14 +205,20 @@ func (s *shard) callOff(h wheel.Handle, e event) (ok, dirty bool) {
 	b.state = m.to
 	switch m.do {
 	case park:
-		b.later = 0
+		if b.kind != bell {
+			b.later = 0
+		}
 		s.w.Park(h)
 	case forget:
 		b.later = 0
 	case drop:
-		if b.kind == own {
+		switch b.kind {
+		case own:
 			s.owned--
-		} else {
+		case bell:
+			s.bells.put(b.later)
+			fallthrough
+		default:
 			s.rt.room.give(1)
 		}
 		s.w.Cancel(h)
@@ -230,7 +237,7 @@ func (s *shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
 	case b.state == runningDue:
 		return s.wasDue(b, s.rt.floor(s.rt.now())), true
 	}
-	if !s.rt.ordered {
+	if !s.rt.ordered && b.kind != bell {
 		at += wheel.Tick(b.later)
 	}
 	return at, true
@@ -245,6 +252,8 @@ type call struct {
 
 	away bool // instead of fn: the callback is being handed on
 
+	rang int64 // how many bells have rung before
+
 	task *task // instead of fn: a task to be polled
 	gen  uint32
 }
@@ -256,6 +265,7 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 	tick := s.rt.floor(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	rang := int64(0)
 	for range refileMax {
 		if s.seen--; s.seen < 0 {
 			s.w.Peek(tick)
@@ -265,7 +275,7 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 		if !due {
 			s.seen = 0
 			s.settle()
-			return call{}, false
+			return call{rang: rang}, false
 		}
 		b := s.w.Value(h)
 		if b.state == taskArmed {
@@ -274,16 +284,17 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 			s.lateness(now - s.rt.nanos(at))
 			t := s.tasks.at(b.later)
 			gen, _ := t.word.load()
-			return call{shard: s, task: t, gen: gen}, true
+			return call{shard: s, task: t, gen: gen, rang: rang}, true
+		}
+		if b.kind == bell {
+			s.ring(h, b, now, now-s.rt.nanos(at))
+			rang++
+			continue
 		}
 		if b.later != 0 && !s.rt.ordered {
 			at += wheel.Tick(b.later)
 			b.later = 0
 			s.w.Requeue(h, at)
-			continue
-		}
-		if b.kind == bell {
-			s.ring(h, b, now, now-s.rt.nanos(at))
 			continue
 		}
 		m := next(b.state, expire)
@@ -292,9 +303,11 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 			b.later, b.above = uint32(at), uint16(at>>32)
 			continue
 		}
-		return s.start(h, b, m, now-s.rt.nanos(at)), true
+		c = s.start(h, b, m, now-s.rt.nanos(at))
+		c.rang = rang
+		return c, true
 	}
-	return call{}, false
+	return call{rang: rang}, false
 }
 
 // start accounts for a callback that is about to run.
@@ -366,7 +379,7 @@ func (s *shard) settle() {
 		near, all := s.w.Nearest(buf[:0])
 		for _, h := range near {
 			at, b := s.w.Entry(h)
-			if b.later != 0 && b.state != taskArmed {
+			if b.later != 0 && b.state != taskArmed && b.kind != bell {
 				at += wheel.Tick(b.later)
 				b.later = 0
 				s.w.Reschedule(h, at)

@@ -30,6 +30,9 @@ func (rt *Runtime) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
+	if rt.now() < 0 {
+		return errBubble // before a channel is made that belongs to the bubble
+	}
 	s := rt.sleepers.Get().(*sleeper)
 	t, err := rt.AfterFunc(d, s.ring)
 	if err != nil {

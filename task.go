@@ -238,6 +238,11 @@ type Context struct {
 	polls uint64 // how many there were that the worker has not counted yet
 }
 
+// polling tells whether a poll is under way.
+func (cx *Context) polling() bool {
+	return cx != nil && cx.t != nil
+}
+
 // Handle returns the handle of the task, the same that Spawn returned.
 func (cx *Context) Handle() TaskHandle {
 	return TaskHandle{cx.s, cx.t, cx.gen}

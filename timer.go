@@ -36,7 +36,10 @@ func (t Timer) ResetAt(when time.Time) bool {
 		return false
 	}
 	due, err := t.s.rt.at(when)
-	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due))
+	if err != nil || due < t.s.next.Load() && t.s.rt.now() < 0 {
+		return false // in a bubble, from where the timekeeper cannot be told
+	}
+	return t.s.reset(t.h, t.s.rt.ceil(due))
 }
 
 // Stop calls off what is armed. It answers true if there was something: that arming

@@ -200,14 +200,14 @@ func (sh shift) goOn(w *worker) {
 func (w *worker) run(sh shift) (n int64, more bool) {
 	rt := w.rt
 	var c call
-	var cx Context
+	var cx *Context // nil until there is a task to be polled
 	defer func() {
-		if c.fn == nil && cx.t == nil && !c.away {
+		if c.fn == nil && !cx.polling() && !c.away {
 			return
 		}
-		w.count(&cx)
+		w.count(cx)
 		defer func() { // even if OnPanic does not return
-			w.over(c, &cx)
+			w.over(c, cx)
 			if !more {
 				sh.goOn(w)
 			}
@@ -231,8 +231,11 @@ func (w *worker) run(sh shift) (n int64, more bool) {
 			if s.ready.empty() {
 				continue
 			}
-			w.pollReady(s, &cx, sh.claim, limit, now)
-			w.count(&cx)
+			if cx == nil {
+				cx = new(Context)
+			}
+			w.pollReady(s, cx, sh.claim, limit, now)
+			w.count(cx)
 			was := now
 			now = rt.now()
 			w.since.Store(now)
@@ -250,14 +253,18 @@ func (w *worker) run(sh shift) (n int64, more bool) {
 		}
 		var ok bool
 		c, ok = s.pop(now)
+		n += c.rang
 		if !ok {
 			now = rt.now()
 			continue
 		}
 		n++
 		if c.task != nil {
-			w.expired(&cx, c, now)
-			w.count(&cx)
+			if cx == nil {
+				cx = new(Context)
+			}
+			w.expired(cx, c, now)
+			w.count(cx)
 			now = rt.now()
 			continue
 		}
@@ -301,7 +308,7 @@ func (w *worker) call(c *call, now int64) int64 {
 
 // over sees to a callback or a poll that has not returned normally.
 func (w *worker) over(c call, cx *Context) {
-	if cx.t != nil {
+	if cx.polling() {
 		cx.finish(taskFinished)
 		return
 	}
@@ -369,7 +376,7 @@ func (w *worker) detached(c call) {
 
 // count adds what was polled to the worker's count.
 func (w *worker) count(cx *Context) {
-	if cx.polls > 0 {
+	if cx != nil && cx.polls > 0 {
 		w.polls.Add(cx.polls)
 		cx.polls = 0
 	}

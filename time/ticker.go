@@ -4,7 +4,6 @@ import (
 	std "time"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/internal/door"
 )
 
 // A Ticker holds a channel that delivers ticks of a clock at intervals. A Ticker must be
@@ -12,18 +11,9 @@ import (
 type Ticker struct {
 	C <-chan Time
 
-	ticks *ticks
-	std   *std.Ticker // of a Ticker made in a synctest bubble, instead of ticks
-}
-
-// A ticks is what a Ticker is to its callback. It is apart from the Ticker because the
-// callback must not keep the channel of a Ticker that was forgotten. Once it is made, all of
-// it belongs to the holder of the lock of its shard, except for which shard that is.
-type ticks struct {
-	at   foliot.Timer
-	f    func()
-	beat door.Beat
-	c    chan Time // nil when it has grown up, see young
+	c   chan Time    // the same, for both directions; nil if it was not made here
+	at  foliot.Timer // where it is
+	std *std.Ticker  // of a Ticker made in a synctest bubble, instead of both
 }
 
 // NewTicker makes a Ticker that sends the time on its channel every d. It drops ticks to
@@ -34,13 +24,12 @@ func NewTicker(d Duration) *Ticker {
 		panic("non-positive interval for NewTicker")
 	}
 	c := make(chan Time, 1)
-	t := &ticks{c: c}
-	t.f = func() { t.tick(c) }
-	if !arm(&t.at, d, &t.f, (*youngTicks)(t), &t.beat) {
+	t := &Ticker{C: c, c: c}
+	if !arm(&t.at, d, nil, c, d) {
 		b := std.NewTicker(d)
 		return &Ticker{C: b.C, std: b}
 	}
-	return &Ticker{C: c, ticks: t}
+	return t
 }
 
 // Tick returns the channel of a new Ticker, or nil if d is not positive.
@@ -57,8 +46,8 @@ func (t *Ticker) Stop() {
 	switch {
 	case t.std != nil:
 		t.std.Stop()
-	case t.ticks != nil:
-		stop(&t.ticks.at, t.C)
+	case t.c != nil:
+		stop(&t.at, t.c)
 	}
 }
 
@@ -72,33 +61,10 @@ func (t *Ticker) Reset(d Duration) {
 		t.std.Reset(d)
 		return
 	}
-	k := t.ticks
-	if k == nil {
+	if t.c == nil {
 		panic("time: Reset called on uninitialized Ticker")
 	}
-	if _, ok := rearm(&k.at, d, &k.f, (*youngTicks)(k), &k.beat, t.C); !ok {
+	if _, ok := rearm(&t.at, d, nil, t.c, d); !ok {
 		panic("time: Reset, in a synctest bubble, of a Ticker made outside of it")
 	}
-}
-
-// tick sends a tick and has the next one sent in time.
-func (t *ticks) tick(c chan Time) {
-	send(c)
-	again(&t.at, &t.beat)
-}
-
-// A youngTicks is a ticks whose f holds on to the channel.
-type youngTicks ticks
-
-// GrowUp replaces f by one that does not.
-func (y *youngTicks) GrowUp() {
-	t, far := (*ticks)(y), remote(y.c)
-	t.f = func() {
-		if c := far.channel(); c != nil {
-			t.tick(c)
-		}
-	}
-	growUp(&t.at, t.f)
-	freeWith(t.c, t.at)
-	t.c = nil
 }

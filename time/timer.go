@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/internal/door"
 )
 
 // A Timer is a single event. When it expires, the time is sent on C, unless the Timer was
@@ -13,35 +12,49 @@ import (
 type Timer struct {
 	C <-chan Time
 
-	// Both belong to the holder of the lock of the timer's shard, except for which shard
-	// that is, which does not change. A Timer without a shard is the head of a bubbled,
-	// or was not made by this package and has no f either.
-	at foliot.Timer
-	f  callback
+	at foliot.Timer // where it is; nowhere, if it was made in a bubble or not by this package
+	f  callback     // what it runs; none, if it has a channel or was not made by this package
 }
 
 // A callback is a func() that can be compared, and with it a Timer, as in the standard
-// package: a func value is a pointer.
+// package: a func is a pointer.
 type callback struct{ p unsafe.Pointer }
 
-func (f *callback) set(g func()) { *(*func())(unsafe.Pointer(&f.p)) = g }
+func callbackOf(f func()) callback { return *(*callback)(unsafe.Pointer(&f)) }
 
-func (f *callback) get() *func() { return (*func())(unsafe.Pointer(&f.p)) }
+func (f callback) call() func() { return *(*func())(unsafe.Pointer(&f)) }
 
-// A bubbled is a Timer that was made in a synctest bubble, and leaves everything to a timer
-// of the standard package.
-type bubbled struct {
-	Timer
-	std *std.Timer
+// There are more fields to a Timer that was not made by AfterFunc or was made in a bubble. It
+// is the head of one of these two. So a Timer of AfterFunc has 32 bytes.
+type (
+	chanTimer struct {
+		Timer
+		c chan Time // C, which the user can change
+	}
+	bubbleTimer struct {
+		Timer
+		std *std.Timer // does everything
+	}
+)
+
+// channel returns the channel of a Timer that is somewhere, or nil if it runs a function.
+func (t *Timer) channel() chan Time {
+	if t.f != (callback{}) {
+		return nil
+	}
+	return (*chanTimer)(unsafe.Pointer(t)).c
 }
 
-func (t *Timer) bubbled() *std.Timer {
-	return (*bubbled)(unsafe.Pointer(t)).std
+// bubbled returns the standard timer that does everything for a Timer that is nowhere.
+func (t *Timer) bubbled(method string) *std.Timer {
+	if t.f == (callback{}) {
+		panic("time: " + method + " called on uninitialized Timer")
+	}
+	return (*bubbleTimer)(unsafe.Pointer(t)).std
 }
 
 func newBubbled(t *std.Timer) *Timer {
-	b := &bubbled{Timer{C: t.C}, t}
-	b.f.set(func() {})
+	b := &bubbleTimer{Timer{C: t.C, f: callbackOf(func() {})}, t}
 	return &b.Timer
 }
 
@@ -49,9 +62,11 @@ func newBubbled(t *std.Timer) *Timer {
 // returns a Timer that can be used to cancel the call using its Stop method. The Timer's C
 // is nil.
 func AfterFunc(d Duration, f func()) *Timer {
-	t := new(Timer)
-	t.f.set(f)
-	if !arm(&t.at, d, t.f.get(), nil, nil) {
+	if f == nil {
+		f = callNil // when it is due, as in the standard package
+	}
+	t := &Timer{f: callbackOf(f)}
+	if !arm(&t.at, d, f, nil, 0) {
 		return newBubbled(std.AfterFunc(d, f))
 	}
 	return t
@@ -61,12 +76,11 @@ func AfterFunc(d Duration, f func()) *Timer {
 // that nobody refers to is collected, stopped or not.
 func NewTimer(d Duration) *Timer {
 	c := make(chan Time, 1)
-	t := &Timer{C: c}
-	t.f.set(func() { send(c) })
-	if !arm(&t.at, d, t.f.get(), (*young)(t), nil) {
+	t := &chanTimer{Timer{C: c}, c}
+	if !arm(&t.at, d, nil, c, 0) {
 		return newBubbled(std.NewTimer(d))
 	}
-	return t
+	return &t.Timer
 }
 
 // After returns a channel on which the time is sent once, after the duration has elapsed.
@@ -82,12 +96,9 @@ func After(d Duration) <-chan Time {
 // the timer was stopped. Stop does not wait for f.
 func (t *Timer) Stop() bool {
 	if !placed(&t.at) {
-		if t.f == (callback{}) {
-			panic("time: Stop called on uninitialized Timer")
-		}
-		return t.bubbled().Stop()
+		return t.bubbled("Stop").Stop()
 	}
-	return stop(&t.at, t.C)
+	return stop(&t.at, t.channel())
 }
 
 // Reset changes the timer to expire after the duration d. It returns true if the timer had
@@ -98,41 +109,16 @@ func (t *Timer) Stop() bool {
 // next may run at the same time.
 func (t *Timer) Reset(d Duration) bool {
 	if !placed(&t.at) {
-		if t.f == (callback{}) {
-			panic("time: Reset called on uninitialized Timer")
-		}
-		return t.bubbled().Reset(d)
+		return t.bubbled("Reset").Reset(d)
 	}
-	var y door.Young
-	if t.C != nil {
-		y = (*young)(t)
-	}
-	was, ok := rearm(&t.at, d, t.f.get(), y, nil, t.C)
+	was, ok := rearm(&t.at, d, t.f.call(), t.channel(), 0)
 	if !ok {
 		panic("time: Reset, in a synctest bubble, of a Timer made outside of it")
 	}
 	return was
 }
 
-// A young is a Timer with a channel, while its f holds on to the channel.
-type young Timer
-
-// GrowUp replaces f by one that does not.
-func (t *young) GrowUp() {
-	far := remote(t.C)
-	t.f.set(func() {
-		if c := far.channel(); c != nil {
-			send(c)
-		}
-	})
-	growUp(&t.at, *t.f.get())
-	freeWith(t.C, t.at)
-}
-
-// send sends the time if there is room.
-func send(c chan Time) {
-	select {
-	case c <- std.Now():
-	default:
-	}
+func callNil() {
+	var f func()
+	f()
 }

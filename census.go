@@ -1,0 +1,152 @@
+package foliot
+
+import (
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"weak"
+)
+
+const (
+	// censusBatch is how many slabs of bells are looked at with a shard's lock held.
+	censusBatch = 4
+
+	// censusShare is the part of the time that a census may take place, one in so many, and
+	// censusCredit how much of it can be saved up.
+	censusShare  = 20
+	censusCredit = 30 * time.Millisecond
+)
+
+// A census makes young bells grow up, finds those grown ones whose channels nobody refers to any
+// more, and frees them and their timers. While there are bells at all, there is one after every garbage collection;
+// unless they have taken too much of the time, then after a later one.
+//
+// A cleanup on each channel would tell as much, and cost half a microsecond and three
+// allocations for each.
+type census struct {
+	waits atomic.Bool // for a garbage collection, or takes place
+
+	// These belong to the census that takes place.
+	credit time.Duration
+	last   time.Time // when credit was counted
+}
+
+// A sentinel is forgotten as soon as it is made. Its cleanup tells of the next garbage
+// collection. It has a pointer lest it share its place in memory with other small things.
+type sentinel struct{ _ *sentinel }
+
+// begin has a census take place after the next garbage collection.
+func (c *census) begin(rt *Runtime) {
+	if !c.waits.Load() && c.waits.CompareAndSwap(false, true) {
+		c.await(rt)
+	}
+}
+
+func (c *census) await(rt *Runtime) {
+	runtime.AddCleanup(new(sentinel), func(rt *Runtime) { rt.census.take(rt) }, rt)
+}
+
+// take is the census. It runs among the cleanups of the program, so as not to be a goroutine
+// more; a million bells take some tens of milliseconds. It first does away with all weak
+// pointers to nothing, which is the greater part of the garbage and the smaller part of the
+// work. That is also what it may spend too much time on; to free what is found is not.
+func (c *census) take(rt *Runtime) {
+	began := time.Now()
+	gone := 0
+	for _, s := range rt.shards() {
+		gone += s.forget()
+	}
+	now := time.Now()
+	c.credit = min(c.credit+began.Sub(c.last)/censusShare, censusCredit) - now.Sub(began)
+	c.last = now
+	bells := 0
+	for _, s := range rt.shards() {
+		bells += s.settleBells(gone > 0)
+	}
+	switch {
+	case bells == 0:
+		c.waits.Store(false)
+		// One that was made while others were counted found a census under way.
+		for _, s := range rt.shards() {
+			if s.hasBells() {
+				c.begin(rt)
+			}
+		}
+	case c.credit < 0:
+		time.AfterFunc(-c.credit*censusShare, func() { c.await(rt) })
+	default:
+		c.await(rt)
+	}
+}
+
+func (s *shard) hasBells() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bells.count > 0
+}
+
+// forget does away with the weak pointers of bells whose channels are gone, and returns how
+// many there were.
+func (s *shard) forget() (gone int) {
+	return s.eachBell(func(b *bellSlot) bool {
+		if b.c != nil || b.weak.Value() != nil {
+			return false
+		}
+		b.weak = weak.Pointer[hchan]{}
+		return true
+	})
+}
+
+// settleBells frees the bells that forget has found, if any, makes the young ones grow up and
+// returns how many are left.
+func (s *shard) settleBells(gone bool) (left int) {
+	if gone {
+		dirty := false
+		s.eachBell(func(b *bellSlot) bool {
+			if b.c != nil || b.weak != (weak.Pointer[hchan]{}) {
+				return false
+			}
+			_, d := s.callOff(b.timer, release)
+			dirty = dirty || d
+			return true
+		})
+		if dirty {
+			s.rt.scrubber.start()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.bells.young {
+		s.growUp(s.bells.young[i])
+		s.bells.young[i] = youngBell{}
+	}
+	return s.bells.count
+}
+
+// eachBell calls f for each bell that is not free, with the lock held but not for long at a
+// time, and returns for how many it answered true. It gives back slabs without bells.
+func (s *shard) eachBell(f func(b *bellSlot) bool) (n int) {
+	bs := &s.bells
+	for from := 0; ; from += censusBatch {
+		s.mu.Lock()
+		end := min(from+censusBatch, len(bs.slabs))
+		if from >= end {
+			s.mu.Unlock()
+			return n
+		}
+		for i := from; i < end; i++ {
+			bs.trim(i)
+			slab := bs.slabs[i]
+			if slab == nil {
+				continue
+			}
+			for used := ^slab.free; used != 0; used &= used - 1 {
+				if f(&slab.slots[bits.TrailingZeros64(used)]) {
+					n++
+				}
+			}
+		}
+		s.mu.Unlock()
+	}
+}

@@ -1,0 +1,96 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// omission is a part of one of Go's own tests that cannot be had outside the standard library. The rest of that
+// test runs.
+type omission struct {
+	pkg, test string
+	what, why string
+
+	// edit takes it out. Without one, it is a statement that names what is unexported, and goes as such.
+	edit edit
+}
+
+// omissions is everything that is left out. docs/compat.md has the same list.
+var omissions = []omission{
+	{
+		pkg: "time", test: "TestChan",
+		what: "`len(t.C)` and `cap(t.C)` are 0 when a value is waiting (since Go 1.27)",
+		why:  "only the runtime can make a channel that has a value and no buffer",
+		edit: edit{
+			file:  "tick_test.go",
+			old:   "\n\t\tt.Fatalf(\"len(C), cap(C) = %d, %d, want 0, 0\", l, c)",
+			new:   "\n",
+			since: 27,
+		},
+	},
+	{
+		pkg: "context", test: "TestParentFinishesChild",
+		what: "what the list of children of a parent has in it",
+		why:  "looks into `cancelCtx`, `timerCtx` and `afterFuncCtx`, which are unexported",
+	},
+	{
+		pkg: "context", test: "TestChildFinishesFirst",
+		what: "what the list of children of a parent has in it",
+		why:  "looks into `cancelCtx`, which is unexported",
+	},
+	{
+		pkg: "context", test: "TestCancelRemoves",
+		what: "a parent has one child after `WithTimeout`",
+		why:  "a context with a deadline enters the list of its parent when somebody waits for it, and not before",
+		edit: edit{
+			file: "context_test.go",
+			old:  `checkChildren("with WithTimeout child ", ctx, 1)`,
+		},
+	},
+}
+
+// row is how docs/compat.md has it.
+func (o omission) row() string {
+	return fmt.Sprintf("| `%s` | `%s` | %s | %s |", o.pkg, o.test, o.what, o.why)
+}
+
+func TestCompatDocListsWhatIsLeftOut(t *testing.T) {
+	doc, err := os.ReadFile("../docs/compat.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed, want []string
+	for line := range strings.Lines(string(doc)) {
+		if strings.HasPrefix(line, "| `time` | `Test") || strings.HasPrefix(line, "| `context` | `Test") {
+			listed = append(listed, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	for _, o := range omissions {
+		want = append(want, o.row())
+	}
+	if !slices.Equal(listed, want) {
+		t.Errorf("docs/compat.md lists\n%s\n\nwant\n%s", strings.Join(listed, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestNothingIsCutThatIsNotListed(t *testing.T) {
+	for _, s := range []suite{timeSuite, contextSuite} {
+		m, err := s.read(goroot(t, s.pkg), release(t), dropIn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, o := range omissions {
+			if o.pkg == s.pkg && o.edit.file == "" {
+				want = append(want, "X"+o.test) // the part of the test that is inside the package
+			}
+		}
+		slices.Sort(want)
+		if !slices.Equal(m.cut, want) {
+			t.Errorf("package %s: statements are cut from %v, listed are %v", s.pkg, m.cut, want)
+		}
+	}
+}

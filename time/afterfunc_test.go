@@ -1,0 +1,167 @@
+package time_test
+
+import (
+	"math"
+	"runtime"
+	"sync"
+	"testing"
+	std "time"
+
+	"github.com/foliot-go/foliot/time"
+)
+
+func TestAFunctionThatBlocksDelaysNoOther(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	const blocked = 200
+	var started sync.WaitGroup
+	for i := range blocked {
+		started.Add(1)
+		time.AfterFunc(time.Duration(i%3)*time.Millisecond, func() {
+			started.Done()
+			<-release
+		})
+	}
+	done := make(chan struct{})
+	go func() { started.Wait(); close(done) }()
+	receive(t, done, "functions that all block")
+	ran := make(chan struct{}, 1)
+	time.AfterFunc(time.Millisecond, func() { ran <- struct{}{} })
+	receive(t, ran, "a function while others block")
+	receive(t, time.After(time.Millisecond), "After while functions block")
+	time.Sleep(time.Millisecond)
+}
+
+func TestAFunctionThatEndsItsGoroutineDelaysNoOther(t *testing.T) {
+	const n = 100
+	deferred := make(chan struct{}, n)
+	for i := range n {
+		time.AfterFunc(time.Duration(i%3)*time.Millisecond, func() {
+			defer func() { deferred <- struct{}{} }()
+			runtime.Goexit()
+		})
+	}
+	for range n {
+		receive(t, deferred, "the deferred call of a function that ends its goroutine")
+	}
+	receive(t, time.After(time.Millisecond), "After that")
+}
+
+func TestAFunctionMayRunWhileItRuns(t *testing.T) {
+	started, release := make(chan struct{}, 2), make(chan struct{})
+	timer := time.AfterFunc(0, func() {
+		started <- struct{}{}
+		<-release
+	})
+	receive(t, started, "the first call")
+	for _, d := range []time.Duration{time.Millisecond, 0} {
+		timer.Reset(d)
+		receive(t, started, "a call while the first is under way")
+	}
+	close(release)
+}
+
+func TestAFunctionMayStopAndResetItsOwnTimer(t *testing.T) {
+	const runs = 20
+	ready, done := make(chan struct{}), make(chan struct{})
+	var timer *time.Timer
+	n := 0 // a run begins after the Reset of the one before
+	timer = time.AfterFunc(time.Millisecond, func() {
+		<-ready
+		if timer.Stop() {
+			t.Error("Stop is true in its own function")
+		}
+		if n++; n == runs {
+			close(done)
+			return
+		}
+		timer.Reset(time.Duration(n%2) * time.Millisecond)
+	})
+	close(ready)
+	receive(t, done, "the last run")
+}
+
+func TestNothingFiresEarly(t *testing.T) {
+	var wg sync.WaitGroup
+	for i := range 50 {
+		d := time.Duration(i*i) * 11 * time.Microsecond
+		check := func(what string, began time.Time) {
+			if took := std.Since(began); took < d {
+				t.Errorf("%s(%v) after %v", what, d, took)
+			}
+		}
+		wg.Go(func() {
+			began := std.Now()
+			if at := receive(t, time.After(d), "After"); at.Sub(began) < d {
+				t.Errorf("After(%v) sends the time %v later", d, at.Sub(began))
+			}
+			check("After", began)
+		})
+		wg.Go(func() {
+			began := std.Now()
+			time.Sleep(d)
+			check("Sleep", began)
+		})
+		wg.Go(func() {
+			began := std.Now()
+			ran := make(chan struct{})
+			time.AfterFunc(d, func() {
+				check("AfterFunc", began)
+				close(ran)
+			})
+			receive(t, ran, "AfterFunc")
+		})
+	}
+	wg.Wait()
+}
+
+func TestNoTimeAtAllIsOverAtOnce(t *testing.T) {
+	for _, d := range []time.Duration{0, -1, -time.Hour, math.MinInt64} {
+		receive(t, time.After(d), "After")
+		timer := time.NewTimer(d)
+		receive(t, timer.C, "NewTimer")
+		if timer.Reset(d) {
+			t.Error("Reset is true after the value was received")
+		}
+		receive(t, timer.C, "Reset")
+		ran := make(chan struct{}, 1)
+		f := time.AfterFunc(d, func() { ran <- struct{}{} })
+		receive(t, ran, "AfterFunc")
+		f.Reset(d)
+		receive(t, ran, "Reset of AfterFunc")
+		time.Sleep(d)
+	}
+}
+
+func TestCenturiesAreNotOverAtOnce(t *testing.T) {
+	for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1, 1 << 62, 200 * 365 * 24 * time.Hour} {
+		timer := time.NewTimer(d)
+		f := time.AfterFunc(d, func() { t.Errorf("AfterFunc(%v) ran", d) })
+		time.Sleep(time.Millisecond)
+		wantEmpty(t, timer.C, d.String())
+		if !timer.Reset(d) || !f.Reset(d) {
+			t.Errorf("Reset(%v) is false", d)
+		}
+		time.Sleep(time.Millisecond)
+		wantEmpty(t, timer.C, d.String())
+		if !timer.Stop() || !f.Stop() {
+			t.Errorf("Stop after %v is false", d)
+		}
+		if timer.Reset(time.Millisecond) {
+			t.Error("Reset of a stopped timer is true")
+		}
+		receive(t, timer.C, "a millisecond after centuries")
+	}
+}
+
+func TestSleepOfNoTimeReturnsAndASleepWakes(t *testing.T) {
+	time.Sleep(0)
+	time.Sleep(math.MinInt64)
+	var wg sync.WaitGroup
+	for range 1000 {
+		wg.Go(func() { time.Sleep(2 * time.Millisecond) })
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	receive(t, done, "a thousand sleepers")
+}

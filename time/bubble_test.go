@@ -1,0 +1,176 @@
+package time_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	std "time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/time"
+)
+
+func TestInABubbleTimePassesWhenNothingElseHappens(t *testing.T) {
+	before := foliot.Default().Stats()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		want := func(d time.Duration) {
+			t.Helper()
+			if took := time.Since(began); took != d {
+				t.Fatalf("at %v, want %v", took, d)
+			}
+		}
+		time.Sleep(10 * time.Hour)
+		want(10 * time.Hour)
+		if at := <-time.After(time.Hour); !at.Equal(time.Now()) {
+			t.Errorf("After sends %v, it is %v", at, time.Now())
+		}
+		want(11 * time.Hour)
+		timer := time.NewTimer(time.Second)
+		if !timer.Reset(time.Hour) || !timer.Stop() || timer.Reset(time.Minute) {
+			t.Error("Reset, Stop, Reset are not true, true, false")
+		}
+		<-timer.C
+		want(11*time.Hour + time.Minute)
+
+		ran := time.Time{}
+		f := time.AfterFunc(time.Minute, func() { ran = time.Now() })
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if f.C != nil || ran.Sub(began) != 11*time.Hour+2*time.Minute || f.Stop() {
+			t.Errorf("a function ran after %v", ran.Sub(began))
+		}
+
+		began = time.Now()
+		ticker := time.NewTicker(time.Hour)
+		for n := range time.Duration(10) {
+			<-ticker.C
+			want((n + 1) * time.Hour)
+		}
+		ticker.Reset(time.Minute)
+		<-ticker.C
+		want(10*time.Hour + time.Minute)
+		ticker.Stop()
+		<-time.Tick(time.Hour)
+		want(11*time.Hour + time.Minute)
+	})
+	if after := foliot.Default().Stats(); after.Fired != before.Fired || after.Armed != before.Armed {
+		t.Error("the default runtime had something to do")
+	}
+}
+
+func TestInABubblePanicsHaveTheSameWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, do := range map[string]struct{ own, other func() }{
+			"NewTicker":          {func() { time.NewTicker(0) }, func() { std.NewTicker(0) }},
+			"Reset of a ticker":  {func() { time.NewTicker(1).Reset(0) }, func() { std.NewTicker(1).Reset(0) }},
+			"Stop of a Timer":    {func() { new(time.Timer).Stop() }, func() { new(std.Timer).Stop() }},
+			"Reset of a Ticker":  {func() { new(time.Ticker).Reset(1) }, func() { new(std.Ticker).Reset(1) }},
+			"Reset of nil Timer": {func() { (*time.Timer)(nil).Reset(1) }, func() { (*std.Timer)(nil).Reset(1) }},
+		} {
+			if own, other := panicOf(do.own), panicOf(do.other); own != other || own == "" {
+				t.Errorf("%s panics with %q, want %q", name, own, other)
+			}
+		}
+	})
+}
+
+// What a goroutine in a bubble has used is used by others outside right afterwards, and the other way round.
+func TestInsideAndOutsideDoNotShareWhatIsBound(t *testing.T) {
+	for range 5 {
+		synctest.Test(t, func(t *testing.T) {
+			for range 10 {
+				time.Sleep(time.Hour)
+				<-time.After(time.Hour)
+				time.NewTimer(time.Hour).Stop()
+				time.NewTicker(time.Hour).Stop()
+				time.AfterFunc(time.Hour, func() {}).Stop()
+			}
+		})
+		for range 10 {
+			time.Sleep(time.Microsecond)
+			receive(t, time.After(time.Microsecond), "After outside")
+		}
+	}
+}
+
+func TestInsideAndOutsideAtOnce(t *testing.T) {
+	stop := make(chan struct{})
+	var outside sync.WaitGroup
+	for range 4 {
+		outside.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(50 * time.Microsecond):
+				}
+				time.Sleep(50 * time.Microsecond)
+				timer := time.NewTimer(time.Hour)
+				timer.Reset(0)
+				<-timer.C
+				ran := make(chan struct{})
+				time.AfterFunc(time.Microsecond, func() { close(ran) })
+				<-ran
+			}
+		})
+	}
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			var wg sync.WaitGroup
+			for i := range time.Duration(20) {
+				wg.Go(func() {
+					time.Sleep(i * time.Hour)
+					<-time.After(time.Hour)
+				})
+			}
+			wg.Wait()
+			if took := time.Since(began); took != 20*time.Hour {
+				t.Errorf("twenty hours took %v", took)
+			}
+		})
+	}
+	close(stop)
+	outside.Wait()
+}
+
+func TestATimerFromOutsideCannotBeResetInABubble(t *testing.T) {
+	timer, f, ticker := time.NewTimer(time.Hour), time.AfterFunc(time.Hour, func() {}), time.NewTicker(time.Hour)
+	fired := time.NewTimer(0)
+	synctest.Test(t, func(t *testing.T) {
+		for what, do := range map[string]func(){
+			"a Timer":              func() { timer.Reset(time.Second) },
+			"a Timer to nothing":   func() { timer.Reset(0) },
+			"a Timer of AfterFunc": func() { f.Reset(time.Second) },
+			"a Ticker":             func() { ticker.Reset(time.Second) },
+		} {
+			if text := panicOf(do); !strings.Contains(text, "time: Reset, in a synctest bubble, of a T") {
+				t.Errorf("Reset of %s panics with %q", what, text)
+			}
+		}
+		<-fired.C
+	})
+	if !timer.Stop() || !f.Stop() {
+		t.Error("a Reset that panicked has stopped the timer")
+	}
+	ticker.Reset(time.Millisecond)
+	receive(t, ticker.C, "a tick after a Reset that panicked")
+	ticker.Stop()
+}
+
+func TestATimerFromOutsideCanBeStoppedInABubble(t *testing.T) {
+	timer, f, ticker := time.NewTimer(0), time.AfterFunc(time.Hour, func() {}), time.NewTicker(time.Millisecond)
+	rung(t, ticker.C)
+	synctest.Test(t, func(t *testing.T) {
+		if !timer.Stop() || !f.Stop() || f.Stop() {
+			t.Error("Stop, Stop, and Stop again are not true, true, false")
+		}
+		ticker.Stop()
+		wantEmpty(t, timer.C, "after Stop")
+		wantEmpty(t, ticker.C, "after Stop")
+	})
+	timer.Reset(time.Millisecond)
+	receive(t, timer.C, "a timer that was stopped in a bubble and reset outside")
+}

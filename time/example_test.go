@@ -1,0 +1,98 @@
+package time_test
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/foliot-go/foliot/time"
+)
+
+func ExampleAfterFunc() {
+	var done sync.WaitGroup
+	done.Add(1)
+	time.AfterFunc(time.Millisecond, func() {
+		fmt.Println("a millisecond later, on a goroutine of its own")
+		done.Done()
+	})
+	done.Wait()
+	// Output: a millisecond later, on a goroutine of its own
+}
+
+func ExampleAfter() {
+	replies := make(chan string)
+	select {
+	case reply := <-replies:
+		fmt.Println(reply)
+	case <-time.After(time.Millisecond):
+		fmt.Println("no reply")
+	}
+	// Output: no reply
+}
+
+// A timer that is used again and again needs no draining: what it sent before Reset is not received.
+func ExampleTimer_Reset() {
+	idle := time.NewTimer(0)
+	defer idle.Stop()
+	for _, line := range []string{"one", "two"} {
+		fmt.Println(line)
+		fmt.Println("its value was not received:", idle.Reset(time.Millisecond))
+	}
+	<-idle.C
+	fmt.Println("idle")
+	fmt.Println("its value was received:", !idle.Reset(time.Hour))
+	// Output:
+	// one
+	// its value was not received: true
+	// two
+	// its value was not received: true
+	// idle
+	// its value was received: true
+}
+
+func ExampleTimer_Stop() {
+	timer := time.AfterFunc(time.Hour, func() { fmt.Println("never") })
+	fmt.Println(timer.Stop())
+	fmt.Println(timer.Stop())
+	// Output:
+	// true
+	// false
+}
+
+func ExampleNewTicker() {
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for n := range 3 {
+		<-ticker.C
+		fmt.Println("tick", n)
+	}
+	// Output:
+	// tick 0
+	// tick 1
+	// tick 2
+}
+
+// Nobody has to stop a ticker that is not needed any more: who forgets its channel forgets the ticker.
+func ExampleTick() {
+	n := 0
+	for range time.Tick(time.Millisecond) {
+		if n++; n == 3 {
+			break
+		}
+	}
+	fmt.Println(n, "ticks")
+	// Output: 3 ticks
+}
+
+// Types are those of the standard package, and only a Timer and a Ticker are not.
+func ExampleDuration() {
+	start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	fmt.Println(start.Add(90 * time.Minute).Format(time.Kitchen))
+	// Output: 1:30PM
+}
+
+func ExampleSleep() {
+	began := time.Now()
+	time.Sleep(2 * time.Millisecond)
+	fmt.Println(time.Since(began) >= 2*time.Millisecond)
+	// Output: true
+}

@@ -1,0 +1,163 @@
+package time_test
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	std "time"
+
+	"github.com/foliot-go/foliot/time"
+)
+
+func TestNoValueIsReceivedAfterStop(t *testing.T) {
+	atBothAges(t, func(t *testing.T, age func()) {
+		timer := time.NewTimer(time.Hour)
+		age()
+		for range 20 {
+			timer.Reset(time.Millisecond)
+			rung(t, timer.C)
+			if !timer.Stop() {
+				t.Error("Stop is false although the value was not received")
+			}
+			wantEmpty(t, timer.C, "after Stop")
+			if timer.Stop() {
+				t.Error("Stop of a stopped timer is true")
+			}
+		}
+	})
+}
+
+func TestNoValueIsReceivedAfterReset(t *testing.T) {
+	atBothAges(t, func(t *testing.T, age func()) {
+		timer := time.NewTimer(time.Hour)
+		defer timer.Stop()
+		age()
+		for range 20 {
+			timer.Reset(time.Millisecond)
+			rung(t, timer.C)
+			if !timer.Reset(time.Hour) {
+				t.Error("Reset is false although the value was not received")
+			}
+			wantEmpty(t, timer.C, "after Reset")
+		}
+	})
+}
+
+func TestNoTickIsReceivedAfterStopOrReset(t *testing.T) {
+	atBothAges(t, func(t *testing.T, age func()) {
+		ticker := time.NewTicker(time.Hour)
+		defer ticker.Stop()
+		age()
+		for range 10 {
+			ticker.Reset(time.Millisecond)
+			rung(t, ticker.C)
+			ticker.Stop()
+			wantEmpty(t, ticker.C, "after Stop")
+			ticker.Reset(time.Millisecond)
+			rung(t, ticker.C)
+			ticker.Reset(time.Hour)
+			wantEmpty(t, ticker.C, "after Reset")
+		}
+	})
+}
+
+// Stop comes at every moment before, while and after the value is sent.
+func TestNoValueIsReceivedAfterAStopThatRacesWithTheDeadline(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			timer := time.NewTimer(time.Hour)
+			for i := range 500 {
+				d := time.Duration(i%50) * 4 * time.Microsecond
+				timer.Reset(d)
+				for end := std.Now().Add(100 * time.Microsecond); std.Now().Before(end); {
+					runtime.Gosched()
+				}
+				if i%2 == 0 {
+					if !timer.Stop() {
+						t.Error("Stop is false although nothing was received")
+					}
+				} else if !timer.Reset(time.Hour) {
+					t.Error("Reset is false although nothing was received")
+				}
+				wantEmpty(t, timer.C, "after a race with Stop or Reset")
+			}
+			timer.Stop()
+		})
+	}
+	wg.Wait()
+}
+
+// What Stop and Reset answer for a timer with a channel depends on what was received, and not on whether the timer has
+// expired. So the answers to a script, a letter for each step, are always the same:
+//
+//	s      stop it
+//	z e l  reset it to nothing, to a short time, to a long one
+//	w      wait until it has expired, if it was for a short time
+//	r      receive the value
+func TestStopAndResetAnswerWhatTheStandardPackageDoes(t *testing.T) {
+	type timer interface {
+		Stop() bool
+		Reset(d time.Duration) bool
+	}
+	play := func(script string, tm timer, c <-chan time.Time) (answers []bool) {
+		for _, op := range script {
+			switch op {
+			case 's':
+				answers = append(answers, tm.Stop())
+			case 'z':
+				answers = append(answers, tm.Reset(0))
+			case 'e':
+				answers = append(answers, tm.Reset(2*time.Millisecond))
+			case 'l':
+				answers = append(answers, tm.Reset(time.Hour))
+			case 'w':
+				std.Sleep(10 * time.Millisecond)
+			case 'r':
+				receive(t, c, script)
+			}
+		}
+		return append(answers, tm.Stop())
+	}
+	var wg sync.WaitGroup
+	for _, script := range []string{
+		"", "s", "ss", "l", "ll", "ls", "sl", "sls", "w", "ws", "wss", "wl", "wls", "zs", "zl", "zr", "zrs", "zz", "zzr", "sz", "szs",
+		"szr", "szrs", "zls", "ezs", "ew", "er", "ers", "erw", "lew", "ler", "lerz", "sew", "ser", "sers", "sewl", "erewr", "erewl", "erlsz",
+	} {
+		for _, d := range []time.Duration{0, -1, 2 * time.Millisecond, time.Hour} {
+			wg.Go(func() {
+				own, other := time.NewTimer(d), std.NewTimer(d)
+				got, want := play(script, own, own.C), play(script, other, other.C)
+				if !slices.Equal(got, want) {
+					t.Errorf("NewTimer(%v), %q: %v, want %v", d, script, got, want)
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+func TestStopOfAFunctionTellsWhetherItIsCalledOff(t *testing.T) {
+	ran := make(chan int, 10)
+	timer := time.AfterFunc(time.Hour, func() { ran <- 1 })
+	if timer.C != nil {
+		t.Error("C is not nil")
+	}
+	if !timer.Stop() || timer.Stop() || timer.Reset(time.Hour) || !timer.Reset(time.Hour) {
+		t.Error("not armed, stopped, stopped, armed, armed")
+	}
+	if !timer.Reset(time.Millisecond) {
+		t.Error("Reset of an armed timer is false")
+	}
+	receive(t, ran, "the function")
+	if timer.Stop() || timer.Reset(0) {
+		t.Error("Stop or Reset is true after the function was started")
+	}
+	receive(t, ran, "the function after Reset(0)")
+	if timer.Reset(-1) {
+		t.Error("Reset is true after the function was started")
+	}
+	receive(t, ran, "the function after Reset(-1)")
+	wantEmpty(t, ran, "no more calls than there were armings")
+}
