@@ -5,6 +5,13 @@ FUZZTIME    ?= 10s
 STRESSTIME  ?= 5m
 STRESSCOUNT ?= 20
 
+# The release after the one that go.mod names.
+NEXT ?= go1.27.2
+
+# Conformance runs whole test suites in processes of their own, with an eye on the
+# clock: not beside others.
+PACKAGES = $(shell go list work | grep -v /conformance)
+
 # What must compile and vet besides the host.
 PLATFORMS := linux/386 linux/arm64 darwin/arm64 windows/amd64
 
@@ -21,12 +28,27 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: test
-test: ## run the tests of every module under the race detector
-	go test -race -count=1 work
+test: ## run the tests of every module under the race detector, and Go's own against the drop-ins
+	go test -race -count=1 $(PACKAGES)
+	go test -count=1 ./conformance
+
+.PHONY: conformance
+conformance: ## run Go's own tests against the drop-ins, ten times
+	go test -count=1 -timeout=60m ./conformance -runs=10
+
+.PHONY: conformance-next
+conformance-next: ## the same once with the next Go release, if it can be had
+	@if GOTOOLCHAIN=$(NEXT) go version; then \
+		GOTOOLCHAIN=$(NEXT) go test -count=1 -timeout=20m ./conformance ./internal/aliasgen; \
+	else echo 'no $(NEXT) here, skipped'; fi
 
 .PHONY: alloc
 alloc: ## check that nothing allocates or is scanned in vain, which the race detector would hide
 	go test -count=1 -run='Alloc|NotScanned' ./...
+
+.PHONY: real-programs
+real-programs: ## run the tests of well-known libraries on the drop-ins, about twenty minutes
+	go run ./conformance/real
 
 .PHONY: cover
 cover: ## measure the root module's coverage, write coverage.out
@@ -39,7 +61,7 @@ fuzz: ## run each fuzz target of the root module for FUZZTIME (10s)
 
 .PHONY: stress
 stress: ## race tests STRESSCOUNT (20) times on 1, 2 and 8 Ps, then fuzz for STRESSTIME (5m)
-	go test -race -shuffle=on -cpu=1,2,8 -count=$(STRESSCOUNT) -timeout=2h ./...
+	go test -race -shuffle=on -cpu=1,2,8 -count=$(STRESSCOUNT) -timeout=2h $$(go list ./... | grep -v /conformance)
 	sh .ci/fuzz $(STRESSTIME)
 
 .PHONY: bench
