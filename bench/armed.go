@@ -6,43 +6,61 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
-
-	"github.com/foliot-go/foliot"
 )
 
-// measureArmed measures what timers weigh that are merely armed: bytes of heap, and
-// work for the garbage collector.
-func measureArmed(ctx context.Context, o Options, n int) ([]Result, error) {
-	var std, ours weight
-	pool := delays()
-	for range o.few() {
-		if ctx.Err() != nil {
-			break
-		}
-		stopStd(weigh(&std, n, func(timers []*time.Timer) { armStd(timers, pool) }))
+// memory measures what timers weigh that are merely armed: bytes of heap.
+func memory(s *sheet) error {
+	sizes := []int{max(s.n/10, 1), s.n}
+	if s.o.Full {
+		sizes = []int{max(s.n/100, 1), max(s.n/10, 1), s.n}
+	}
+	bytes := s.measure("bytes each, with the callback", "B").main()
+	for _, n := range sizes {
+		s.weighAll(n, func(name string, w weight) { bytes.add(name, n, w.bytes...) })
+	}
+	s.plot(Plot{
+		Name: PlotMemory, Title: "Memory of an armed timer", X: Axis{Label: "armed timers", Log: true}, Y: Axis{Label: "bytes each", Unit: "B"},
+		Series: bytes.series(),
+	})
+	return nil
+}
 
-		rt, err := foliot.New(foliot.Options{})
-		if err != nil {
-			return nil, err
-		}
-		lost := 0
-		weigh(&ours, n, func(timers []foliot.Timer) { lost += armFoliot(rt, timers, pool) })
-		shutdown(rt)
-		if lost != 0 {
-			return nil, fmt.Errorf("%d of %d timers could not be armed", lost, n)
+// collections measures what the garbage collector has to do because of armed timers.
+func collections(s *sheet) error {
+	bare := s.measure("added to a garbage collection: CPU", "ms").main()
+	all := s.measure("added to a garbage collection, handles included: CPU", "ms")
+	s.weighAll(s.n, func(name string, w weight) {
+		bare.add(name, s.n, w.gc...)
+		all.add(name, s.n, w.all...)
+	})
+	return nil
+}
+
+// weighAll has all contenders arm n timers, in turns.
+func (s *sheet) weighAll(n int, tell func(name string, w weight)) {
+	for range s.fewRounds() {
+		for _, c := range contenders {
+			if c.timers == nil || !s.o.wants(c) || c.Name == "precise" || c.Name == "one-worker" || s.ctx.Err() != nil {
+				continue
+			}
+			if c.most > 0 && n > c.most {
+				s.fail(c.Name, n, fmt.Errorf("%s", c.why))
+				continue
+			}
+			t, err := c.timers()
+			if err != nil {
+				s.fail(c.Name, n, err)
+				continue
+			}
+			var w weight
+			if lost := t.weigh(&w, n); lost != 0 {
+				s.fail(c.Name, n, lostError{lost, n})
+			} else {
+				tell(c.Name, w)
+			}
+			t.close()
 		}
 	}
-	row := func(name, unit string, a, b []float64) Result {
-		return Result{
-			Group: fmt.Sprintf("%d timers armed", n), Name: name, Unit: unit, Timers: n,
-			Std: spread(a), Foliot: spread(b), Ratio: spread(ratios(a, b)),
-		}
-	}
-	return []Result{
-		row("bytes each, with the callback", "B", std.bytes, ours.bytes),
-		row("added to a garbage collection, processor time", "ms", std.gc, ours.gc),
-		row("added to a garbage collection, handles included", "ms", std.all, ours.all),
-	}, nil
 }
 
 // A weight is what timers weigh, by round.
@@ -52,19 +70,20 @@ type weight struct {
 	all   []float64 // and with them
 }
 
-// weigh arms n timers and measures what the heap has more of afterwards. It returns
-// their handles. Before, as many handles are there already, but all name one timer: so
-// what the handles weigh, which the program may or may not keep, is told apart.
+// weigh arms n timers and measures what the heap has more of afterwards. It returns their handles. Before, as
+// many handles are there already, but all name one timer: so what the handles weigh, which the program may or
+// may not keep, is told apart.
 func weigh[T any](w *weight, n int, arm func([]T)) []T {
+	steady()
 	bare := collecting()
 	handles := make([]T, n)
 	arm(handles[:1])
 	for i := range handles {
 		handles[i] = handles[0]
 	}
-	named, before := collecting(), heap()
+	named, before := collecting(), heapBytes()
 	arm(handles[1:])
-	armed, after := collecting(), heap()
+	armed, after := collecting(), heapBytes()
 	w.bytes = append(w.bytes, float64(max(after-before, 1))/float64(n))
 	w.gc = append(w.gc, armed.less(named).Median)
 	w.all = append(w.all, armed.less(bare).Median)
@@ -82,40 +101,52 @@ func collecting() Spread {
 	return spread(took)
 }
 
-// measureIdle measures what a process does that has timers armed and none due.
-func measureIdle(ctx context.Context, _ Options, n int) ([]Result, error) {
-	n = min(n, 100_000)
-	span := time.Duration(n) * 20 * time.Microsecond
-	pool := delays()
-
-	timers := make([]*time.Timer, n)
-	armStd(timers, pool)
-	std, err := idle(ctx, span)
-	stopStd(timers)
-	if err != nil {
-		return nil, nil // Run says so
+// steady waits until what others have left behind is gone: a runtime gives memory back bit by bit.
+func steady() {
+	for before := heapBytes(); ; {
+		time.Sleep(5 * time.Millisecond)
+		after := heapBytes()
+		if after > before-4<<10 {
+			return
+		}
+		before = after
 	}
-
-	rt, err := foliot.New(foliot.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer shutdown(rt)
-	if lost := armFoliot(rt, make([]foliot.Timer, n), pool); lost != 0 {
-		return nil, fmt.Errorf("%d of %d timers could not be armed", lost, n)
-	}
-	ours, err := idle(ctx, span)
-	if err != nil {
-		return nil, nil
-	}
-	return []Result{{
-		Group: fmt.Sprintf("%d timers armed for an hour ahead", n), Name: fmt.Sprintf("processor time while idle for %v", span), Unit: "%", Timers: n,
-		Std: exactly(std), Foliot: exactly(ours),
-	}}, nil
 }
 
-// idle does nothing for a while and returns the share of a processor that it took, in
-// percent.
+// heapBytes returns the bytes in use after a collection.
+func heapBytes() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// idleProcess measures what a process does that has timers armed and none due.
+func idleProcess(s *sheet) error {
+	n := min(s.n, 100_000)
+	span := min(time.Duration(n)*10*time.Microsecond, pick(s, 250*time.Millisecond, 2*time.Second))
+	used := s.measure("processor time while nothing is due", "%").main()
+	for _, c := range contenders {
+		if c.timers == nil || !s.o.wants(c) || c.Name == "precise" || c.Name == "one-worker" || c.most > 0 && n > c.most || s.ctx.Err() != nil {
+			continue
+		}
+		t, err := c.timers()
+		if err != nil {
+			s.fail(c.Name, n, err)
+			continue
+		}
+		if lost := t.fill(n); lost != 0 {
+			s.fail(c.Name, n, lostError{lost, n})
+		} else if percent, err := idle(s.ctx, span); err == nil {
+			used.add(c.Name, n, percent)
+		}
+		t.close()
+	}
+	return nil
+}
+
+// idle does nothing for a while and returns the share of a processor that it took, in percent.
 func idle(ctx context.Context, span time.Duration) (float64, error) {
 	debug.FreeOSMemory() // else that is done bit by bit, meanwhile
 	cpu := processCPU()

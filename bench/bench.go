@@ -1,5 +1,11 @@
-// Package bench measures Foliot beside the standard library: the same work by both,
-// in one process, in rounds that take turns, with the garbage collector on.
+// Package bench races timers: Foliot's, those of the standard library, of other Go packages and of other
+// programs. The same work is done by all of them, in one process where that is possible, in rounds that take
+// turns, with the garbage collector on.
+//
+// A scenario (scenarios.go) is something that a user recognises. It has contenders (contenders.go) do
+// some work and writes what that took onto a sheet (sheet.go), which becomes a part of the report (report.go).
+// There are three kinds of contenders in this process: timers that call functions (timers.go), structures
+// with one owner (rings.go) and event loops (loops.go); other programs are run as scripts (scripts.go).
 package bench
 
 import (
@@ -7,181 +13,126 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
-// The parts that can be measured by themselves.
-const (
-	Wheel   = "wheel"   // package wheel, owned by one goroutine
-	Runtime = "runtime" // timers of package foliot, used by any
-	Tasks   = "tasks"   // its tasks and queues, beside goroutines
-)
-
-var parts = []string{Wheel, Runtime, Tasks}
-
-// Options say what to measure. The zero value is a run of about two minutes.
+// Options say what to measure. The zero value is a run of about a minute.
 type Options struct {
-	Only     string            // one of the parts; empty: all
-	Timers   int               // outstanding timers; default 1,000,000
-	Rounds   int               // rounds of each measurement; default 9
-	Full     bool              // also measure with ten times as many
-	Progress func(text string) // called with what is about to be measured
+	Scenarios  []string // names of the scenarios; empty: all
+	Contenders []string // names of the contenders; empty: all. What others are compared with is always there
+	Timers     int      // outstanding timers; default 100,000, or 1,000,000 in a full run
+	Rounds     int      // rounds of each measure, at most; default 5, or 9 in a full run
+	Full       bool     // take the time that sound figures take, which is a quarter of an hour
+	Progress   func(Progress)
 }
 
-// A Result is one line of the report.
-type Result struct {
-	Part   string // Wheel, Runtime or Tasks
-	Group  string // under what conditions: the lines of a group are one table
-	Name   string // the work, as a user would put it
-	Unit   string // of the figures
-	Timers int    // how many there are
-	Std    Spread // time.AfterFunc and Stop or Reset, or what Against says; none where there is no such thing
-	Foliot Spread // the wheel, the runtime or its tasks
-	List   Spread `json:",omitzero"` // the other layout of a wheel; none where it was not tried
-	Ratio  Spread // Std to Foliot, round by round; more is better for Foliot
-
-	// Against is whose figures Std are, the same for the lines of a group; empty: those of
-	// time.AfterFunc.
-	Against string `json:",omitempty"`
-
-	// Where the above is processor time, this is the time on the clock.
-	StdWall, FoliotWall, RatioWall Spread `json:",omitzero"`
+// Progress tells what is about to be measured.
+type Progress struct {
+	Scenario string // its title
+	Index    int    // from 0
+	Of       int
+	Took     time.Duration // since the beginning of the run
 }
 
-// A Report is all results and where they come from.
-type Report struct {
-	Go, OS, Arch string
-	CPU          string `json:",omitempty"`
-	Procs        int
-	Rounds       int
-	When         time.Time
-	Results      []Result
-}
-
-// Run measures and returns what it has. If ctx ends on the way, the report holds what
-// was measured before, and the error is that of ctx.
-func Run(ctx context.Context, o Options) (Report, error) {
+// Check tells what is wrong with the options.
+func (o Options) Check() error {
 	if o.Timers < 0 || o.Rounds < 0 {
-		return Report{}, fmt.Errorf("bench: %d timers, %d rounds: neither can be negative", o.Timers, o.Rounds)
+		return fmt.Errorf("bench: %d timers, %d rounds: neither can be negative", o.Timers, o.Rounds)
 	}
-	if o.Only != "" && !slices.Contains(parts, o.Only) {
-		return Report{}, fmt.Errorf("bench: there is no part %q; there are %q", o.Only, parts)
-	}
-	if o.Timers == 0 {
-		o.Timers = 1_000_000
-	}
-	if o.Rounds == 0 {
-		o.Rounds = 9
-	}
-	if o.Progress == nil {
-		o.Progress = func(string) {}
-	}
-	r := Report{
-		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: cpuName(),
-		Procs: runtime.GOMAXPROCS(0), Rounds: o.Rounds, When: time.Now().UTC().Truncate(time.Second),
-	}
-	for _, t := range o.plan() {
-		if err := ctx.Err(); err != nil {
-			return r, err
+	for _, name := range o.Scenarios {
+		if !slices.ContainsFunc(scenarios, func(s scenario) bool { return s.name == name }) {
+			return fmt.Errorf("bench: there is no scenario %q; there are %s", name, strings.Join(names(scenarios, func(s scenario) string { return s.name }), ", "))
 		}
-		o.Progress(t.title())
-		rows, err := t.run(ctx, o, t.timers)
-		for _, row := range rows {
-			if row.Foliot.none() { // ctx ended before it was measured
-				continue
-			}
-			row.Part = t.part
-			if row.Group == "" {
-				row.Group = fmt.Sprintf("%d timers", t.timers)
-			}
-			r.Results = append(r.Results, row)
+	}
+	for _, name := range o.Contenders {
+		if _, ok := find(name); !ok {
+			return fmt.Errorf("bench: there is no contender %q; there are %s", name, strings.Join(names(contenders, func(c contender) string { return c.Name }), ", "))
 		}
-		if err != nil {
-			return r, fmt.Errorf("bench: %s: %w", t.title(), err)
+	}
+	return nil
+}
+
+func names[T any](all []T, name func(T) string) []string {
+	list := make([]string, len(all))
+	for i, x := range all {
+		list[i] = name(x)
+	}
+	return list
+}
+
+// Run measures and returns what it has. If ctx ends on the way, the report holds what was measured before,
+// and the error is that of ctx. What goes wrong in a scenario is told by the report.
+func Run(ctx context.Context, o Options) (Report, error) {
+	if err := o.Check(); err != nil {
+		return Report{}, err
+	}
+	o = o.withDefaults()
+	began := time.Now()
+	r := Report{Environment: environment(o)}
+	plan := o.plan()
+	used := map[string]bool{}
+	for i, sc := range plan {
+		if ctx.Err() != nil {
+			break
+		}
+		o.Progress(Progress{Scenario: sc.title, Index: i, Of: len(plan), Took: time.Since(began)})
+		s := newSheet(ctx, o)
+		err := sc.run(s)
+		if ctx.Err() != nil {
+			err = nil // what was measured until then is sound
+		}
+		if got := s.scenario(sc, err); len(got.Measures) > 0 || got.Error != "" {
+			r.Scenarios = append(r.Scenarios, got)
+			got.markUsed(used)
 		}
 		runtime.GC()
 	}
+	for _, c := range contenders {
+		if used[c.Name] {
+			r.Contenders = append(r.Contenders, c.described())
+		}
+	}
+	r.Environment.Took = time.Since(began).Seconds()
+	r.Interrupted = ctx.Err() != nil
 	return r, ctx.Err()
 }
 
-// A measurement is made with timers of its own, and yields some lines.
-type measurement struct {
-	part   string
-	what   string
-	scales bool // it depends on the number of timers
-	tenth  bool // it is made with a tenth of the number
-	messy  bool // it leaves traces in the process, and comes last
-	run    func(ctx context.Context, o Options, n int) ([]Result, error)
-}
-
-var measurements = []measurement{
-	{part: Wheel, what: "arm, cancel and re-arm", scales: true, run: measureOps},
-	{part: Wheel, what: "re-arm at random for long", scales: true, run: measureChurn},
-	{part: Wheel, what: "fire", scales: true, run: measureFire},
-	{part: Wheel, what: "memory and garbage collection", scales: true, run: measureMemory},
-	{part: Runtime, what: "one timer, nothing else to do", run: measureIdleLateness},
-	{part: Runtime, what: "one timer, all processors busy", run: measureBusyLateness},
-	{part: Runtime, what: "timers an hour ahead, nothing else to do", run: measureIdle},
-	{part: Runtime, what: "memory and garbage collection", scales: true, run: measureArmed},
-	{part: Runtime, what: "AfterFunc and Stop", scales: true, run: measurePairs},
-	{part: Runtime, what: "AfterFunc and Stop, one shard", scales: true, run: measureHotShard},
-	{part: Runtime, what: "Reset and Stop at random", scales: true, run: measureResets},
-	{part: Runtime, what: "Stop on another goroutine", scales: true, run: measureHandover},
-	{part: Runtime, what: "AfterFuncBatch", scales: true, run: measureBatches},
-	{part: Runtime, what: "timers that fire", scales: true, messy: true, run: measureBurst},
-	{part: Tasks, what: "wake and poll", run: measureWakes},
-	{part: Tasks, what: "Spawn and Done", run: measureSpawns},
-	{part: Tasks, what: "Queue", scales: true, run: measureQueue},
-	{part: Tasks, what: "one tick a second each", scales: true, tenth: true, messy: true, run: measurePeriodic},
-}
-
-// A task is a measurement with a number of timers.
-type task struct {
-	measurement
-	timers int
-}
-
-func (t task) title() string {
-	if !t.scales {
-		return fmt.Sprintf("%s: %s", t.part, t.what)
-	}
-	things := "timers"
-	if t.part == Tasks {
-		things = "of them"
-	}
-	return fmt.Sprintf("%s: %s, %d %s", t.part, t.what, t.timers, things)
-}
-
-// plan returns what is to be measured, in that order.
-func (o Options) plan() []task {
-	var tasks, last []task
-	for _, part := range parts {
-		for _, times := range []int{1, 10} {
-			for _, m := range measurements {
-				t := task{m, times * o.Timers}
-				if m.tenth {
-					t.timers = max(t.timers/10, 1)
-				}
-				switch {
-				case m.part != part || o.Only != "" && o.Only != part || times > 1 && !(o.Full && m.scales):
-				case m.messy:
-					last = append(last, t)
-				default:
-					tasks = append(tasks, t)
-				}
-			}
+func (o Options) withDefaults() Options {
+	if o.Timers == 0 {
+		o.Timers = 100_000
+		if o.Full {
+			o.Timers = 1_000_000
 		}
 	}
-	return append(tasks, last...)
+	if o.Rounds == 0 {
+		o.Rounds = 5
+		if o.Full {
+			o.Rounds = 9
+		}
+	}
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	return o
 }
 
-// some and few are the numbers of rounds of what takes a second or several.
-func (o Options) some() int { return o.Rounds/2 + 1 }
-func (o Options) few() int  { return (o.Rounds + 2) / 3 }
+// plan returns what is to be measured, in that order: what leaves traces in the process comes last.
+func (o Options) plan() []scenario {
+	var plan, last []scenario
+	for _, s := range scenarios {
+		switch {
+		case len(o.Scenarios) > 0 && !slices.Contains(o.Scenarios, s.name):
+		case s.messy:
+			last = append(last, s)
+		default:
+			plan = append(plan, s)
+		}
+	}
+	return append(plan, last...)
+}
 
-// perOp returns the nanoseconds that each of n operations took.
-func perOp(n int, f func()) float64 {
-	start := time.Now()
-	f()
-	return float64(time.Since(start).Nanoseconds()) / float64(n)
+// wants tells whether a contender is to be measured.
+func (o Options) wants(c contender) bool {
+	return len(o.Contenders) == 0 || c.Kind == Standard || slices.Contains(o.Contenders, c.Name)
 }

@@ -2,198 +2,197 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"maps"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
 
-func TestRunMeasuresEverythingWithBothContenders(t *testing.T) {
+// tiny is a run that measures everything and trusts nothing of it.
+func tiny() Options {
+	o := Options{Timers: 200, Rounds: 1}
+	if raceEnabled {
+		for _, c := range contenders {
+			if !c.racy {
+				o.Contenders = append(o.Contenders, c.Name)
+			}
+		}
+	}
+	return o
+}
+
+func TestARunMeasuresEveryScenarioAndLosesNothing(t *testing.T) {
+	o := tiny()
 	var told []string
-	r, err := Run(context.Background(), Options{Timers: 1000, Rounds: 1, Progress: func(s string) { told = append(told, s) }})
+	o.Progress = func(p Progress) { told = append(told, p.Scenario) }
+	r, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != len(measurements) {
-		t.Errorf("progress was told %d times, want %d: %q", len(told), len(measurements), told)
+	if len(told) != len(scenarios) || len(r.Scenarios) != len(scenarios) {
+		t.Errorf("%d scenarios told, %d measured, want %d each: %q", len(told), len(r.Scenarios), len(scenarios), told)
 	}
-	seen := map[string]int{}
-	for _, row := range r.Results {
-		seen[row.Part]++
-		for _, s := range []Spread{row.Std, row.Foliot, row.List, row.Ratio, row.StdWall, row.FoliotWall, row.RatioWall} {
-			if !sound(s, mayBeZero(row)) {
-				t.Errorf("%s, %s: %+v", row.Group, row.Name, row)
-				break
+	plots := map[string]bool{}
+	for _, s := range r.Scenarios {
+		if s.Error != "" {
+			t.Errorf("%s: %s", s.Name, s.Error)
+		}
+		main := 0
+		for _, m := range s.Measures {
+			if m.Main {
+				main++
+			}
+			for _, row := range m.Rows {
+				checkRow(t, s, m, row)
 			}
 		}
-		if row.Foliot.none() || !row.Ratio.none() && row.Std.none() {
-			t.Errorf("%s, %s: not measured: %+v", row.Group, row.Name, row)
+		if main == 0 && s.Name != "go-benchmarks" {
+			t.Errorf("%s: no measure is the main one", s.Name)
 		}
-		if strings.HasPrefix(row.Name, "fired early") && row.Foliot.Max != 0 {
-			t.Errorf("%s: Foliot fired timers early: %v", row.Group, row.Foliot.Max)
+		for _, p := range s.Plots {
+			plots[p.Name] = true
+			checkPlot(t, s, p)
 		}
 	}
-	if seen[Wheel] == 0 || seen[Runtime] == 0 || seen[Tasks] == 0 || len(seen) != 3 {
-		t.Errorf("results by part: %v", seen)
+	for _, want := range []string{PlotGrowth, PlotLateness, PlotCPU, PlotMemory} {
+		if !plots[want] {
+			t.Errorf("no plot of %s; there are %v", want, plots)
+		}
 	}
+	checkWritten(t, r)
+}
+
+// checkRow demands that figures are numbers, and that nothing of Foliot or of the standard library failed.
+func checkRow(t *testing.T, s Scenario, m Measure, row Row) {
+	t.Helper()
+	c, ok := find(row.Contender)
+	if !ok {
+		t.Errorf("%s, %s: nobody is called %q", s.Name, m.Name, row.Contender)
+	}
+	own := c.Kind == Ours || c.Kind == Standard || c.Name == "heap" || c.Name == "lists"
+	if own && (row.Error != "" || row.Early != 0) {
+		t.Errorf("%s, %s, %s: error %q, %d early", s.Name, m.Name, row.Contender, row.Error, row.Early)
+	}
+	for _, spread := range []Spread{row.Value, row.Ratio} {
+		if spread.Rounds > 0 && (math.IsNaN(spread.Median) || math.IsInf(spread.Median, 0) || spread.Min > spread.Median || spread.Median > spread.Max) {
+			t.Errorf("%s, %s, %s: %+v", s.Name, m.Name, row.Contender, spread)
+		}
+	}
+	if row.Value.Rounds == 0 && row.Error == "" {
+		t.Errorf("%s, %s, %s: neither a figure nor an error", s.Name, m.Name, row.Contender)
+	}
+}
+
+func checkPlot(t *testing.T, s Scenario, p Plot) {
+	t.Helper()
+	if len(p.Series) < 2 {
+		t.Errorf("%s, %s: %d series", s.Name, p.Name, len(p.Series))
+	}
+	for _, line := range p.Series {
+		if !slices.IsSortedFunc(line.Points, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) }) {
+			t.Errorf("%s, %s, %s: not by ascending x: %v", s.Name, p.Name, line.Contender, line.Points)
+		}
+	}
+}
+
+// checkWritten demands that each figure is in the tables, and that JSON keeps everything.
+func checkWritten(t *testing.T, r Report) {
+	t.Helper()
 	var table, markdown bytes.Buffer
-	if err := errors.Join(r.Table(&table), r.Markdown(&markdown)); err != nil {
+	if err := errors.Join(r.Table(&table, Style{Width: 100}), r.Markdown(&markdown)); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range r.Results {
-		if !strings.Contains(table.String(), row.Name) || !strings.Contains(markdown.String(), "| "+row.Name+" |") {
-			t.Errorf("a table lacks %q", row.Name)
-		}
-		if !strings.Contains(table.String(), row.Group) || !strings.Contains(markdown.String(), "| "+row.Group+" |") {
-			t.Errorf("a table lacks the head %q", row.Group)
-		}
-	}
-}
-
-// mayBeZero tells of which lines zero is a figure like any other.
-func mayBeZero(row Result) bool {
-	return row.Unit == "" || row.Unit == "%" || strings.Contains(row.Name, "garbage collection")
-}
-
-// sound tells whether figures are numbers, in order, and positive unless they may be
-// zero. What was not measured is sound.
-func sound(s Spread, zero bool) bool {
-	if s.none() {
-		return s == Spread{}
-	}
-	least := math.SmallestNonzeroFloat64
-	if zero {
-		least = 0
-	}
-	return s.Min >= least && s.Min <= s.Median && s.Median <= s.Max && !math.IsInf(s.Max, 0)
-}
-
-func TestEveryGroupOfResultsIsOneTable(t *testing.T) {
-	one := exactly(1)
-	r := Report{Results: []Result{
-		{Part: Wheel, Group: "5 timers", Name: "a", Unit: "ns", Foliot: one},
-		{Part: Wheel, Group: "5 timers", Name: "b", Unit: "ns", Std: exactly(0.5), Foliot: one, Ratio: exactly(0.5)},
-		{Part: Runtime, Group: "5 timers", Name: "c", Unit: "ns", Std: one, Foliot: one, Ratio: spread([]float64{3, 1, 2}), StdWall: one, FoliotWall: exactly(123.4)},
-		{Part: Runtime, Group: "idle", Name: "d", Unit: "%", Std: one, Foliot: exactly(0)},
-		{Part: Runtime, Group: "idle", Name: "e", Std: one, Foliot: exactly(0)},
-		{Part: Tasks, Group: "wake", Name: "f", Unit: "ns", Against: "goroutines", Std: one, Foliot: one},
-	}}
-	var out strings.Builder
-	if err := r.Markdown(&out); err != nil {
-		t.Fatal(err)
-	}
-	_, got, _ := strings.Cut(out.String(), "\n\n")
-	want := strings.TrimPrefix(`
-| 5 timers | `+"`time.AfterFunc`"+` | wheel | (as lists) | ratio |
-|---|---:|---:|---:|---:|
-| a | - | 1.0 ns | - | - |
-| b | 0.5 ns | 1.0 ns | - | 0.5x |
-
-| 5 timers | CPU: `+"`time.AfterFunc`"+` | foliot | ratio | wall: `+"`time.AfterFunc`"+` | foliot |
-|---|---:|---:|---:|---:|---:|
-| c | 1.0 ns | 1.0 ns | 2.0x [1.0 to 3.0] | 1.0 ns | 123 ns |
-
-| idle | `+"`time.AfterFunc`"+` | foliot | ratio |
-|---|---:|---:|---:|
-| d | 1.0 % | 0.0 % | - |
-| e | 1.0 | 0.0 | - |
-
-| wake | goroutines | foliot | ratio |
-|---|---:|---:|---:|
-| f | 1.0 ns | 1.0 ns | - |
-`, "\n")
-	if got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
-}
-
-func TestOnlyOnePartIsMeasuredOnRequest(t *testing.T) {
-	for _, part := range parts {
-		tasks := Options{Only: part, Timers: 1}.plan()
-		if len(tasks) == 0 {
-			t.Errorf("nothing to measure of the %s", part)
-		}
-		for _, task := range tasks {
-			if task.part != part {
-				t.Errorf("%s is measured with only the %s asked for", task.title(), part)
+	for _, s := range r.Scenarios {
+		for _, m := range s.Measures {
+			for _, text := range []string{table.String(), markdown.String()} {
+				if !strings.Contains(text, s.Title) || !strings.Contains(text, m.Name) {
+					t.Errorf("a table lacks %s, %s", s.Title, m.Name)
+				}
 			}
 		}
 	}
-	if _, err := Run(context.Background(), Options{Only: "watch"}); err == nil {
-		t.Error("a part that does not exist: no error")
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Report
+	if err := json.Unmarshal(data, &again); err != nil || !reflect.DeepEqual(r, again) {
+		t.Errorf("the report is not the same after JSON: error %v", err)
 	}
 }
 
-func TestAFullRunMeasuresWithTenTimesAsManyTimersToo(t *testing.T) {
-	for _, m := range measurements {
-		sizes := map[int]int{}
-		for _, task := range (Options{Timers: 70, Full: true}).plan() {
-			if task.part == m.part && task.what == m.what {
-				sizes[task.timers]++
-			}
-		}
-		n := 70
-		if m.tenth {
-			n = 7
-		}
-		want := map[int]int{n: 1}
-		if m.scales {
-			want[10*n] = 1
-		}
-		if !maps.Equal(sizes, want) {
-			t.Errorf("%s, %s: measured so many times by size: %v, want %v", m.part, m.what, sizes, want)
+func TestOnlyWhatIsAskedForIsMeasured(t *testing.T) {
+	r, err := Run(context.Background(), Options{Timers: 50, Rounds: 1, Scenarios: []string{"request-timeouts"}, Contenders: []string{"heap"}})
+	if err != nil || len(r.Scenarios) != 1 || r.Scenarios[0].Name != "request-timeouts" {
+		t.Fatalf("error %v, report %+v", err, r)
+	}
+	var seen []string
+	for _, c := range r.Contenders {
+		seen = append(seen, c.Name)
+	}
+	if !slices.Equal(seen, []string{"std", "heap"}) {
+		t.Errorf("contenders %q, want the one asked for and the one that it is compared with", seen)
+	}
+}
+
+func TestUnknownNamesAndNegativeSizesAreRefused(t *testing.T) {
+	for _, o := range []Options{{Timers: -1}, {Rounds: -1}, {Scenarios: []string{"watch"}}, {Contenders: []string{"nobody"}}} {
+		if _, err := Run(context.Background(), o); err == nil {
+			t.Errorf("%+v: no error", o)
 		}
 	}
 }
 
 func TestWhatLeavesTracesIsMeasuredLast(t *testing.T) {
 	messy := false
-	for _, task := range (Options{Timers: 7, Full: true}).plan() {
-		if messy && !task.messy {
-			t.Errorf("%s is measured after something that leaves traces", task.title())
+	for _, s := range (Options{}).plan() {
+		if messy && !s.messy {
+			t.Errorf("%s is measured after something that leaves traces", s.name)
 		}
-		messy = task.messy
+		messy = s.messy
 	}
 	if !messy {
 		t.Error("nothing leaves traces")
 	}
 }
 
-func TestRunStopsWhenItsContextEnds(t *testing.T) {
-	for _, part := range parts {
-		ctx, cancel := context.WithCancel(context.Background())
-		r, err := Run(ctx, Options{Only: part, Timers: 1000, Rounds: 1, Progress: func(string) { cancel() }})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: error %v, want that of the context", part, err)
-		}
-		if len(r.Results) != 0 {
-			t.Errorf("%s: %d results of what was not measured", part, len(r.Results))
-		}
-	}
-}
-
-func TestAnInterruptedMeasurementReportsNothingThatItDidNotMeasure(t *testing.T) {
+func TestARunStopsWhenItsContextEndsAndKeepsWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	for _, m := range measurements {
-		rows, err := m.run(ctx, Options{Rounds: 1}, 100)
-		if err != nil {
-			t.Errorf("%s: %v", m.what, err)
-		}
-		for _, row := range rows {
-			if !row.Foliot.none() {
-				t.Errorf("%s: %+v", m.what, row)
+	r, err := Run(ctx, Options{
+		Timers: 50, Rounds: 1, Scenarios: []string{"wheel-ops", "wheel-memory"},
+		Progress: func(p Progress) {
+			if p.Index == 1 {
+				cancel()
 			}
-		}
+		},
+	})
+	if !errors.Is(err, context.Canceled) || !r.Interrupted {
+		t.Errorf("error %v, interrupted %v, want that of the context", err, r.Interrupted)
+	}
+	if len(r.Scenarios) != 1 || r.Scenarios[0].Name != "wheel-ops" || len(r.Contenders) == 0 {
+		t.Errorf("report %+v, want the first scenario", r)
 	}
 }
 
-func TestRunRefusesNegativeSizes(t *testing.T) {
-	for _, o := range []Options{{Timers: -1}, {Rounds: -1}} {
-		if _, err := Run(context.Background(), o); err == nil {
-			t.Errorf("%+v: no error", o)
+func TestAnInterruptedScenarioIsNoError(t *testing.T) {
+	for _, sc := range scenarios {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		r, err := Run(ctx, Options{Timers: 50, Rounds: 1, Scenarios: []string{sc.name}})
+		if !errors.Is(err, context.Canceled) || len(r.Scenarios) != 0 {
+			t.Errorf("%s: error %v, %+v", sc.name, err, r.Scenarios)
+		}
+		s := newSheet(ctx, Options{Timers: 50, Rounds: 1}.withDefaults())
+		if err := sc.run(s); err != nil {
+			t.Errorf("%s: %v", sc.name, err)
+		}
+		for _, m := range s.scenario(sc, nil).Measures {
+			t.Errorf("%s: %s was measured after the end", sc.name, m.Name)
 		}
 	}
 }

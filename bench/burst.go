@@ -2,19 +2,14 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"time"
-
-	"github.com/foliot-go/foliot"
 )
 
-// A burst is timers that are registered in one go and all fire soon. Each has a callback
-// of its own, made beforehand, that reads the clock, writes down how late it is and
-// counts.
+// A burst is timers that are registered in one go and all fire soon. Each has a callback of its own, made
+// beforehand, that reads the clock, writes down how late it is and counts.
 type burst struct {
 	start  time.Time
 	delays []time.Duration
@@ -24,10 +19,7 @@ type burst struct {
 	done   chan struct{}
 }
 
-// soonest is the least delay of a timer in a burst.
-const soonest = 10 * time.Millisecond
-
-func newBurst(n int, latest time.Duration) *burst {
+func newBurst(n int, draw func() time.Duration) *burst {
 	b := &burst{
 		start:  time.Now(),
 		delays: make([]time.Duration, n),
@@ -35,7 +27,7 @@ func newBurst(n int, latest time.Duration) *burst {
 		calls:  make([]func(), n),
 	}
 	for i := range n {
-		b.delays[i] = soonest + rand.N(latest-soonest)
+		b.delays[i] = draw()
 		b.calls[i] = func() {
 			b.late[i] = time.Since(b.start) - b.late[i]
 			if b.left.Add(-1) == 0 {
@@ -46,92 +38,199 @@ func newBurst(n int, latest time.Duration) *burst {
 	return b
 }
 
-// A toll is what bursts took one contender, round by round.
-type toll struct {
-	cpu, median, p99, most, early []float64
-}
-
-// run has all timers armed and fire once.
-func (b *burst) run(ctx context.Context, t *toll, arm func(d time.Duration, f func()) error) error {
+// run has all timers armed and fire once, and returns what that took. How late they were is in b.late.
+func (b *burst) run(ctx context.Context, arm func(d time.Duration, f func()) error) (cpu, wall time.Duration, err error) {
 	runtime.GC()
 	b.done = make(chan struct{})
 	b.left.Store(int64(len(b.calls)))
-	cpu := processCPU()
+	began := time.Now()
+	cpu = processCPU()
 	for i, f := range b.calls {
 		b.late[i] = time.Since(b.start) + b.delays[i]
 		if err := arm(b.delays[i], f); err != nil {
-			return err
+			return 0, 0, err
 		}
 	}
-	select {
-	case <-b.done:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(5 * time.Minute):
-		return fmt.Errorf("%d timers have not fired", b.left.Load())
-	}
-	t.cpu = append(t.cpu, max(float64((processCPU()-cpu).Microseconds()), 1)/1e3)
-	late := make([]float64, len(b.late))
-	early := 0
-	for i, d := range b.late {
-		if d < 0 {
-			early++
+	armed := time.Now()
+	for {
+		left := b.left.Load()
+		select {
+		case <-b.done:
+			return processCPU() - cpu, time.Since(began), nil
+		case <-ctx.Done():
+			return 0, 0, ctx.Err()
+		case <-time.After(30 * time.Second):
+			if b.left.Load() == left {
+				return 0, 0, fmt.Errorf("%d of %d timers have not fired in %v", left, len(b.calls), time.Since(armed).Round(time.Second))
+			}
 		}
-		late[i] = float64(d.Nanoseconds()) / 1e6
 	}
-	late = sorted(late)
-	t.median = append(t.median, quantile(late, 0.5))
-	t.p99 = append(t.p99, quantile(late, 0.99))
-	t.most = append(t.most, quantile(late, 1))
-	t.early = append(t.early, float64(early))
+}
+
+// bulkExpiry measures timers that fire, as many in each microsecond whatever their number. The standard library
+// starts a goroutine for each; where it does not keep up, they pile up, and a process never gives back the
+// memory of the most it has had.
+func bulkExpiry(s *sheet) error {
+	const soonest = 10 * time.Millisecond
+	latest := max(time.Duration(s.n)*time.Microsecond, 5*soonest)
+	b := newBurst(s.n, between(soonest, latest))
+	logs := map[string]*lateLog{}
+	var order []string
+	var series []Series
+	keep := func(c contender) bool {
+		return c.timers != nil && s.o.wants(c) && c.Name != "precise" && c.Name != "one-worker"
+	}
+	for round := range s.fewRounds() {
+		for i := range contenders {
+			c := contenders[(round+i)%len(contenders)]
+			if !keep(c) || s.ctx.Err() != nil || logs[c.Name] == nil && round > 0 {
+				continue
+			}
+			if c.most > 0 && s.n > c.most {
+				s.fail(c.Name, s.n, fmt.Errorf("%s", c.why))
+				continue
+			}
+			log := logs[c.Name]
+			if log == nil {
+				log = newLateLog()
+				logs[c.Name] = log
+				order = append(order, c.Name)
+			}
+			curve, err := s.bulk(b, c, log)
+			if err != nil {
+				s.fail(c.Name, s.n, err)
+				delete(logs, c.Name)
+				continue
+			}
+			if round == 0 {
+				series = append(series, curve)
+			}
+		}
+	}
+	for _, name := range order {
+		if log := logs[name]; log != nil {
+			log.write(s, name, s.n)
+		}
+	}
+	for _, m := range s.measures {
+		m.Main = m.Name == "processor time in all"
+	}
+	var curves []Series
+	for _, name := range order {
+		if log := logs[name]; log != nil && log.all.TotalCount() > 0 {
+			curves = append(curves, log.curve(name))
+		}
+	}
+	s.plot(Plot{
+		Name: PlotCPU, Title: fmt.Sprintf("Processors in use while %d timers fire", s.n),
+		X: Axis{Label: "since the first was armed", Unit: "ms"}, Y: Axis{Label: "processors in use"},
+		Series: series,
+	})
+	s.plot(latenessPlot(fmt.Sprintf("%d timers, all due in %v to %v", s.n, soonest, latest), curves))
 	return nil
 }
 
-// measureBurst measures timers that fire, as many in each microsecond whatever their
-// number. The standard library starts a goroutine for each; where it does not keep up,
-// they pile up, and a process never gives back the memory of the most it has had.
-func measureBurst(ctx context.Context, o Options, n int) ([]Result, error) {
-	latest := max(time.Duration(n)*time.Microsecond, 5*soonest)
-	b := newBurst(n, latest)
-	var std, ours toll
-	var err error
-	for range o.few() {
-		err = b.run(ctx, &std, func(d time.Duration, f func()) error {
-			time.AfterFunc(d, f)
-			return nil
-		})
-		if err != nil {
-			break
-		}
-		if err = b.runFoliot(ctx, &ours); err != nil {
-			break
-		}
+// bulk has one contender fire all once. The sampling of the processor time costs all the same.
+func (s *sheet) bulk(b *burst, c contender, log *lateLog) (Series, error) {
+	t, err := c.timers()
+	if err != nil {
+		return Series{}, err
 	}
-	if errors.Is(err, ctx.Err()) {
-		err = nil // Run says so
+	defer t.close()
+	curve := Series{Contender: c.Name}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		curve.Points = cpuOverTime(stop)
+	}()
+	cpu, wall, err := b.run(s.ctx, t.arm)
+	close(stop)
+	<-stopped
+	if err != nil {
+		return Series{}, err
 	}
-	row := func(name, unit string, a, b []float64) Result {
-		r := Result{Name: name, Unit: unit, Timers: n, Std: spread(a), Foliot: spread(b), Ratio: spread(ratios(a, b))}
-		r.Group = fmt.Sprintf("%d timers, all due in %v to %v", n, soonest, latest)
-		return r
+	s.measure("processor time in all", "ms").add(c.Name, s.n, max(float64(cpu.Microseconds()), 1)/1e3)
+	s.measure("time until the last has fired", "ms").add(c.Name, s.n, float64(wall.Microseconds())/1e3)
+	for _, late := range b.late {
+		log.add(late)
 	}
-	return []Result{
-		row("processor time in all", "ms", std.cpu, ours.cpu),
-		row("late by, median", "ms", std.median, ours.median),
-		row("late by, 99 of 100 less than", "ms", std.p99, ours.p99),
-		row("late by, at most", "ms", std.most, ours.most),
-		row("fired early", "", std.early, ours.early),
-	}, err
+	log.endRound()
+	return curve, nil
 }
 
-func (b *burst) runFoliot(ctx context.Context, t *toll) error {
-	rt, err := foliot.New(foliot.Options{})
+// cpuOverTime returns how many processors the process has had in use, against milliseconds, until it is told
+// to stop.
+func cpuOverTime(stop <-chan struct{}) (points [][2]float64) {
+	const step = 20 * time.Millisecond
+	began, last, cpu := time.Now(), time.Now(), processCPU()
+	every := time.NewTicker(step)
+	defer every.Stop()
+	for {
+		over := false
+		select {
+		case <-every.C:
+		case <-stop:
+			over = true
+		}
+		now, used := time.Now(), processCPU()
+		if span := now.Sub(last); span > step/4 {
+			points = append(points, [2]float64{float64(now.Sub(began).Microseconds()) / 1e3, float64(used-cpu) / float64(span)})
+			last, cpu = now, used
+		}
+		if over {
+			return points
+		}
+	}
+}
+
+// accuracy measures a thousand timers within a tenth of a second, which is what most programs have. Each
+// contender is gone when the next one begins, as some have a goroutine that ticks all the time.
+func accuracy(s *sheet) error {
+	n := min(s.n, 1000)
+	logs := map[string]*lateLog{}
+	for round := range s.roundsWithin(pick(s, 1200*time.Millisecond, 20*time.Second)) {
+		b := newBurst(n, between(time.Millisecond, 100*time.Millisecond))
+		for i := range contenders {
+			c := contenders[(round+i)%len(contenders)]
+			if c.timers == nil || !s.o.wants(c) || c.Name == "one-worker" || s.ctx.Err() != nil || round > 0 && logs[c.Name] == nil {
+				continue
+			}
+			if logs[c.Name] == nil {
+				logs[c.Name] = newLateLog()
+			}
+			if err := s.accurate(b, c, logs[c.Name]); err != nil {
+				s.fail(c.Name, n, err)
+				delete(logs, c.Name)
+			}
+		}
+	}
+	loopAccuracy(s, n, logs)
+	var series []Series
+	for _, c := range contenders {
+		if log := logs[c.Name]; log != nil && log.all.TotalCount() > 0 {
+			log.write(s, c.Name, n)
+			series = append(series, log.curve(c.Name))
+		}
+	}
+	s.plot(latenessPlot(fmt.Sprintf("%d timers within 1 to 100 ms", n), series))
+	return nil
+}
+
+func (s *sheet) accurate(b *burst, c contender, log *lateLog) error {
+	t, err := c.timers()
 	if err != nil {
 		return err
 	}
-	defer shutdown(rt)
-	return b.run(ctx, t, func(d time.Duration, f func()) error {
-		_, err := rt.AfterFunc(d, f)
+	defer t.close()
+	cpu, _, err := b.run(s.ctx, t.arm)
+	if err != nil {
 		return err
-	})
+	}
+	n := len(b.late)
+	s.measure("processor time of a timer", "µs").add(c.Name, n, max(float64(cpu)/1e3, 0.001)/float64(n))
+	for _, late := range b.late {
+		log.add(late)
+	}
+	log.endRound()
+	return nil
 }

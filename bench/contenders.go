@@ -1,65 +1,94 @@
 package bench
 
 import (
-	"math/rand/v2"
-	"time"
-
-	"github.com/foliot-go/foliot/bench/internal/list"
-	"github.com/foliot-go/foliot/wheel"
+	"runtime"
+	"runtime/debug"
+	"slices"
 )
 
-// The deadlines of all measurements lie at random in one hour, in ticks of a
-// millisecond, and no timer of the standard library comes due meanwhile.
-const (
-	hour  = 3_600_000
-	tick  = time.Millisecond
-	ahead = time.Hour
-)
-
-// payload is four bytes, as a slot number would be.
-type payload = uint32
-
-// deadlines returns n ticks at random.
-func deadlines(n int) []wheel.Tick {
-	ticks := make([]wheel.Tick, n)
-	for i := range ticks {
-		ticks[i] = 1 + wheel.Tick(rand.Uint64N(hour))
-	}
-	return ticks
+// A contender is somebody to race against, and how to make its timers.
+type contender struct {
+	Contender
+	timers func() (timers, error) // nil: it has none, but takes part in some scenarios of its own
+	most   int                    // it cannot hold more timers than that in a reasonable time; 0: no bound
+	why    string                 // the reason for most
+	coarse bool                   // a tick of a millisecond or more, so that sparse timers tell nothing new
+	racy   bool                   // it has data races of its own, and stays out of tests with the race detector
+	ask    func() string          // the version, where a program has to be asked for it
 }
 
-// A trio holds the same timers three times.
-type trio struct {
-	std     []*time.Timer
-	wheel   *wheel.Wheel[payload]
-	handles []wheel.Handle
-	list    *list.Wheel[payload]
-	links   []uint64
-	ticks   []wheel.Tick // deadlines to draw from; its length is a power of two
+// contenders are all there are, in the order in which they are shown.
+var contenders = append([]contender{
+	{Contender: Contender{Name: "std", Title: "standard library", Kind: Standard}, timers: stdTimers},
+	{Contender: Contender{Name: "goroutines", Title: "goroutines", Kind: Standard}},
+	{Contender: Contender{Name: "channel", Title: "buffered channel", Kind: Standard}},
+	{Contender: Contender{Name: "foliot", Title: "Foliot", Module: foliotModule, Kind: Ours}, timers: foliotTimers},
+	{Contender: Contender{Name: "precise", Title: "Foliot, Precise", Module: foliotModule, Kind: Ours}, timers: preciseTimers},
+	{Contender: Contender{Name: "one-worker", Title: "Foliot, Workers: 1", Module: foliotModule, Kind: Ours}, timers: oneWorkerTimers},
+	{Contender: Contender{Name: "drop-in", Title: "Foliot's package time", Module: foliotModule + "/time", Kind: Ours}, timers: dropInTimers},
+	{Contender: Contender{Name: "tasks", Title: "Foliot's tasks", Module: foliotModule, Kind: Ours}},
+	{Contender: Contender{Name: "tasks-slack", Title: "Foliot's tasks, Slack: 10ms", Module: foliotModule, Kind: Ours}},
+	{Contender: Contender{Name: "queue", Title: "Foliot's queue", Module: foliotModule, Kind: Ours}},
+	{Contender: Contender{Name: "wheel", Title: "Foliot's wheel", Module: foliotModule + "/wheel", Kind: Ours}},
+	{Contender: Contender{Name: "loop", Title: "Foliot's loop", Module: foliotModule + "/loop", Kind: Ours}},
+	{Contender: Contender{Name: "lists", Title: "a wheel of linked lists", Kind: Peer}},
+	{Contender: Contender{Name: "heap", Title: "container/heap and a mutex", Kind: Peer}, timers: heapTimers},
+}, append(peers, scripts...)...)
+
+const foliotModule = "github.com/foliot-go/foliot"
+
+func find(name string) (contender, bool) {
+	if i := rank(name); i < len(contenders) {
+		return contenders[i], true
+	}
+	return contender{}, false
 }
 
-func newTrio(n int) *trio {
-	t := &trio{
-		std:     make([]*time.Timer, n),
-		wheel:   wheel.New[payload](0, 0),
-		handles: make([]wheel.Handle, n),
-		list:    list.New[payload](),
-		links:   make([]uint64, n),
-		ticks:   deadlines(1 << 16),
+// rank returns the place of a contender in the list.
+func rank(name string) int {
+	if i := slices.IndexFunc(contenders, func(c contender) bool { return c.Name == name }); i >= 0 {
+		return i
 	}
-	for i, at := range deadlines(n) {
-		t.std[i] = time.AfterFunc(after(at), nothing)
-		t.handles[i] = t.wheel.Schedule(at, payload(i))
-		t.links[i] = t.list.Schedule(uint64(at), payload(i))
-	}
-	return t
+	return len(contenders)
 }
 
-func (t *trio) stop() { stopStd(t.std) }
+// Contenders returns all contenders there are.
+func Contenders() []Contender {
+	all := make([]Contender, len(contenders))
+	for i, c := range contenders {
+		all[i] = c.Contender
+	}
+	return all
+}
 
-// at returns one of the deadlines at random.
-func (t *trio) at(i int) wheel.Tick { return t.ticks[i&(len(t.ticks)-1)] }
+// described returns what is known about a contender once it has taken part.
+func (c contender) described() Contender {
+	d := c.Contender
+	switch {
+	case c.ask != nil:
+		d.Version = c.ask()
+	case c.Kind == Standard || c.Module == "":
+		d.Version = runtime.Version()
+	default:
+		d.Version = moduleVersion(c.Module)
+	}
+	return d
+}
 
-func after(at wheel.Tick) time.Duration { return ahead + time.Duration(at)*tick }
-
-func nothing() {}
+// moduleVersion returns the version of the module that a package comes from, as this program was built.
+func moduleVersion(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	best, version := "", ""
+	for _, m := range append(info.Deps, &info.Main) {
+		if len(m.Path) > len(best) && len(path) >= len(m.Path) && path[:len(m.Path)] == m.Path {
+			best, version = m.Path, m.Version
+		}
+	}
+	if version == "" {
+		return "(devel)"
+	}
+	return version
+}

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -10,194 +9,228 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/foliot-go/foliot"
+	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// A sleeper is a contender that has one timer at a time to fire.
+// A lateLog is how late the timers of one contender were. It is not safe for concurrent use.
+type lateLog struct {
+	all    *hdrhistogram.Histogram // nanoseconds, over all rounds
+	round  []float64               // microseconds, of the round that is under way
+	median []float64               // by round
+	p90    []float64
+	early  int
+}
+
+func newLateLog() *lateLog {
+	return &lateLog{all: hdrhistogram.New(1, int64(5*time.Minute), 3)}
+}
+
+// add writes down how late one timer was. One that fired early counts as on time, and is counted apart.
+func (l *lateLog) add(late time.Duration) {
+	if late < 0 {
+		l.early++
+	}
+	l.round = append(l.round, float64(late)/1e3)
+	_ = l.all.RecordValue(int64(min(max(late, 1), 5*time.Minute))) // in range, so there is no error
+}
+
+func (l *lateLog) endRound() {
+	if len(l.round) == 0 {
+		return
+	}
+	s := sorted(l.round)
+	l.median = append(l.median, quantile(s, 0.5))
+	l.p90 = append(l.p90, quantile(s, 0.9))
+	l.round = l.round[:0]
+}
+
+// write puts it on the sheet. The median is compared round by round; the rare cases only over all rounds.
+func (l *lateLog) write(s *sheet, contender string, n int) {
+	l.endRound()
+	if l.all.TotalCount() == 0 {
+		return
+	}
+	rare := func(name string, q float64) *figure {
+		return s.measure(name, "µs").add(contender, n, float64(l.all.ValueAtPercentile(q))/1e3)
+	}
+	m := s.measure("late by, median", "µs")
+	m.Main = true
+	m.add(contender, n, l.median...).early = l.early
+	s.measure("late by, 9 of 10 less than", "µs").add(contender, n, l.p90...)
+	rare("late by, 99 of 100 less than", 99)
+	p999 := rare("late by, 999 of 1,000 less than", 99.9)
+	if count := l.all.TotalCount(); count < 1000 {
+		p999.note(fmt.Sprintf("of %d timers in all", count))
+	}
+	rare("late by, at most", 100)
+	s.measure("fired early", "").neutral().add(contender, n, float64(l.early)).early = l.early
+}
+
+// shares are where a curve of lateness is drawn.
+var shares = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 1}
+
+// curve returns how late timers were at most, in microseconds, against their share.
+func (l *lateLog) curve(contender string) Series {
+	c := Series{Contender: contender}
+	for _, q := range shares {
+		c.Points = append(c.Points, [2]float64{q, float64(l.all.ValueAtPercentile(100*q)) / 1e3})
+	}
+	return c
+}
+
+func latenessPlot(title string, series []Series) Plot {
+	return Plot{
+		Name: PlotLateness, Title: title,
+		X: Axis{Label: "share of timers", Tail: true}, Y: Axis{Label: "late by at most", Unit: "µs", Log: true},
+		Series: series,
+	}
+}
+
+// A sleeper is an entrant that has one timer at a time to fire.
 type sleeper struct {
-	arm   func(d time.Duration, f func()) error
-	late  [][]float64 // microseconds, by round
-	cpu   []float64   // microseconds for each wake-up, by round
-	early int
+	*entrant
+	log *lateLog
+	cpu []float64 // microseconds for each wake-up, by round
 }
 
-// A bedroom is the sleepers that take turns.
-type bedroom struct {
-	std, foliot, precise *sleeper
-	close                func()
-}
-
-func newBedroom() (*bedroom, error) {
-	plain, err := foliot.New(foliot.Options{})
-	if err != nil {
-		return nil, err
+func (s *sheet) sleepers(n int, keep func(contender) bool) (all []*sleeper, done func()) {
+	field, done := s.field(n, keep)
+	for _, e := range field {
+		all = append(all, &sleeper{entrant: e, log: newLateLog()})
 	}
-	precise, err := foliot.New(foliot.Options{Precise: true})
-	if err != nil {
-		return nil, err
-	}
-	by := func(rt *foliot.Runtime) *sleeper {
-		return &sleeper{arm: func(d time.Duration, f func()) error {
-			_, err := rt.AfterFunc(d, f)
-			return err
-		}}
-	}
-	std := &sleeper{arm: func(d time.Duration, f func()) error {
-		time.AfterFunc(d, f)
-		return nil
-	}}
-	return &bedroom{std, by(plain), by(precise), func() { shutdown(plain); shutdown(precise) }}, nil
+	return all, done
 }
 
 // sleep waits for one timer and returns how late its callback was.
 func (s *sleeper) sleep(d time.Duration) (late time.Duration, err error) {
 	woke := make(chan time.Duration, 1)
 	began := time.Now()
-	if err := s.arm(d, func() { woke <- time.Since(began) - d }); err != nil {
+	if err := s.timers.arm(d, func() { woke <- time.Since(began) - d }); err != nil {
 		return 0, err
 	}
-	return <-woke, nil
+	select {
+	case late = <-woke:
+		return late, nil
+	case <-time.After(d + time.Minute):
+		return 0, fmt.Errorf("a timer of %v has not fired in a minute more", d)
+	}
 }
 
 // takeTurns has each of the sleepers sleep for the same delays, one at a time.
-func takeTurns(ctx context.Context, times int, draw func() time.Duration, all ...*sleeper) error {
-	late := make([][]float64, len(all))
+func (s *sheet) takeTurns(times int, draw func() time.Duration, all []*sleeper) {
 	for range times {
 		d := draw()
-		for i, s := range all {
-			if ctx.Err() != nil {
-				return nil
+		for _, one := range all {
+			if s.ctx.Err() != nil || one.out {
+				continue
 			}
-			l, err := s.sleep(d)
+			late, err := one.sleep(d)
 			if err != nil {
-				return err
+				one.out = true
+				s.fail(one.Name, 1, err)
+				continue
 			}
-			if l < 0 {
-				s.early++
-			}
-			late[i] = append(late[i], float64(l.Nanoseconds())/1e3)
+			one.log.add(late)
 		}
 	}
-	for i, s := range all {
-		s.late = append(s.late, late[i])
+	for _, one := range all {
+		one.log.endRound()
 	}
-	return nil
 }
 
-// wakeups has each of the sleepers sleep several times in a row, and measures the
-// processor time of that. In a row, because a thread that has woken somebody stays awake
-// for a moment, looking for more to do: that is to be counted for the one it worked for.
-func wakeups(ctx context.Context, times int, draw func() time.Duration, all ...*sleeper) error {
+// wakeups has each of the sleepers sleep several times in a row, and measures the processor time of that. In a
+// row, because a thread that has woken somebody stays awake for a moment, looking for more to do: that is to be
+// counted for the one it worked for.
+func (s *sheet) wakeups(times int, draw func() time.Duration, all []*sleeper) {
 	delays := make([]time.Duration, times)
 	for i := range delays {
 		delays[i] = draw()
 	}
-	for _, s := range all {
+	for _, one := range all {
 		cpu := processCPU()
 		for _, d := range delays {
-			if ctx.Err() != nil {
-				return nil
+			if s.ctx.Err() != nil || one.out {
+				return
 			}
-			if _, err := s.sleep(d); err != nil {
-				return err
+			if _, err := one.sleep(d); err != nil {
+				one.out = true
+				s.fail(one.Name, 1, err)
+				break
 			}
 		}
-		cpu = processCPU() - cpu
-		s.cpu = append(s.cpu, max(float64(cpu.Nanoseconds()), 1)/1e3/float64(times))
+		one.cpu = append(one.cpu, max(float64((processCPU()-cpu).Nanoseconds()), 1)/1e3/float64(times))
+	}
+}
+
+// between returns delays at random.
+func between(least, most time.Duration) func() time.Duration {
+	return func() time.Duration { return least + rand.N(most-least) }
+}
+
+// sparseTimers measures how late a single timer is when nothing else goes on, and what it costs to be woken.
+func sparseTimers(s *sheet) error {
+	return s.lonely(between(50*time.Microsecond, 20*time.Millisecond), pick(s, 8, 25), "One timer of 50 µs to 20 ms at a time")
+}
+
+// subMillisecond is the same with short delays, which is where the standard library rounds.
+func subMillisecond(s *sheet) error {
+	return s.lonely(between(20*time.Microsecond, 900*time.Microsecond), pick(s, 50, 200), "One timer of 20 to 900 µs at a time")
+}
+
+func (s *sheet) lonely(draw func() time.Duration, times int, title string) error {
+	all, done := s.sleepers(0, func(c contender) bool { return !c.coarse && c.Name != "one-worker" })
+	defer done()
+	debug.FreeOSMemory() // else that is done bit by bit, meanwhile
+	s.takeTurns(1, draw, all)
+	for _, one := range all {
+		one.log = newLateLog() // that was to warm up
+	}
+	for range s.rounds() {
+		s.takeTurns(times, draw, all)
+		s.wakeups(times/3+1, draw, all)
+	}
+	s.writeLateness(all, title)
+	for _, one := range all {
+		s.measure("processor time of a wake-up", "µs").add(one.Name, 1, one.cpu...)
 	}
 	return nil
 }
 
-// lateness returns the lines about how late one contender was beside the other. The
-// median is compared round by round; the rare cases only over all rounds.
-func lateness(group, suffix string, std, ours *sleeper) []Result {
-	quantiles := func(s *sleeper, q float64) (rounds []float64) {
-		for _, late := range s.late {
-			rounds = append(rounds, quantile(sorted(late), q))
+func (s *sheet) writeLateness(all []*sleeper, title string) {
+	var series []Series
+	for _, one := range all {
+		one.log.write(s, one.Name, 1)
+		if one.log.all.TotalCount() > 0 {
+			series = append(series, one.log.curve(one.Name))
 		}
-		return rounds
 	}
-	all := func(s *sleeper, q float64) []float64 {
-		var together []float64
-		for _, late := range s.late {
-			together = append(together, late...)
-		}
-		if len(together) == 0 {
-			return nil
-		}
-		return []float64{quantile(sorted(together), q)}
-	}
-	row := func(name string, q float64, from func(*sleeper, float64) []float64) Result {
-		a, b := from(std, q), from(ours, q)
-		return Result{Group: group, Name: name + suffix, Unit: "µs", Timers: 1, Std: spread(a), Foliot: spread(b), Ratio: spread(ratios(a, b))}
-	}
-	early := Result{Group: group, Name: "fired early" + suffix, Timers: 1}
-	if len(ours.late) > 0 {
-		early.Std, early.Foliot = exactly(float64(std.early)), exactly(float64(ours.early))
-	}
-	return []Result{
-		row("late by, median", 0.5, quantiles),
-		row("late by, 9 of 10 less than", 0.9, quantiles),
-		row("late by, 99 of 100 less than", 0.99, all),
-		row("late by, at most", 1, all),
-		early,
-	}
+	s.plot(latenessPlot(title, series))
 }
 
-// measureIdleLateness measures how late a single timer is when nothing else goes on, and
-// what it costs to be woken.
-func measureIdleLateness(ctx context.Context, o Options, _ int) ([]Result, error) {
-	room, err := newBedroom()
-	if err != nil {
-		return nil, err
+// saturated measures the same while every processor has a goroutine that does not let go of it.
+func saturated(s *sheet) error {
+	all, done := s.sleepers(0, func(c contender) bool { return !c.coarse && c.Name != "one-worker" })
+	defer done()
+	defer occupy(runtime.GOMAXPROCS(0))()
+	for range s.rounds() {
+		s.takeTurns(pick(s, 3, 10), between(time.Millisecond, 20*time.Millisecond), all)
 	}
-	defer room.close()
-	draw := func() time.Duration { return 50*time.Microsecond + rand.N(20*time.Millisecond-50*time.Microsecond) }
-	debug.FreeOSMemory() // else that is done bit by bit, meanwhile
-	for range o.Rounds {
-		if err := takeTurns(ctx, 25, draw, room.std, room.foliot, room.precise); err != nil {
-			return nil, err
-		}
-		if err := wakeups(ctx, 10, draw, room.std, room.foliot, room.precise); err != nil {
-			return nil, err
-		}
-	}
-	const group = "one timer of 50 µs to 20 ms, nothing else to do"
-	cost := func(name string, ours *sleeper) Result {
-		return Result{
-			Group: group, Name: name, Unit: "µs", Timers: 1,
-			Std: spread(room.std.cpu), Foliot: spread(ours.cpu), Ratio: spread(ratios(room.std.cpu, ours.cpu)),
-		}
-	}
-	rows := append(lateness(group, "", room.std, room.foliot), cost("processor time of a wake-up", room.foliot))
-	rows = append(rows, lateness(group, ", Precise", room.std, room.precise)...)
-	return append(rows, cost("processor time of a wake-up, Precise", room.precise)), nil
+	s.writeLateness(all, "One timer of 1 to 20 ms at a time, all processors busy")
+	return nil
 }
 
-// measureBusyLateness measures the same while every processor has a goroutine that does
-// not let go of it.
-func measureBusyLateness(ctx context.Context, o Options, _ int) ([]Result, error) {
-	room, err := newBedroom()
-	if err != nil {
-		return nil, err
-	}
-	defer room.close()
+// occupy keeps processors busy until the function returned is called.
+func occupy(procs int) (release func()) {
 	var stop atomic.Bool
 	var busy sync.WaitGroup
-	defer busy.Wait()
-	defer stop.Store(true)
-	procs := runtime.GOMAXPROCS(0)
 	for range procs {
 		busy.Go(func() {
 			for !stop.Load() {
 			}
 		})
 	}
-	draw := func() time.Duration { return time.Millisecond + rand.N(19*time.Millisecond) }
-	for range o.Rounds {
-		if err := takeTurns(ctx, 10, draw, room.std, room.foliot); err != nil {
-			return nil, err
-		}
+	return func() {
+		stop.Store(true)
+		busy.Wait()
 	}
-	return lateness(fmt.Sprintf("one timer of 1 to 20 ms, all %d processors busy", procs), "", room.std, room.foliot), nil
 }

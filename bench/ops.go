@@ -1,171 +1,105 @@
 package bench
 
 import (
-	"context"
 	"math/rand/v2"
 	"runtime"
 	"time"
-
-	"github.com/foliot-go/foliot/wheel"
 )
 
-// A race is one piece of work, done by each contender in every round.
-type race struct {
-	name             string
-	std, wheel, list []float64
+// A keeper is a contender with its ring.
+type keeper struct {
+	name string
+	ring
 }
 
-func (r *race) result(n int, unit string) Result {
-	return Result{
-		Name: r.name, Unit: unit, Timers: n,
-		Std: spread(r.std), Foliot: spread(r.wheel), List: spread(r.list), Ratio: spread(ratios(r.std, r.wheel)),
-	}
-}
-
-// round measures the work once by each.
-func (r *race) round(ops int, std, wheel, list func()) {
-	r.std = append(r.std, perOp(ops, std))
-	r.wheel = append(r.wheel, perOp(ops, wheel))
-	r.list = append(r.list, perOp(ops, list))
-}
-
-// measureOps measures what a timeout costs that does not fire.
-func measureOps(ctx context.Context, o Options, n int) ([]Result, error) {
-	t := newTrio(n)
-	defer t.stop()
-	pair := race{name: "arm and cancel at once"}
-	cancel := race{name: "cancel one at random"}
-	arm := race{name: "arm"}
-	rearm := race{name: "re-arm one at random"}
-	ops := min(n/5+1, 200_000)
-	for range o.Rounds {
-		if ctx.Err() != nil {
-			break
+// keepers returns the rings that the sheet wants, with n entries each.
+func (s *sheet) keepers(n int) (all []keeper, done func()) {
+	made := rings()
+	for _, c := range contenders {
+		if ring := made[c.Name]; ring != nil && s.o.wants(c) && s.ctx.Err() == nil {
+			r := ring()
+			r.fill(n)
+			all = append(all, keeper{c.Name, r})
 		}
-		runtime.GC()
-		pair.round(
-			ops,
-			func() {
-				for i := range ops {
-					time.AfterFunc(after(t.at(i)), nothing).Stop()
-				}
-			},
-			func() {
-				for i := range ops {
-					t.wheel.Cancel(t.wheel.Schedule(t.at(i), 0))
-				}
-			},
-			func() {
-				for i := range ops {
-					t.list.Cancel(t.list.Schedule(uint64(t.at(i)), 0))
-				}
-			},
-		)
-		some := rand.Perm(n)[:ops]
-		t.rearm(&rearm, some)
-		some = rand.Perm(n)[:ops]
-		cancel.round(
-			ops,
-			func() {
-				for _, k := range some {
-					t.std[k].Stop()
-				}
-			},
-			func() {
-				for _, k := range some {
-					t.wheel.Cancel(t.handles[k])
-				}
-			},
-			func() {
-				for _, k := range some {
-					t.list.Cancel(t.links[k])
-				}
-			},
-		)
-		arm.round(
-			ops,
-			func() {
-				for i, k := range some {
-					t.std[k] = time.AfterFunc(after(t.at(i)), nothing)
-				}
-			},
-			func() {
-				for i, k := range some {
-					t.handles[k] = t.wheel.Schedule(t.at(i), payload(k))
-				}
-			},
-			func() {
-				for i, k := range some {
-					t.links[k] = t.list.Schedule(uint64(t.at(i)), payload(k))
-				}
-			},
-		)
 	}
-	return []Result{pair.result(n, "ns"), arm.result(n, "ns"), cancel.result(n, "ns"), rearm.result(n, "ns")}, nil
+	return all, func() {
+		for _, k := range all {
+			k.close()
+		}
+	}
 }
 
-// measureChurn re-arms at random until every timer has been moved several times, so
-// that the wheel has as many dead words as it ever gets.
-func measureChurn(ctx context.Context, o Options, n int) ([]Result, error) {
-	t := newTrio(n)
-	defer t.stop()
-	churn := race{name: "re-arm at random, after many such"}
-	some := make([]int, n/2+1)
+// perOp returns the nanoseconds that each of n operations took.
+func perOp(n int, f func()) float64 {
+	start := time.Now()
+	f()
+	return float64(time.Since(start).Nanoseconds()) / float64(n)
+}
+
+// wheelOps measures what a timeout costs that does not fire.
+func wheelOps(s *sheet) error {
+	all, done := s.keepers(s.n)
+	defer done()
+	ops := min(s.n/5+1, 200_000)
+	for round := range s.rounds() {
+		runtime.GC()
+		moved, gone := rand.Perm(s.n)[:ops], rand.Perm(s.n)[:ops]
+		for _, work := range []struct {
+			name string
+			do   func(ring)
+		}{
+			{"arm and cancel at once", func(r ring) { r.pairs(ops) }},
+			{"re-arm one at random", func(r ring) { r.rearm(moved) }},
+			{"cancel one at random", func(r ring) { r.cancel(gone) }},
+			{"arm", func(r ring) { r.arm(gone) }},
+		} {
+			m := s.measure(work.name, "ns")
+			m.Main = work.name == "arm and cancel at once"
+			for i := range all {
+				k := all[(round+i)%len(all)]
+				m.add(k.name, s.n, perOp(ops, func() { work.do(k.ring) }))
+			}
+		}
+	}
+	return nil
+}
+
+// wheelChurn re-arms at random until every timer has been moved several times, so that the wheel has as many
+// dead words as it ever gets.
+func wheelChurn(s *sheet) error {
+	all, done := s.keepers(s.n)
+	defer done()
+	some := make([]int, s.n/2+1)
 	draw := func() {
 		for i := range some {
-			some[i] = rand.IntN(n)
+			some[i] = rand.IntN(s.n)
 		}
 	}
 	for range 8 {
 		draw()
-		for i, k := range some {
-			t.wheel.Reschedule(t.handles[k], t.at(i))
+		for _, k := range all {
+			if k.name != "std" && k.name != "heap" { // these do not change by it
+				k.rearm(some)
+			}
 		}
 	}
-	for range o.Rounds {
-		if ctx.Err() != nil {
-			break
+	again := s.measure("re-arm at random, after many such", "ns").main()
+	worst := s.measure("the longest single re-arm, after many such", "µs")
+	noise := s.measure("the longest call that does nothing", "µs").neutral()
+	for round := range s.rounds() {
+		draw()
+		for i := range all {
+			k := all[(round+i)%len(all)]
+			again.add(k.name, s.n, perOp(len(some), func() { k.rearm(some) }))
 		}
 		draw()
-		t.rearm(&churn, some)
-	}
-	worst := Result{Name: "the longest single re-arm, after many such", Unit: "µs", Timers: n}
-	idle := Result{Name: "the longest call that does nothing", Unit: "µs", Timers: n}
-	var std, wheels, noise []float64
-	for range o.some() {
-		if ctx.Err() != nil {
-			break
+		noise.add("std", s.n, longest(some, func(int, int) {}))
+		for i := range all {
+			k := all[(round+i)%len(all)]
+			worst.add(k.name, s.n, k.longest(some))
 		}
-		draw()
-		noise = append(noise, longest(some, func(int, int) {}))
-		std = append(std, longest(some, func(i, k int) { t.std[k].Reset(after(t.at(i))) }))
-		wheels = append(wheels, longest(some, func(i, k int) { t.wheel.Reschedule(t.handles[k], t.at(i)) }))
 	}
-	worst.Std, worst.Foliot, worst.Ratio = spread(std), spread(wheels), spread(ratios(std, wheels))
-	idle.Std, idle.Foliot = spread(noise), spread(noise)
-	return []Result{churn.result(n, "ns"), worst, idle}, nil
-}
-
-// rearm measures one round of moving some of the timers, by each contender.
-func (t *trio) rearm(r *race, some []int) {
-	r.round(
-		len(some),
-		func() {
-			for i, k := range some {
-				t.std[k].Reset(after(t.at(i)))
-			}
-		},
-		func() {
-			for i, k := range some {
-				t.wheel.Reschedule(t.handles[k], t.at(i))
-			}
-		},
-		func() {
-			for i, k := range some {
-				t.list.Reschedule(t.links[k], uint64(t.at(i)))
-			}
-		},
-	)
+	return nil
 }
 
 // longest returns the processor time of the longest of the calls, in microseconds.
@@ -179,13 +113,4 @@ func longest(some []int, call func(i, k int)) float64 {
 		most = max(most, threadCPU()-start)
 	}
 	return float64(most.Nanoseconds()) / 1e3
-}
-
-// filled returns a wheel with n timers in the hour.
-func filled(n int) *wheel.Wheel[payload] {
-	w := wheel.New[payload](0, 0)
-	for i, at := range deadlines(n) {
-		w.Schedule(at, payload(i))
-	}
-	return w
 }

@@ -1,81 +1,119 @@
 package bench
 
 import (
-	"context"
 	"fmt"
-	"time"
-
-	"github.com/foliot-go/foliot"
+	"slices"
 )
 
-// measurePairs measures what a timeout costs that is called off at once, by one
-// goroutine and by several.
-func measurePairs(ctx context.Context, o Options, n int) ([]Result, error) {
-	c, err := newCrowd(n, foliot.Options{})
-	if err != nil {
-		return nil, err
+// requestTimeouts measures what a timeout costs that is called off at once, by one goroutine and by several.
+func requestTimeouts(s *sheet) error {
+	field, done := s.field(s.n, func(c contender) bool { return c.Name != "precise" })
+	defer done()
+	answered := contest{name: "arm and stop 999 of 1,000, the others fire", garbage: true, main: true, ops: 2*s.n + 1000, work: func(t timers, ops int) int {
+		return t.requests(0, ops)
+	}}
+	for round := range s.rounds() {
+		s.compete(answered, round, field)
 	}
-	defer c.close()
-	var rows []Result
-	var last *duel
-	for _, g := range []int{1, 2, 8} {
-		name := fmt.Sprintf("AfterFunc and Stop, %d goroutines", g)
-		if g == 1 {
-			name = "AfterFunc and Stop"
+	for _, g := range pick(s, []int{1, 8}, []int{1, 2, 8}) {
+		if g > 1 && !s.o.Full {
+			field = slices.DeleteFunc(slices.Clone(field), func(e *entrant) bool { return e.Kind == Peer })
 		}
-		last = &duel{name: name, garbage: true}
-		if err := c.pairs(ctx, last, o.some(), g); err != nil {
-			return rows, err
+		name := "arm and stop"
+		if g > 1 {
+			name = fmt.Sprintf("arm and stop, %d goroutines", g)
 		}
-		rows = append(rows, last.result(n))
+		// Twice as many as there are, in which the standard library leaves enough garbage for the
+		// collector to come.
+		c := contest{name: name, garbage: true, ops: 2*s.n + 1000, work: func(t timers, ops int) int {
+			return share(g, ops, t.pairs)
+		}}
+		for round := range s.rounds() {
+			s.compete(c, round, field)
+		}
 	}
-	return append(rows, last.allocations(n)), nil
+	return nil
 }
 
-// measureHotShard does the same where all timers of the runtime are in one shard, so
-// that all goroutines want the same lock.
-func measureHotShard(ctx context.Context, o Options, n int) ([]Result, error) {
-	c, err := newCrowd(n, foliot.Options{Workers: 1})
-	if err != nil {
-		return nil, err
+// crossStop measures timers that one goroutine arms and another stops.
+func crossStop(s *sheet) error {
+	field, done := s.field(s.n, func(c contender) bool { return c.Name != "precise" && c.Name != "one-worker" })
+	defer done()
+	c := contest{name: "arm, and stop on another goroutine", garbage: true, main: true, ops: 2*s.n + 1000, work: timers.handOver}
+	for round := range s.rounds() {
+		s.compete(c, round, field)
 	}
-	defer c.close()
-	d := duel{name: "AfterFunc and Stop, 8 goroutines, Workers: 1", garbage: true}
-	err = c.pairs(ctx, &d, o.few(), 8)
-	return []Result{d.result(n)}, err
+	return nil
 }
 
-// pairs arms and stops twice as many timers as there are, in which the standard
-// library leaves enough garbage for the collector to come.
-func (c *crowd) pairs(ctx context.Context, d *duel, rounds, g int) error {
-	ops := 2*len(c.std) + g
-	std := func(from, to int) (lost int) {
-		for i := from; i < to; i++ {
-			if !time.AfterFunc(c.delay(i), nothing).Stop() {
+// handOver arms on one goroutine and stops on another, and returns how many timers could not be stopped. They
+// are handed over by the hundred, so that it is not the channel that is measured.
+func handOver[T any](ops int, arm func(i int) T, stop func(T) bool) (lost int) {
+	full, empty := make(chan []T, 4), make(chan []T, 4)
+	for range cap(empty) {
+		empty <- make([]T, 0, 500)
+	}
+	go func() {
+		defer close(full)
+		for i := 0; i < ops; {
+			batch := (<-empty)[:0]
+			for ; i < ops && len(batch) < cap(batch); i++ {
+				batch = append(batch, arm(i))
+			}
+			full <- batch
+		}
+	}()
+	for batch := range full {
+		for _, t := range batch {
+			if !stop(t) {
 				lost++
 			}
 		}
-		return lost
+		empty <- batch
 	}
-	ours := func(from, to int) (lost int) {
-		for i := from; i < to; i++ {
-			if t, err := c.rt.AfterFunc(c.delay(i), nothing); err != nil || !t.Stop() {
-				lost++
+	return lost
+}
+
+// burstRegistration measures the registration of many timers in a row, in batches where that is possible, and
+// with it their end: stopped one by one, in order.
+func burstRegistration(s *sheet) error {
+	field, done := s.field(s.n, func(c contender) bool { return c.Name != "precise" && c.Name != "one-worker" })
+	defer done()
+	stop := map[string][]turn{}
+	c := contest{name: "register", garbage: true, main: true, ops: max(s.n, inBatch), work: timers.register}
+	for round := range s.rounds() {
+		for i := range field {
+			e := field[(round+i)%len(field)]
+			if e.out || s.ctx.Err() != nil {
+				continue
+			}
+			c := c
+			var end turn
+			c.after = func(t timers, ops int) (lost int) {
+				end, _ = take(ops, false, func() int { lost = t.unregister(ops); return lost })
+				return lost
+			}
+			s.compete(c, 0, []*entrant{e})
+			if !e.out {
+				stop[e.Name] = append(stop[e.Name], end)
 			}
 		}
-		return lost
 	}
-	for range rounds {
-		if ctx.Err() != nil {
-			break
-		}
-		err := d.round(
-			ops,
-			func() int { return share(g, ops, std) },
-			func() int { return share(g, ops, ours) },
-		)
-		if err != nil {
-			return err
+	// Both together, round by round.
+	for _, kind := range []struct {
+		name string
+		of   func(turn) float64
+	}{{"CPU", func(t turn) float64 { return t.cpu }}, {"wall", func(t turn) float64 { return t.wall }}} {
+		arm := s.measure("register: "+kind.name, "ns")
+		rate := s.measure("registered in a second", "M/s").higher()
+		both := s.measure("register, then stop each: "+kind.name, "ns")
+		for _, row := range arm.rows {
+			for i, t := range stop[row.contender][:min(len(row.rounds), len(stop[row.contender]))] {
+				both.add(row.contender, row.n, row.rounds[i]+kind.of(t))
+				if kind.name == "wall" {
+					rate.add(row.contender, row.n, 1e3/row.rounds[i])
+				}
+			}
 		}
 	}
 	return nil

@@ -45,45 +45,36 @@ type pulse struct {
 	bytes []float64 // of memory for each session, beside its struct
 }
 
-// measurePeriodic measures many tasks that are polled once a second each, beside as many
-// goroutines that sleep.
-func measurePeriodic(ctx context.Context, o Options, n int) ([]Result, error) {
-	span := min(time.Duration(n)*10*time.Microsecond, time.Second)
-	b := beat{n, time.Second, span, span}
-	std := new(pulse)
-	slacks := []time.Duration{0, 10 * time.Millisecond}
-	if o.Full {
-		slacks = []time.Duration{0, time.Millisecond, 10 * time.Millisecond}
+// periodicTasks measures many tasks that are polled once a second each, beside as many goroutines that sleep.
+func periodicTasks(s *sheet) error {
+	n := max(s.n/10, 1)
+	period := pick(s, 250*time.Millisecond, time.Second)
+	b := beat{n, period, 2 * period, period}
+	write := func(contender string, p pulse) {
+		s.measure(fmt.Sprintf("processor time, a tick every %v", period), "%").against("goroutines").main().add(contender, n, p.cpu...)
+		s.measure("ticks in a period, each", "").neutral().add(contender, n, p.rate...)
+		s.measure("bytes each, beside the user's struct", "B").against("goroutines").add(contender, n, p.bytes...)
 	}
-	ours := make([]pulse, len(slacks))
-	for i, slack := range slacks {
-		if err := b.tasks(ctx, &ours[i], foliot.Options{Slack: slack}); err != nil {
-			return nil, err
+	for _, slack := range []struct {
+		contender string
+		by        time.Duration
+	}{{"tasks", 0}, {"tasks-slack", 10 * time.Millisecond}} {
+		if c, _ := find(slack.contender); !s.o.wants(c) || s.ctx.Err() != nil {
+			continue
 		}
+		var p pulse
+		if err := b.tasks(s.ctx, &p, foliot.Options{Slack: slack.by}); err != nil {
+			return err
+		}
+		write(slack.contender, p)
 	}
 	// Last, as goroutines that have ended leave traces.
-	b.goroutines(ctx, std)
-	if ctx.Err() != nil {
-		return nil, nil // Run says so
+	if s.ctx.Err() == nil {
+		var p pulse
+		b.goroutines(s.ctx, &p)
+		write("goroutines", p)
 	}
-
-	row := func(name, unit string, a, b []float64) Result {
-		return Result{
-			Group: fmt.Sprintf("%d that tick once a second", n), Against: "goroutines, time.Sleep",
-			Name: name, Unit: unit, Timers: n, Std: spread(a), Foliot: spread(b), Ratio: spread(ratios(a, b)),
-		}
-	}
-	var rows []Result
-	for i, slack := range slacks {
-		name := "processor time"
-		if slack != 0 {
-			name = fmt.Sprintf("processor time, Slack: %v", slack)
-		}
-		rows = append(rows, row(name, "%", std.cpu, ours[i].cpu))
-	}
-	rate := row("ticks a second, each", "", std.rate, ours[0].rate)
-	rate.Ratio = Spread{}
-	return append(rows, rate, row("bytes each, beside the user's struct", "B", std.bytes, ours[0].bytes)), nil
+	return nil
 }
 
 // tasks has tasks tick.
@@ -143,7 +134,9 @@ func (b beat) watch(ctx context.Context, p *pulse, all []session, before int64) 
 		p.cpu = append(p.cpu, cpu)
 		p.rate = append(p.rate, float64(total(all)-ticks)/periods/float64(b.n))
 	}
-	p.bytes = append(p.bytes, float64(max(inUse()-before, 1))/float64(b.n))
+	if weight := inUse() - before; weight > 0 { // else something older has gone meanwhile
+		p.bytes = append(p.bytes, float64(weight)/float64(b.n))
+	}
 	runtime.KeepAlive(all)
 }
 

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -9,17 +8,18 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// measureQueue measures a delay queue of numbers: what values in it weigh, and what it
-// takes to put one in and to take it out again.
-func measureQueue(ctx context.Context, o Options, n int) ([]Result, error) {
+// delayQueue measures a delay queue of numbers: what values in it weigh, and what it takes to put one in and to
+// take it out again.
+func delayQueue(s *sheet) error {
+	if s.ctx.Err() != nil {
+		return nil
+	}
 	rt, err := foliot.New(foliot.Options{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer shutdown(rt)
-	if ctx.Err() != nil {
-		return nil, nil // Run says so
-	}
+	n := s.n
 	q := foliot.NewQueue[uint64](rt)
 	pool := delays()
 	var std, ours weight
@@ -33,47 +33,33 @@ func measureQueue(ctx context.Context, o Options, n int) ([]Result, error) {
 		}
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	timers := weigh(&std, n, func(timers []*time.Timer) { armStd(timers, pool) })
-	defer stopStd(timers)
+	others, err := stdTimers()
+	if err != nil {
+		return err
+	}
+	defer others.close()
+	others.weigh(&std, n)
 
-	d := duel{name: "push and remove, against AfterFunc and Stop", garbage: true}
+	const name = "push and remove, against AfterFunc and Stop"
+	d := duel{name: name, base: "std", ours: "queue", garbage: true, n: n}
 	ops := 2 * n
-	for range o.few() {
-		if ctx.Err() != nil {
-			break
-		}
-		err := d.round(
-			ops,
-			func() (lost int) {
-				for i := range ops {
-					if !time.AfterFunc(pool[i&(len(pool)-1)], nothing).Stop() {
-						lost++
-					}
-				}
-				return lost
-			},
-			func() (lost int) { return pushAndRemove(q, ops, pool) },
-		)
+	for range s.rounds() {
+		err := d.round(s, ops, func() int { return others.pairs(0, ops) }, func() int { return pushAndRemove(q, ops, pool) })
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if q.Len() != n {
-		return nil, fmt.Errorf("%d values in the queue, and there should be %d", q.Len(), n)
+		return fmt.Errorf("%d values in the queue, and there should be %d", q.Len(), n)
 	}
-	group := fmt.Sprintf("Queue of %d numbers", n)
-	row := func(name, unit string, a, b []float64) Result {
-		return Result{Group: group, Name: name, Unit: unit, Timers: n, Std: spread(a), Foliot: spread(b), Ratio: spread(ratios(a, b))}
-	}
-	pairs := d.result(n)
-	pairs.Group = group
-	return []Result{
-		pairs,
-		row("bytes each", "B", std.bytes, ours.bytes),
-		row("added to a garbage collection, processor time", "ms", std.gc, ours.gc),
-	}, nil
+	s.measure(name+": CPU", "ns").Main = true
+	s.measure("bytes each", "B").add("std", n, std.bytes...)
+	s.measure("bytes each", "B").add("queue", n, ours.bytes...)
+	s.measure("added to a garbage collection: CPU", "ms").add("std", n, std.gc...)
+	s.measure("added to a garbage collection: CPU", "ms").add("queue", n, ours.gc...)
+	return nil
 }
 
 // pushAndRemove puts values in and takes each out at once, and returns how many did not

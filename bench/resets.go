@@ -1,52 +1,52 @@
 package bench
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"runtime"
 	"time"
-
-	"github.com/foliot-go/foliot"
 )
 
 // hot is how many timers are few enough to stay in the cache.
 const hot = 1000
 
-// measureResets measures what is done to timers that are out already: pushing the
-// deadline back, as an idle timeout does, pulling it forward, calling it off. At random
-// among all of them it is mostly cache misses.
-func measureResets(ctx context.Context, o Options, n int) ([]Result, error) {
-	c, err := newCrowd(n, foliot.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer c.close()
-	cold := duel{name: "Reset later, one at random"}
-	warm := duel{name: "Reset later, one of 1,000"}
-	at := duel{name: "ResetAt later, one at random"}
-	early := duel{name: "Reset earlier, one at random"}
-	stop := duel{name: "Stop, one at random"}
-	for round := range o.some() {
-		if ctx.Err() != nil {
-			break
-		}
+// idleConnections measures what is done to timers that are out already: pushing the deadline back, as an idle
+// timeout does, pulling it forward, calling it off. At random among all of them it is mostly cache misses.
+func idleConnections(s *sheet) error {
+	field, done := s.field(s.n, func(c contender) bool { return c.Name != "precise" && c.Name != "one-worker" })
+	defer done()
+	canReset := func(t timers) bool { return t.can(toReset) }
+	for round := range s.rounds() {
 		runtime.GC()
 		// Later than all that is armed by then, and earlier than it.
 		later := 3*ahead + time.Duration(round)*time.Second
 		earlier := max(ahead-time.Duration(round+1)*10*time.Second, ahead/10)
-		err := errors.Join(
-			c.reset(&cold, sample(n), later),
-			c.reset(&warm, few(n), later+time.Second/2),
-			c.resetAt(&at, sample(n), later+time.Second/2),
-			c.reset(&early, distinct(n), earlier),
-			c.stop(&stop, distinct(n)),
-		)
-		if err != nil {
-			return nil, err
+		moved, warm, known, pulled, gone := sample(s.n), few(s.n), sample(s.n), distinct(s.n), distinct(s.n)
+		when := time.Now().Add(later + time.Second/2)
+		for _, c := range []contest{
+			{name: "reset later, one at random", main: true, ops: len(moved), needs: canReset, work: func(t timers, ops int) int {
+				return t.reset(moved[:ops], later)
+			}},
+			{name: "reset later, one of 1,000", ops: len(warm), needs: canReset, work: func(t timers, ops int) int {
+				return t.reset(warm[:ops], later+time.Second/2)
+			}},
+			{
+				name: "reset to a known time, one at random", ops: len(known), needs: func(t timers) bool { return t.can(toResetAt) },
+				work: func(t timers, ops int) int { return t.resetAt(known[:ops], when) },
+			},
+			{name: "reset earlier, one at random", ops: len(pulled), needs: canReset, work: func(t timers, ops int) int {
+				return t.reset(pulled[:ops], earlier)
+			}},
+			{
+				name: "stop, one at random", ops: len(gone),
+				work:  func(t timers, ops int) int { return t.stop(gone[:ops]) },
+				after: func(t timers, ops int) int { return t.refill(gone[:ops]) },
+			},
+		} {
+			s.compete(c, round, field)
 		}
 	}
-	return []Result{cold.result(n), warm.result(n), at.result(n), early.result(n), stop.result(n)}, nil
+	return nil
 }
 
 // sample returns which timers to work on, at random.
@@ -72,79 +72,68 @@ func few(n int) []int {
 	return some
 }
 
-func (c *crowd) reset(d *duel, some []int, delay time.Duration) error {
-	return d.round(
-		len(some),
-		func() (lost int) {
-			for _, k := range some {
-				if !c.std[k].Reset(delay) {
-					lost++
-				}
-			}
-			return lost
-		},
-		func() (lost int) {
-			for _, k := range some {
-				if !c.timers[k].Reset(delay) {
-					lost++
-				}
-			}
-			return lost
-		},
-	)
-}
+// inGrowth is how many bytes all contenders together take for each timer, while garbage piles up.
+const inGrowth = 700
 
-// resetAt is reset where the new deadline is known as a time. The standard library
-// wants a delay and has to read the clock for that.
-func (c *crowd) resetAt(d *duel, some []int, delay time.Duration) error {
-	when := time.Now().Add(delay)
-	return d.round(
-		len(some),
-		func() (lost int) {
-			for _, k := range some {
-				if !c.std[k].Reset(time.Until(when)) {
-					lost++
-				}
-			}
-			return lost
-		},
-		func() (lost int) {
-			for _, k := range some {
-				if !c.timers[k].ResetAt(when) {
-					lost++
-				}
-			}
-			return lost
-		},
-	)
-}
-
-// stop calls off timers, each once, and replaces them when it was measured.
-func (c *crowd) stop(d *duel, some []int) error {
-	err := d.round(
-		len(some),
-		func() (lost int) {
-			for _, k := range some {
-				if !c.std[k].Stop() {
-					lost++
-				}
-			}
-			return lost
-		},
-		func() (lost int) {
-			for _, k := range some {
-				if !c.timers[k].Stop() {
-					lost++
-				}
-			}
-			return lost
-		},
-	)
-	for i, k := range some {
-		c.std[k] = time.AfterFunc(c.delay(i), nothing)
-		t, failed := c.rt.AfterFunc(c.delay(i), nothing)
-		err = errors.Join(err, failed)
-		c.timers[k] = t
+// growth measures whether an operation costs more the more timers there are.
+func growth(s *sheet) error {
+	sizes := []int{s.n / 10, s.n}
+	if s.o.Full {
+		sizes = []int{s.n / 100, s.n / 10, s.n, 10 * s.n}
 	}
-	return err
+	total := s.n
+	defer func() { s.n = total }()
+	for _, n := range sizes {
+		if n < 1 || s.ctx.Err() != nil {
+			continue
+		}
+		if memory := machine().memory; memory > 0 && int64(n)*inGrowth > memory/2 {
+			s.fail("std", n, errors.New(tooMuchMemory))
+			continue
+		}
+		s.n = n
+		field, done := s.field(n, func(c contender) bool { return c.Name != "precise" && c.Name != "one-worker" })
+		for round := range s.rounds() {
+			some, gone := sample(n), distinct(n)
+			for _, c := range []contest{
+				{name: "arm and stop", main: true, ops: 200_000, work: func(t timers, ops int) int { return t.pairs(0, ops) }},
+				{
+					name: "reset later, one at random", ops: len(some), needs: func(t timers) bool { return t.can(toReset) },
+					work: func(t timers, ops int) int { return t.reset(some[:ops], 3*ahead+time.Duration(round)*time.Second) },
+				},
+				{
+					name: "stop, one at random", ops: len(gone),
+					work:  func(t timers, ops int) int { return t.stop(gone[:ops]) },
+					after: func(t timers, ops int) int { return t.refill(gone[:ops]) },
+				},
+			} {
+				s.compete(c, round, field)
+			}
+		}
+		done()
+	}
+	s.plot(Plot{
+		Name: PlotGrowth, Title: "Arm and stop, against the number of outstanding timers",
+		X: Axis{Label: "outstanding timers", Log: true}, Y: Axis{Label: "processor time", Unit: "ns", Log: true},
+		Series: s.measure("arm and stop: CPU", "ns").series(),
+	})
+	return nil
+}
+
+// series returns the medians of each contender against the number of timers.
+func (f *figures) series() (all []Series) {
+	at := map[string]int{}
+	for _, r := range f.rows {
+		if len(r.rounds) == 0 {
+			continue
+		}
+		i, ok := at[r.contender]
+		if !ok {
+			i = len(all)
+			at[r.contender] = i
+			all = append(all, Series{Contender: r.contender})
+		}
+		all[i].Points = append(all[i].Points, [2]float64{float64(r.n), spread(r.rounds).Median})
+	}
+	return all
 }

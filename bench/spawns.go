@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"runtime"
 	"sync/atomic"
 
@@ -24,21 +23,19 @@ func (e *errand) Poll(*foliot.Context) foliot.Status {
 
 func (e *errand) run() { e.ended.Add(1) }
 
-// measureSpawns measures a task from its beginning to its end.
-func measureSpawns(ctx context.Context, o Options, n int) ([]Result, error) {
+// taskSpawns measures a task from its beginning to its end.
+func taskSpawns(s *sheet) error {
 	rt, err := foliot.New(foliot.Options{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer shutdown(rt)
-	d := duel{name: "Spawn and Done, against go and return", garbage: true}
-	ops := min(n, 500_000)
-	for range o.some() {
-		if ctx.Err() != nil {
-			break
-		}
+	const name = "Spawn and Done, against go and return"
+	d := duel{name: name, base: "goroutines", ours: "tasks", garbage: true}
+	ops := min(5*s.n, 500_000)
+	for range s.rounds() {
 		err := d.round(
-			ops,
+			s, ops,
 			func() int {
 				return new(errand).send(ops, func(e *errand) bool { go e.run(); return true })
 			},
@@ -47,14 +44,11 @@ func measureSpawns(ctx context.Context, o Options, n int) ([]Result, error) {
 			},
 		)
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	rows := []Result{d.result(n), d.allocations(n)}
-	for i := range rows {
-		rows[i].Group, rows[i].Against = "at most 1,000 in flight", "goroutines"
-	}
-	return rows, nil
+	s.measure(name+": CPU", "ns").Main = true
+	return nil
 }
 
 // send starts so many errands, and returns when all have ended.

@@ -6,12 +6,6 @@ import (
 	"slices"
 )
 
-// A Spread is what one measurement came to over all rounds.
-type Spread struct {
-	Min, Median, Max float64
-	Rounds           int // how many there were; 0: it was not measured
-}
-
 func (s Spread) none() bool { return s.Rounds == 0 }
 
 func spread(rounds []float64) Spread {
@@ -22,8 +16,6 @@ func spread(rounds []float64) Spread {
 	n := len(s)
 	return Spread{s[0], (s[(n-1)/2] + s[n/2]) / 2, s[n-1], n}
 }
-
-func exactly(x float64) Spread { return spread([]float64{x}) }
 
 func sorted(x []float64) []float64 {
 	return slices.SortedFunc(slices.Values(x), cmp.Compare[float64])

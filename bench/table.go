@@ -1,124 +1,352 @@
 package bench
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 )
 
-// stdName is what the standard library's column is headed, unless the results say
-// otherwise.
-const stdName = "time.AfterFunc"
-
-// Table writes the report for reading in a terminal.
-func (r Report) Table(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n", r.conditions())
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, table := range r.tables() {
-		fmt.Fprintln(t)
-		for _, line := range table {
-			fmt.Fprintf(t, "%s\t\n", strings.Join(line, "\t"))
-		}
-	}
-	return t.Flush()
+// A Style is how a report is written for reading.
+type Style struct {
+	Width  int  // columns of the terminal; 0: as many as it takes
+	Colour bool // losses and early timers in red, wins in green
 }
 
-// Markdown writes the report for a page such as the README.
-func (r Report) Markdown(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s\n", r.conditions())
-	for _, table := range r.tables() {
-		fmt.Fprintln(w)
-		for i, line := range table {
-			text := strings.Join(line, " | ")
-			if i > 0 {
-				_, err = fmt.Fprintf(w, "| %s |\n", text)
-				continue
-			}
-			text = strings.ReplaceAll(text, stdName, "`"+stdName+"`")
-			fmt.Fprintf(w, "| %s |\n|---|%s\n", text, strings.Repeat("---:|", len(line)-1))
+// Table writes the report for reading in a terminal.
+func (r Report) Table(w io.Writer, style Style) error {
+	var b strings.Builder
+	b.WriteString(r.Conditions() + "\n")
+	for _, s := range r.Scenarios {
+		fmt.Fprintf(&b, "\n%s\n%s\n", s.Title, s.About)
+		for _, g := range s.grids(r, Selection{}) {
+			g.write(&b, style)
+		}
+		for _, note := range s.notes(r, Selection{}) {
+			b.WriteString("  " + style.paint(note) + "\n")
 		}
 	}
+	if r.Interrupted {
+		b.WriteString("\nInterrupted: that is what there was until then.\n")
+	}
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// conditions says where the figures come from and how to read them.
-func (r Report) conditions() string {
-	cpu := ""
-	if r.CPU != "" {
-		cpu = ", " + r.CPU
+// Markdown writes the report for a page.
+func (r Report) Markdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(r.Conditions() + "\n")
+	for _, s := range r.Scenarios {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", s.Title, s.About, s.Markdown(r, Selection{}))
 	}
-	text := fmt.Sprintf("%s, %s/%s, GOMAXPROCS=%d%s.\nMedian of up to %d rounds that take turns in one process; ratio: median [worst to best], round by round.",
-		r.Go, r.OS, r.Arch, r.Procs, cpu, r.Rounds)
-	if slices.ContainsFunc(r.Results, Result.hasWall) {
-		text += "\nCPU: processor time of all threads of the process, those of the garbage collector included; wall: time on the clock."
-	}
-	return text
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
-// tables returns a table for each group of results: its head, and its lines.
-func (r Report) tables() [][][]string {
-	var tables [][][]string
-	for rows := r.Results; len(rows) > 0; {
-		n := 1
-		for n < len(rows) && rows[n].Part == rows[0].Part && rows[n].Group == rows[0].Group {
-			n++
+// Conditions says where the figures come from and how to read them.
+func (r Report) Conditions() string {
+	e := r.Environment
+	machine := []string{e.Go, e.OS + "/" + e.Arch, fmt.Sprintf("GOMAXPROCS=%d", e.Procs)}
+	for _, known := range []string{e.CPU, e.Kernel} {
+		if known != "" {
+			machine = append(machine, known)
 		}
-		group := rows[:n]
-		rows = rows[n:]
-		lists := group[0].Part == Wheel
-		wall := slices.ContainsFunc(group, Result.hasWall)
-		against := cmp.Or(group[0].Against, stdName)
-		head := []string{group[0].Group, against, "foliot", "ratio"}
+	}
+	if e.Memory > 0 {
+		machine = append(machine, fmt.Sprintf("%.0f GiB", float64(e.Memory)/(1<<30)))
+	}
+	return fmt.Sprintf("%s. Foliot %s, %s run of %s.\n"+
+		"Medians of up to %d rounds that take turns; in brackets, how many times better than the base, median and spread of the rounds.\n"+
+		"CPU: processor time of all threads of the process, those of the garbage collector included; wall: time on the clock.",
+		strings.Join(machine, ", "), e.Foliot, e.Mode, e.When.Format("2006-01-02"), e.Rounds)
+}
+
+// A Selection is a part of a scenario to be shown. Empty fields select all.
+type Selection struct {
+	Contenders []string
+	Measures   []string // each matches the measures whose names begin with it
+	Timers     []int
+}
+
+func (sel Selection) wants(m Measure, row Row) bool {
+	begins := func(prefix string) bool { return strings.HasPrefix(m.Name, prefix) }
+	return (len(sel.Contenders) == 0 || slices.Contains(sel.Contenders, row.Contender)) &&
+		(len(sel.Measures) == 0 || slices.ContainsFunc(sel.Measures, begins)) &&
+		(len(sel.Timers) == 0 || slices.Contains(sel.Timers, row.N))
+}
+
+// Markdown returns the scenario as a table for each base that figures are compared with.
+func (s Scenario) Markdown(r Report, sel Selection) string {
+	var b strings.Builder
+	for i, g := range s.grids(r, sel) {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		for j, line := range g {
+			texts := make([]string, len(line))
+			for k, c := range line {
+				texts[k] = c.text
+			}
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(texts, " | "))
+			if j == 0 {
+				fmt.Fprintf(&b, "|---|%s\n", strings.Repeat("---:|", len(line)-1))
+			}
+		}
+	}
+	for i, note := range s.notes(r, sel) {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "- %s\n", note.text)
+	}
+	return b.String()
+}
+
+// A cell is a piece of text with a meaning.
+type cell struct {
+	text string
+	tone tone
+}
+
+type tone uint8
+
+const (
+	plain tone = iota
+	good
+	bad
+)
+
+// A grid is a table: its head, and its lines.
+type grid [][]cell
+
+// grids returns a table for each set of contenders that measures have in common.
+func (s Scenario) grids(r Report, sel Selection) (all []grid) {
+	type table struct {
+		columns []string
+		grid    grid
+	}
+	var tables []*table
+	for _, m := range s.Measures {
+		var sizes []int
+		var columns []string
+		for _, row := range m.Rows {
+			if !sel.wants(m, row) {
+				continue
+			}
+			if !slices.Contains(sizes, row.N) {
+				sizes = append(sizes, row.N)
+			}
+			if row.Value.Rounds > 0 && !slices.Contains(columns, row.Contender) {
+				columns = append(columns, row.Contender)
+			}
+		}
+		if len(columns) == 0 {
+			continue
+		}
+		var t *table
+		for _, old := range tables {
+			if !slices.ContainsFunc(columns, func(c string) bool { return !slices.Contains(old.columns, c) }) {
+				t = old
+			}
+		}
+		if t == nil {
+			t = &table{columns: columns}
+			head := []cell{{text: ""}}
+			for _, c := range columns {
+				head = append(head, cell{text: r.title(c)})
+			}
+			t.grid = append(t.grid, head)
+			tables = append(tables, t)
+		}
+		for _, n := range sizes {
+			t.grid = append(t.grid, m.line(t.columns, n, len(sizes) > 1 || s.sizes() > 1))
+		}
+	}
+	for _, t := range tables {
+		t.grid[0][0].text = s.corner()
+		all = append(all, t.grid)
+	}
+	return all
+}
+
+// corner returns what the lines of a table have in common: how many timers there are.
+func (s Scenario) corner() string {
+	for _, m := range s.Measures {
+		for _, row := range m.Rows {
+			if row.N > 1 && s.sizes() == 1 {
+				return Thousands(row.N) + " timers"
+			}
+		}
+	}
+	return s.Title
+}
+
+// sizes returns how many numbers of timers there are in the scenario.
+func (s Scenario) sizes() int {
+	seen := map[int]bool{}
+	for _, m := range s.Measures {
+		for _, row := range m.Rows {
+			seen[row.N] = true
+		}
+	}
+	return len(seen)
+}
+
+// line returns a measure with one number of timers.
+func (m Measure) line(columns []string, n int, sized bool) []cell {
+	name := m.Name
+	if sized && n > 1 {
+		name += ", " + Thousands(n)
+	}
+	line := []cell{{text: name}}
+	for _, c := range columns {
+		i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Contender == c && r.N == n })
+		if i < 0 {
+			line = append(line, cell{text: "-"})
+			continue
+		}
+		line = append(line, m.Rows[i].cell(m.Unit))
+	}
+	return line
+}
+
+func (row Row) cell(unit string) cell {
+	c := cell{text: Figure(row.Value, unit)}
+	if row.Ratio.Rounds > 0 {
+		c.text += " [" + Ratio(row.Ratio) + "]"
 		switch {
-		case lists:
-			head = []string{group[0].Group, against, "wheel", "(as lists)", "ratio"}
-		case wall:
-			head = []string{group[0].Group, "CPU: " + against, "foliot", "ratio", "wall: " + against, "foliot"}
+		case row.Ratio.Min > 1:
+			c.tone = good
+		case row.Ratio.Max < 1:
+			c.tone = bad
 		}
-		table := [][]string{head}
-		for _, row := range group {
-			table = append(table, row.cells(lists, wall))
-		}
-		tables = append(tables, table)
 	}
-	return tables
+	if row.Early > 0 {
+		c.text += fmt.Sprintf(" %d EARLY", row.Early)
+		c.tone = bad
+	}
+	return c
 }
 
-// hasWall tells whether the line has processor time and, beside it, time on the clock.
-func (row Result) hasWall() bool { return !row.FoliotWall.none() }
-
-func (row Result) cells(lists, wall bool) []string {
-	cells := []string{row.Name, figure(row.Std, row.Unit), figure(row.Foliot, row.Unit)}
-	if lists {
-		cells = append(cells, figure(row.List, row.Unit))
+// notes returns what the reader has to know besides.
+func (s Scenario) notes(r Report, sel Selection) (all []cell) {
+	add := func(text string, t tone) {
+		c := cell{text, t}
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
 	}
-	cells = append(cells, ratio(row.Ratio))
-	if wall {
-		cells = append(cells, figure(row.StdWall, row.Unit), figure(row.FoliotWall, row.Unit))
+	if s.Error != "" {
+		add(s.Error, bad)
 	}
-	return cells
+	for _, m := range s.Measures {
+		for _, row := range m.Rows {
+			if !sel.wants(m, row) {
+				continue
+			}
+			who := r.title(row.Contender)
+			if row.N > 1 && s.sizes() > 1 {
+				who += ", " + Thousands(row.N)
+			}
+			if row.Error != "" {
+				add(who+": "+row.Error, bad)
+			}
+			for _, note := range row.Notes {
+				add(fmt.Sprintf("%s: %s", m.Name, note), plain)
+			}
+		}
+	}
+	return all
 }
 
-func figure(s Spread, unit string) string {
-	if s.none() {
+// title returns what a contender is called.
+func (r Report) title(name string) string {
+	for _, c := range r.Contenders {
+		if c.Name == name {
+			return c.Title
+		}
+	}
+	return name
+}
+
+// Figure returns a median with its unit.
+func Figure(s Spread, unit string) string {
+	if s.Rounds == 0 {
 		return "-"
 	}
-	text := fmt.Sprintf("%.0f %s", s.Median, unit)
-	if s.Median < 100 {
-		text = fmt.Sprintf("%.1f %s", s.Median, unit)
+	digits := 0
+	if x := max(s.Median, -s.Median); x < 100 {
+		digits = 1
 	}
-	return strings.TrimSuffix(text, " ")
+	return strings.TrimSuffix(fmt.Sprintf("%.*f %s", digits, s.Median, unit), " ")
 }
 
-func ratio(s Spread) string {
-	if s.none() {
+// Ratio returns how many times better something is, with the spread.
+func Ratio(s Spread) string {
+	switch s.Rounds {
+	case 0:
 		return "-"
+	case 1:
+		return times(s.Median)
 	}
-	if s.Rounds == 1 {
-		return fmt.Sprintf("%.1fx", s.Median)
+	return fmt.Sprintf("%s, %s to %s", times(s.Median), strings.TrimSuffix(times(s.Min), "x"), strings.TrimSuffix(times(s.Max), "x"))
+}
+
+func times(x float64) string {
+	switch {
+	case x >= 100:
+		return fmt.Sprintf("%.0fx", x)
+	case x < 0.95:
+		return fmt.Sprintf("%.2fx", x)
 	}
-	return fmt.Sprintf("%.1fx [%.1f to %.1f]", s.Median, s.Min, s.Max)
+	return fmt.Sprintf("%.1fx", x)
+}
+
+// Thousands writes a number with commas.
+func Thousands(n int) string {
+	if n < 0 {
+		return "-" + Thousands(-n)
+	}
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", Thousands(n/1000), n%1000)
+}
+
+// write writes the table. One that is too wide comes in several parts, each with the first column.
+func (g grid) write(b *strings.Builder, style Style) {
+	widths := make([]int, len(g[0]))
+	for _, line := range g {
+		for i, c := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	for from := 1; from < len(widths); {
+		to, width := from+1, 2+widths[0]+2+widths[from]
+		for to < len(widths) && (style.Width == 0 || width+2+widths[to] <= style.Width) {
+			width += 2 + widths[to]
+			to++
+		}
+		b.WriteString("\n")
+		for _, line := range g {
+			b.WriteString("  " + line[0].text + strings.Repeat(" ", widths[0]-utf8.RuneCountInString(line[0].text)))
+			for i := from; i < to; i++ {
+				b.WriteString(strings.Repeat(" ", 2+widths[i]-utf8.RuneCountInString(line[i].text)) + style.paint(line[i]))
+			}
+			b.WriteString("\n")
+		}
+		from = to
+	}
+}
+
+func (s Style) paint(c cell) string {
+	switch {
+	case !s.Colour || c.tone == plain:
+		return c.text
+	case c.tone == good:
+		return "\x1b[32m" + c.text + "\x1b[0m"
+	}
+	return "\x1b[31m" + c.text + "\x1b[0m"
 }

@@ -96,29 +96,11 @@ func TestSessionsTickWithBothContenders(t *testing.T) {
 	}
 	b.goroutines(context.Background(), &goroutines)
 	for name, p := range map[string]pulse{"tasks": tasks, "goroutines": goroutines} {
-		if len(p.cpu) != 3 || len(p.rate) != 3 || len(p.bytes) != 1 {
+		if len(p.cpu) != 3 || len(p.rate) != 3 || len(p.bytes) > 1 {
 			t.Fatalf("%s: %+v, want three windows", name, p)
 		}
 		if rate := spread(p.rate); rate.Max == 0 || rate.Max > 2 {
 			t.Errorf("%s: %v ticks of each in a period", name, p.rate)
-		}
-	}
-}
-
-func TestAFullRunTriesASlackOfAMillisecondToo(t *testing.T) {
-	for full, want := range map[bool]int{false: 2, true: 3} {
-		rows, err := measurePeriodic(context.Background(), Options{Full: full}, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := 0
-		for _, row := range rows {
-			if row.Unit == "%" {
-				got++
-			}
-		}
-		if got != want {
-			t.Errorf("full %v: %d lines of processor time, want %d", full, got, want)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -9,63 +9,50 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// measureWakes measures the way from a wake to the poll, beside what a goroutine takes to
-// be woken and to run.
-func measureWakes(ctx context.Context, o Options, n int) ([]Result, error) {
+// taskWakes measures the way from a wake to the poll, beside what a goroutine takes to be woken and to run.
+func taskWakes(s *sheet) error {
 	rt, err := foliot.New(foliot.Options{Workers: 1})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer shutdown(rt)
 	alone := &rally{over: make(chan struct{}, 1)}
 	both := &rally{over: make(chan struct{}, 1)}
 	self, err := alone.spawn(rt, 1)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	pair, err := both.spawn(rt, 2)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	hall, err := newHall(rt)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	polledOnce(rt, 1+2+inHall)
 	street := newStreet()
 	defer street.close()
 
-	local := duel{name: "wakes itself, against runtime.Gosched"}
-	signalled := duel{name: "two wake each other, against an unbuffered channel, per hop"}
-	across := duel{name: "one goroutine wakes 1,024, against a channel to each"}
-	var free []float64
-	ops := min(n, 500_000)
-	for range o.some() {
-		if ctx.Err() != nil {
-			break
-		}
-		free = append(free, processors(2))
-		err := local.round(ops, func() int { return yield(ops) }, func() int { return alone.play(self[0], ops) })
+	by := func(name string) *duel { return &duel{name: name, base: "goroutines", ours: "tasks"} }
+	local := by("wakes itself, against runtime.Gosched")
+	signalled := by("two wake each other, against an unbuffered channel, per hop")
+	across := by("one goroutine wakes 1,024, against a channel to each")
+	free := s.measure("processors to be had meanwhile; the last line needs two", "").neutral()
+	ops := min(s.n, 500_000)
+	for range s.rounds() {
+		free.add("tasks", 0, processors(2))
+		err := errors.Join(
+			local.round(s, ops, func() int { return yield(ops) }, func() int { return alone.play(self[0], ops) }),
+			signalled.round(s, ops, func() int { return pingPong(ops) }, func() int { return both.play(pair[0], ops) }),
+			across.round(s, ops, func() int { return street.call(ops) }, func() int { return hall.call(ops) }),
+		)
 		if err != nil {
-			return nil, err
-		}
-		err = signalled.round(ops, func() int { return pingPong(ops) }, func() int { return both.play(pair[0], ops) })
-		if err != nil {
-			return nil, err
-		}
-		err = across.round(ops, func() int { return street.call(ops) }, func() int { return hall.call(ops) })
-		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	rows := []Result{
-		local.result(n), signalled.result(n), across.result(n),
-		{Name: "processors to be had meanwhile; the line above needs two", Timers: n, Foliot: spread(free)},
-	}
-	for i := range rows {
-		rows[i].Group, rows[i].Against = "from a wake to the poll, tasks of one worker", "goroutines"
-	}
-	return rows, nil
+	s.measure("wakes itself, against runtime.Gosched: CPU", "ns").Main = true
+	return nil
 }
 
 // processors returns how many processors so many goroutines get that never wait. On a

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// omission is a part of one of Go's own tests that cannot be had outside the standard library. The rest of that
-// test runs.
+// omission is a part of one of Go's own tests that looks at what only the standard library has, or has so. The rest
+// of that test runs.
 type omission struct {
 	pkg, test string
 	what, why string

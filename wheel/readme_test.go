@@ -127,7 +127,10 @@ func TestTheExamplesOfTheReadmeAreCompiled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var compiled strings.Builder
-	for _, file := range []string{"readme_test.go", "example_test.go", "../readme_test.go", "../example_test.go"} {
+	for _, file := range []string{
+		"readme_test.go", "example_test.go", "../readme_test.go", "../example_test.go",
+		"../time/example_test.go", "../loop/example_test.go",
+	} {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package bench
-
-// cpuName is not known here.
-func cpuName() string { return "" }
