@@ -33,9 +33,10 @@ func (t *Timer) dropIn(d time.Duration, f func(), c chan time.Time, period time.
 	if now < 0 {
 		return false
 	}
+	soon := period == 0 && rt.soon(now, d)
 	t.s = rt.home()
 	due := rt.add(now, d)
-	early := t.file(due, d <= 0, f, c, period)
+	early := t.file(due, soon, f, c, period)
 	t.s.mu.Unlock()
 	if early {
 		rt.keeper.notice(rt.nanos(rt.ceil(due)))
@@ -52,6 +53,7 @@ func (t *Timer) dropInReset(d time.Duration, f func(), c chan time.Time, period 
 	if now < 0 {
 		return false, false
 	}
+	soon := period == 0 && s.rt.soon(now, d)
 	due := s.rt.add(now, d)
 	early, dirty := false, false
 	s.mu.Lock()
@@ -59,8 +61,8 @@ func (t *Timer) dropInReset(d time.Duration, f func(), c chan time.Time, period 
 	switch {
 	case b == nil:
 		was = drain(c)
-		early = t.file(due, d <= 0, f, c, period)
-	case d <= 0:
+		early = t.file(due, soon, f, c, period)
+	case soon:
 		if was, dirty = s.callOff(t.h, stop); was {
 			s.stopped--
 			s.rearmed++
