@@ -1,0 +1,126 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/foliot-go/foliot/loop"
+)
+
+// What is soon comes first, then timers by their deadlines.
+func Example() {
+	l := loop.New(loop.Options{})
+	l.CallLater(2*time.Millisecond, func() { fmt.Println("two") })
+	l.CallLater(time.Millisecond, func() { fmt.Println("one") })
+	l.CallSoon(func() { fmt.Println("soon") })
+	if err := l.RunUntilIdle(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// soon
+	// one
+	// two
+}
+
+// Run goes on until Stop, however much there is to do.
+func ExampleLoop_Run() {
+	l := loop.New(loop.Options{Clock: loop.Virtual(0)})
+	var tick func()
+	tick = func() {
+		fmt.Println("tick at", l.Time())
+		if l.Time() == 3*time.Second {
+			l.Stop()
+			return
+		}
+		l.CallLater(time.Second, tick)
+	}
+	l.CallLater(time.Second, tick)
+	fmt.Println(l.Run(context.Background()))
+	// Output:
+	// tick at 1s
+	// tick at 2s
+	// tick at 3s
+	// <nil>
+}
+
+// Work that another goroutine does is held until its result was posted.
+func ExampleLoop_Hold() {
+	l := loop.New(loop.Options{})
+	l.CallSoon(func() {
+		release := l.Hold()
+		go func() {
+			defer release() // after Post
+			answer := 6 * 7
+			l.Post(func() { fmt.Println("the answer is", answer) })
+		}()
+	})
+	fmt.Println(l.RunUntilIdle(context.Background()))
+	// Output:
+	// the answer is 42
+	// <nil>
+}
+
+// A game has a loop of its own, and runs one iteration a frame.
+func ExampleLoop_Step() {
+	l := loop.New(loop.Options{Clock: loop.Virtual(0)}) // a game would use its default
+	l.CallLater(20*time.Millisecond, func() { fmt.Println("a door opens") })
+	for frame := 1; ; frame++ {
+		_, more := l.Step()
+		fmt.Println("frame", frame)
+		if !more {
+			break
+		}
+	}
+	// Output:
+	// a door opens
+	// frame 1
+}
+
+// A year of hourly events, at once.
+func ExampleVirtual() {
+	l := loop.New(loop.Options{Clock: loop.Virtual(0)})
+	hours := 0
+	var hourly func()
+	hourly = func() {
+		if hours++; hours < 365*24 {
+			l.CallLater(time.Hour, hourly)
+		}
+	}
+	l.CallLater(time.Hour, hourly)
+	l.RunUntilIdle(context.Background())
+	fmt.Println(hours, "events until", l.Time())
+	// Output: 8760 events until 8760h0m0s
+}
+
+// Post is for other goroutines. The callbacks need no lock.
+func ExampleLoop_Post() {
+	l := loop.New(loop.Options{})
+	sum := 0
+	var wg sync.WaitGroup
+	for i := 1; i <= 10; i++ {
+		wg.Go(func() { l.Post(func() { sum += i }) })
+	}
+	go func() {
+		wg.Wait()
+		l.Stop()
+	}()
+	l.Run(context.Background())
+	l.RunUntilIdle(context.Background()) // what was posted just before Stop
+	fmt.Println(sum)
+	// Output: 55
+}
+
+func ExampleHandle_Cancel() {
+	l := loop.New(loop.Options{})
+	timeout := l.CallLater(time.Minute, func() { fmt.Println("timeout") })
+	l.CallSoon(func() {
+		fmt.Println("answered, the timeout is cancelled:", timeout.Cancel())
+		fmt.Println("and again:", timeout.Cancel())
+	})
+	l.RunUntilIdle(context.Background())
+	// Output:
+	// answered, the timeout is cancelled: true
+	// and again: false
+}

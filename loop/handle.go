@@ -1,0 +1,126 @@
+package loop
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// A Handle names one call of a callback, for ever: once that has begun or was cancelled the
+// handle is stale, and stays so. It is a plain value, to be copied and compared. The zero
+// Handle names none. Its methods belong to the loop's goroutine.
+type Handle struct {
+	loop  *Loop
+	when  time.Duration
+	timer wheel.Handle // of a timer
+	soon  uint64       // the number in the queue, of a CallSoon; one of the two is zero
+}
+
+// Cancel keeps the callback from being called, and tells whether it would have been. In the
+// callback itself, and after it, the answer is false.
+func (h Handle) Cancel() bool {
+	c := h.core()
+	if c == nil {
+		return false
+	}
+	if h.soon != 0 {
+		if !c.queue.cancel(h.soon) {
+			return false
+		}
+	} else {
+		if _, ok := c.timers.Cancel(h.timer); !ok {
+			return false
+		}
+		if h.when <= c.agenda.earliest {
+			c.agenda.known = false
+		}
+	}
+	c.forget(h.key())
+	return true
+}
+
+// Pending tells whether the callback is yet to be called.
+func (h Handle) Pending() bool {
+	c := h.core()
+	if c == nil {
+		return false
+	}
+	if h.soon != 0 {
+		return c.queue.find(h.soon) != nil
+	}
+	return c.timers.Value(h.timer) != nil
+}
+
+// When returns the time for which the callback was scheduled, also after that: the
+// deadline of a timer, and for CallSoon the Time at which it was called.
+func (h Handle) When() time.Duration { return h.when }
+
+// SetName gives the callback a name, for [Options].SlowCallback and String, and tells
+// whether it was still to be called. Names cost nothing where there are none.
+func (h Handle) SetName(name string) bool {
+	if !h.Pending() {
+		return false
+	}
+	c := h.core()
+	if c.names == nil {
+		c.names = make(map[key]string)
+	}
+	c.names[h.key()] = name
+	c.settle()
+	return true
+}
+
+// Name returns the name given by SetName, as long as the handle is pending.
+func (h Handle) Name() string {
+	c := h.core()
+	if c == nil {
+		return ""
+	}
+	return c.names[h.key()]
+}
+
+// String describes the handle for debugging.
+func (h Handle) String() string {
+	if h.loop == nil {
+		return "loop.Handle(none)"
+	}
+	kind, state := "timer", "stale"
+	if h.soon != 0 {
+		kind = "soon"
+	}
+	if h.Pending() {
+		state = "pending"
+	}
+	if name := h.Name(); name != "" {
+		kind += fmt.Sprintf(" %q", name)
+	}
+	return fmt.Sprintf("loop.Handle(%s at %v, %s)", kind, h.when, state)
+}
+
+// forget drops the name of a callback, and the map with the last of them.
+func (c *core) forget(k key) {
+	if c.names == nil {
+		return
+	}
+	delete(c.names, k)
+	if len(c.names) == 0 {
+		c.names = nil
+		c.settle()
+	}
+}
+
+func (h Handle) core() *core {
+	if h.loop == nil {
+		return nil
+	}
+	return h.loop.core.Load()
+}
+
+// A key is what names are kept by: what is left of a handle for those who run callbacks.
+type key struct {
+	timer wheel.Handle
+	soon  uint64
+}
+
+func (h Handle) key() key { return key{h.timer, h.soon} }

@@ -1,0 +1,177 @@
+package loop
+
+import (
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/foliot-go/foliot/wheel"
+)
+
+var (
+	// ErrClosed is the answer of a loop that was closed.
+	ErrClosed = errors.New("loop: closed")
+
+	// ErrRunning is the answer of Run and RunUntilIdle to a second caller, and to a callback.
+	ErrRunning = errors.New("loop: Run while the loop is running")
+)
+
+// Options configure a loop. The zero value is a good default.
+type Options struct {
+	// Clock is where the time comes from. nil: from the system.
+	Clock Clock
+
+	// AfterCall is called after every callback: for a script host, the place to run
+	// microtasks. It also follows a callback that panicked: after OnPanic, or without one
+	// first thing when the loop goes on.
+	AfterCall func()
+
+	// OnPanic is given what a callback, or AfterCall, panicked with, and a stack that shows
+	// where; then the loop goes on. nil: the panic reaches the caller of Run or Step.
+	OnPanic func(v any, stack []byte)
+
+	// SlowCallback and Logger: callbacks that take at least so long are logged, with their
+	// names (see [Handle.SetName]). Either alone does nothing.
+	SlowCallback time.Duration
+	Logger       *slog.Logger
+}
+
+// A Call is a callback and its delay, for [Loop.CallLaterBatch].
+type Call struct {
+	After time.Duration
+	Func  func()
+}
+
+// A Loop runs callbacks, one after the other, on the goroutine that calls [Loop.Run],
+// [Loop.RunUntilIdle] or [Loop.Step]: the loop's goroutine. It may be another each time.
+//
+// Post, PostBatch, Stop, Close, Hold and the release of a hold may be called from any
+// goroutine. All else, the methods of handles included, belongs to the loop's goroutine, or
+// to whoever prepares the loop before it runs; the race detector tells where it does not.
+type Loop struct {
+	// core is what belongs to the loop's goroutine. Close, from any goroutine, takes it away
+	// and thereby lets go of all callbacks: no lock, and whoever is at work with it finishes
+	// on what nobody will look at any more.
+	core    atomic.Pointer[core]
+	running atomic.Bool // somebody is in Run. Set by compare-and-swap, cleared by the same goroutine
+	held    atomic.Int64
+
+	_     [64]byte // the inbox is written by others all the time, board and core mostly read
+	board board
+	_     [64]byte
+	inbox inbox
+	_     [64]byte
+	waker waker
+}
+
+// A core is the part of a loop that only its goroutine touches.
+type core struct {
+	now     time.Duration // the Time of the iteration; outside of one, the latest that was read
+	start   time.Time     // zero of the system's clock
+	virtual bool
+	bubble  bool
+	open    bool // an iteration has begun and is not finished: a panic may have cut it short
+	inside  bool // a callback is being run
+
+	queue  queue
+	timers *wheel.Wheel[func()]
+	agenda agenda
+
+	afterCall func()
+	owed      bool // a callback was begun that AfterCall has not followed yet
+	onPanic   func(v any, stack []byte)
+	slow      time.Duration // 0: nobody wants to know
+	logger    *slog.Logger
+	names     map[key]string // of pending handles that were given one; nil: none was
+	plain     bool           // a callback is called, and nothing else: none of the above
+
+	posts   int  // how many the last iteration had that had any
+	gathers int  // how often to wait for more of them; see gather
+	lingers bool // there were posts since the loop last lingered
+}
+
+// New returns a loop. It needs no Close if it is merely dropped: it has no goroutine, and
+// a descriptor only while Run waits.
+func New(o Options) *Loop {
+	c := &core{
+		start:     time.Now(),
+		afterCall: o.AfterCall,
+		onPanic:   o.OnPanic,
+		logger:    o.Logger,
+	}
+	if o.Logger != nil {
+		c.slow = max(o.SlowCallback, 0)
+	}
+	c.bubble = inBubble(c.start)
+	if v, ok := o.Clock.(virtual); ok {
+		c.virtual = true
+		c.now = v.start
+	}
+	c.timers = wheel.New[func()](tick(c.now), 0)
+	c.queue.base = 1
+	c.settle()
+	l := &Loop{waker: waker{bell: make(chan struct{}, 1)}}
+	l.core.Store(c)
+	return l
+}
+
+// settle notes whether there is more to a call than to call.
+func (c *core) settle() {
+	c.plain = c.afterCall == nil && c.slow == 0 && c.names == nil
+}
+
+// clock reads the time.
+func (c *core) clock() time.Duration {
+	if c.virtual {
+		return c.now
+	}
+	return time.Since(c.start)
+}
+
+// Time returns the time of the loop's clock. Within an iteration it is always the same,
+// that of its beginning. Outside of one it is read from the clock.
+func (l *Loop) Time() time.Duration {
+	c := l.core.Load()
+	if c == nil {
+		return 0
+	}
+	if !c.open {
+		c.now = c.clock()
+	}
+	return c.now
+}
+
+// Stop makes Run return when it has finished its iteration. If the loop does not run, the
+// next Run returns after one iteration. Nothing is lost, and Run may be called again.
+func (l *Loop) Stop() { l.signal(stopped) }
+
+// Close lets go of all callbacks, and makes Run return ErrClosed. A callback that is running
+// is not waited for, and no other is begun. On a closed loop Call functions do nothing and
+// return the zero Handle. Close may be called again. The error is always nil.
+func (l *Loop) Close() error {
+	l.inbox.close()
+	l.core.Store(nil)
+	l.signal(closed)
+	return nil
+}
+
+// Hold keeps RunUntilIdle waiting, and a virtual clock from jumping, until release is
+// called: for work in flight elsewhere that will Post its result. Post first, then release.
+// Hold and release may be called from any goroutine, release more than once.
+func (l *Loop) Hold() (release func()) {
+	l.held.Add(1)
+	var released atomic.Bool
+	return func() {
+		if released.CompareAndSwap(false, true) && l.held.Add(-1) == 0 {
+			l.signal(nudged)
+		}
+	}
+}
+
+// signal raises a signal and wakes the loop.
+func (l *Loop) signal(s word) {
+	if wake := l.board.raise(s); wake != 0 {
+		l.waker.wake(wake)
+	}
+}

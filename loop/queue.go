@@ -1,0 +1,106 @@
+package loop
+
+// A queue holds what is to be called soon, posts included, in order of arrival. Each
+// callback has a number: that of its chunk, counted over the life of the loop, and its place
+// in the chunk. It tells where the callback is, so nothing else is needed to find it again,
+// and numbers never come back, although chunks do.
+//
+//	running  [✗ ✗ f f ·] [f f f f f]    this iteration; ✗ was called or cancelled, · not used
+//	waiting  [f f f · ·]                the next
+//	          ▲ chunk number base + len(running)
+type queue struct {
+	running []*chunk
+	chunk   int    // index in running of the chunk with the next to be called
+	place   int    // and where it is in there
+	base    uint64 // number of running[0]; at least 1, so that no callback has number 0
+	waiting list
+	first   *chunk // of those that ran, empty; nil: in use again
+	stock   stock  // chunks to be used next
+}
+
+// number returns the number of what is at a place of the last chunk that waits.
+func (q *queue) number(place int) uint64 {
+	return (q.base+uint64(len(q.running)+len(q.waiting.chunks)-1))<<placeBits | uint64(place)
+}
+
+// turn makes the callbacks that wait those that run. Those that ran were retired, and their first
+// chunk is the first of what waits from now on: a loop with little to do needs no other two.
+func (q *queue) turn() {
+	q.running, q.waiting.chunks = q.waiting.chunks, q.running
+	q.waiting.last, q.waiting.before = nil, 0
+	if q.first != nil {
+		q.waiting.chunks = append(q.waiting.chunks, q.first)
+		q.waiting.last, q.first = q.first, nil
+	}
+}
+
+// retire lets go of the chunks that ran, and of all that a burst has left in excess.
+func (q *queue) retire() {
+	if len(q.running) == 0 {
+		return
+	}
+	q.base += uint64(len(q.running))
+	q.first = q.running[0]
+	q.first.n = 0
+	for _, c := range q.running[1:] {
+		q.stock.put(c)
+	}
+	q.running = reuse(q.running)
+	q.chunk, q.place = 0, 0
+}
+
+// empty tells whether nothing waits.
+func (q *queue) empty() bool { return q.waiting.live() == 0 }
+
+// cancel takes a callback out and tells whether it was there.
+func (q *queue) cancel(number uint64) bool {
+	f := q.find(number)
+	if f == nil {
+		return false
+	}
+	*f = nil
+	if number>>placeBits >= q.base+uint64(len(q.running)) {
+		q.waiting.before--
+	}
+	return true
+}
+
+// find returns where the callback of a number is kept, or nil if it was called or cancelled.
+func (q *queue) find(number uint64) *func() {
+	i := number>>placeBits - q.base
+	in := q.running
+	if i >= uint64(len(in)) {
+		i -= uint64(len(in))
+		in = q.waiting.chunks
+	}
+	if number>>placeBits < q.base || i >= uint64(len(in)) {
+		return nil
+	}
+	f := &in[i].calls[number&(1<<placeBits-1)]
+	if *f == nil {
+		return nil
+	}
+	return f
+}
+
+// CallSoon queues f for the next iteration, behind all that is queued.
+func (l *Loop) CallSoon(f func()) Handle {
+	if f == nil {
+		panic("loop: CallSoon of a nil func")
+	}
+	c := l.core.Load()
+	if c == nil {
+		return Handle{}
+	}
+	if l.board.load()&posted != 0 {
+		l.collect(&c.queue) // what was posted before comes before
+	}
+	if !c.open {
+		c.now = c.clock()
+	}
+	q := &c.queue
+	if q.waiting.full() {
+		q.waiting.extend(&q.stock)
+	}
+	return Handle{loop: l, when: c.now, soon: q.number(q.waiting.push(f))}
+}

@@ -1,0 +1,130 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot/loop"
+)
+
+// An asyncioProgram is made of what asyncio has rules for: testdata/asyncio.py says what they leave open.
+type asyncioProgram struct {
+	Bodies [][]scriptOp `json:"bodies"`
+	Runs   int          `json:"runs"`
+}
+
+func randomAsyncioProgram(rng *rand.Rand) asyncioProgram {
+	const bodies = 8
+	p := asyncioProgram{Runs: 60}
+	names := []string{"soon", "post", "later", "later", "at", "cancel", "cancel", "stop", "panic"}
+	p.Bodies = append(p.Bodies, randomBody(rng, 1+rng.IntN(8), bodies, 4, "soon", "post", "later", "at"))
+	if rng.IntN(4) == 0 {
+		p.Bodies[0] = append(p.Bodies[0], makeOp("stop", 0, 0))
+	}
+	for range bodies - 1 {
+		body := randomBody(rng, rng.IntN(7), bodies, 4, names[:7+rng.IntN(3)]...)
+		for i, o := range body {
+			if name, a, _ := o.parts(); name == "cancel" {
+				body[i] = makeOp(name, a, rng.IntN(300))
+			}
+		}
+		p.Bodies = append(p.Bodies, body)
+	}
+	return p
+}
+
+// An asyncioExecution is what Execution is in testdata/asyncio.py.
+type asyncioExecution struct {
+	asyncioProgram
+	l       *loop.Loop
+	trace   []string
+	calls   int
+	handles []loop.Handle
+	zeroAt  time.Duration
+}
+
+func (x *asyncioExecution) note(format string, args ...any) {
+	x.trace = append(x.trace, fmt.Sprintf(format, args...))
+}
+
+func (x *asyncioExecution) callback(body int) func() {
+	number := x.calls
+	x.calls++
+	return func() {
+		x.note("call %d at %d", number, x.l.Time())
+		x.run(x.Bodies[body])
+	}
+}
+
+func (x *asyncioExecution) delay(base int) time.Duration {
+	const modulus = 1024
+	if base == 0 && x.zeroAt != x.l.Time() {
+		x.zeroAt = x.l.Time()
+		return 0
+	}
+	odd := (time.Duration(x.calls) - x.l.Time()) % modulus
+	return time.Duration(base+1)*modulus + (odd+modulus)%modulus
+}
+
+func (x *asyncioExecution) run(ops []scriptOp) {
+	for _, o := range ops {
+		name, a, b := o.parts()
+		switch full := x.calls >= maxCalls; {
+		case name == "cancel":
+			if n := len(x.handles); n > 0 {
+				x.handles[b%n].Cancel()
+			}
+		case name == "stop":
+			x.l.Stop()
+		case name == "panic":
+			panic(b)
+		case full:
+		case name == "soon":
+			x.handles = append(x.handles, x.l.CallSoon(x.callback(a)))
+		case name == "post":
+			must(x.l.Post(x.callback(a)))
+		case name == "later":
+			h := x.l.CallLater(x.delay(b), x.callback(a))
+			x.note("when %d", h.When())
+			x.handles = append(x.handles, h)
+		case name == "at":
+			when := x.l.Time() + x.delay(b)
+			x.handles = append(x.handles, x.l.CallAt(when, x.callback(a)))
+		}
+	}
+}
+
+func runAsyncioProgram(p asyncioProgram) []string {
+	x := &asyncioExecution{asyncioProgram: p, zeroAt: -1}
+	x.l = loop.New(loop.Options{Clock: loop.Virtual(0), OnPanic: func(v any, _ []byte) { x.note("panic %v", v) }})
+	defer x.l.Close()
+	x.run(x.Bodies[0])
+	for range x.Runs {
+		must(x.l.RunUntilIdle(context.Background()))
+		x.note("ran")
+	}
+	return x.trace
+}
+
+func TestALoopDoesWhatAsyncioDoes(t *testing.T) {
+	var programs []asyncioProgram
+	for seed := range uint64(300) {
+		programs = append(programs, randomAsyncioProgram(rand.New(rand.NewPCG(seed, 3))))
+	}
+	var traces [][]string
+	// -I keeps the script's folder out of the search path, or else it would import itself.
+	interpret(t, []string{"python3", "-I"}, "import asyncio, selectors", "testdata/asyncio.py", programs, &traces)
+	lines := 0
+	for i, p := range programs {
+		lines += len(traces[i])
+		if err := difference(runAsyncioProgram(p), traces[i]); err != nil {
+			t.Fatalf("program %d: %v\n%v", i, err, p.Bodies)
+		}
+	}
+	if lines < 100*len(programs) {
+		t.Errorf("%d programs left no more than %d lines", len(programs), lines)
+	}
+}

@@ -1,0 +1,344 @@
+package loop_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/foliot-go/foliot/loop"
+)
+
+// A program is what the loop and the reference are told to do, in bytes that the fuzzer may change at will. The first
+// says how the machine is set up. Three make an operation each: which body it belongs to and what it is, and two
+// arguments. Body 0 is run from outside the machine, the others are those of callbacks.
+type program []byte
+
+const (
+	programBodies = 8
+	programOpSize = 3
+
+	// maxCalls bounds the callbacks of a program, most of which would go on for ever.
+	maxCalls = 300
+)
+
+// Set-up of the machine.
+const (
+	withOnPanic   = 1 << iota // or else panics reach the caller, and there is no Stop, which a panic might overtake
+	withAfterCall             // AfterCall schedules something now and then
+)
+
+type opcode byte
+
+const (
+	opSoon opcode = iota
+	opLater
+	opAt
+	opBatch
+	opPost
+	opPostBatch
+	opCancel
+	opCancelRecent
+	opQuery
+	opHold
+	opRelease
+	opSleep
+	opPanic
+	opStop
+	opStep // outside only
+	opRun  // outside only
+	opCodes
+)
+
+var opNames = [opCodes]string{
+	"soon", "later", "at", "batch", "post", "postbatch", "cancel", "cancelrecent", "query", "hold", "release", "sleep",
+	"panic", "stop", "step", "run",
+}
+
+type op struct {
+	code opcode
+	a, b byte
+}
+
+func (p program) setup() byte {
+	if len(p) == 0 {
+		return 0
+	}
+	return p[0]
+}
+
+func (p program) bodies() (bodies [programBodies][]op) {
+	if len(p) == 0 {
+		return bodies
+	}
+	for ops := p[1:]; len(ops) >= programOpSize; ops = ops[programOpSize:] {
+		body := ops[0] >> 5
+		bodies[body] = append(bodies[body], op{opcode(ops[0]&31) % opCodes, ops[1], ops[2]})
+	}
+	return bodies
+}
+
+// encode is the opposite of bodies.
+func encode(setup byte, bodies ...[]op) program {
+	p := program{setup}
+	for i, body := range bodies {
+		for _, o := range body {
+			p = append(p, byte(i)<<5|byte(o.code), o.a, o.b)
+		}
+	}
+	return p
+}
+
+func (p program) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "setup %02b\n", p.setup())
+	for i, body := range p.bodies() {
+		if len(body) > 0 {
+			fmt.Fprintf(&b, "body %d:", i)
+			for _, o := range body {
+				fmt.Fprintf(&b, " %s(%d,%d)", opNames[o.code], o.a, o.b)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+var delays = [...]time.Duration{
+	0, 0, 1, 1, 2, 3, 5, 1000, millisecond, second, hour, year, -1, -hour, math.MinInt64, math.MaxInt64,
+}
+
+// delay is one of delays. In a bubble there is no time for years: it ends after three centuries.
+func (x *execution) delay(b byte) time.Duration {
+	d := delays[b%byte(len(delays))]
+	if !x.virtual {
+		d = min(d, 3*hour)
+	}
+	return d
+}
+
+// An execution is a program on its way through a machine.
+type execution struct {
+	m      machine
+	setup  byte
+	bodies [programBodies][]op
+	trace  []string
+
+	base     time.Duration // the times in the trace count from here
+	calls    int           // made up to now; the next one has this id
+	handles  []handle
+	releases []func()
+	mayHold  bool // a hold in RunUntilIdle would be for ever
+	stopping bool // Stop was called and not yet obeyed
+	inside   bool // in a callback
+	virtual  bool
+}
+
+func (x *execution) note(format string, args ...any) {
+	x.trace = append(x.trace, fmt.Sprintf(format, args...))
+}
+
+// callback makes a callback with the given body.
+func (x *execution) callback(body byte) func() {
+	id := x.calls
+	x.calls++
+	return func() {
+		x.inside = true
+		defer func() { x.inside = false }()
+		x.note("call %d at %d", id, x.m.Time()-x.base)
+		x.run(x.bodies[1+body%(programBodies-1)])
+	}
+}
+
+func (x *execution) hand(h handle) { x.handles = append(x.handles, h) }
+
+func (x *execution) run(ops []op) {
+	for _, o := range ops {
+		x.do(o)
+	}
+}
+
+func (x *execution) do(o op) {
+	delay := x.delay(o.b)
+	full := x.calls >= maxCalls
+	switch o.code {
+	case opSoon:
+		if !full {
+			x.hand(x.m.CallSoon(x.callback(o.a)))
+		}
+	case opLater:
+		if !full {
+			x.hand(x.m.CallLater(delay, x.callback(o.a)))
+		}
+	case opAt:
+		// Outside an iteration Time is not what the reference says, unless it is virtual.
+		if !full && (x.inside || x.virtual) {
+			x.at(delay, o.a)
+		}
+	case opBatch:
+		if !full {
+			var calls []loop.Call
+			for i := range o.a % 4 {
+				calls = append(calls, loop.Call{After: x.delay(o.b + i), Func: x.callback(o.a + i)})
+			}
+			for _, h := range x.m.CallLaterBatch(calls) {
+				x.hand(h)
+			}
+		}
+	case opPost:
+		if !full {
+			x.m.Post(x.callback(o.a))
+		}
+	case opPostBatch:
+		if !full {
+			var fs []func()
+			for i := range o.b % 4 {
+				fs = append(fs, x.callback(o.a+i))
+			}
+			x.m.PostBatch(fs)
+		}
+	case opCancel, opCancelRecent, opQuery:
+		x.handle(o)
+	case opHold:
+		if x.mayHold && len(x.releases) < 3 {
+			x.releases = append(x.releases, x.m.Hold())
+		}
+	case opRelease:
+		if n := len(x.releases); n > 0 {
+			x.releases[int(o.a)%n]() // possibly again
+		}
+	case opSleep:
+		if x.inside && !x.virtual {
+			x.m.Sleep(delays[o.b%11])
+		}
+	case opPanic:
+		if x.inside && o.a%4 == 0 {
+			panic(fmt.Sprint("panic ", o.b))
+		}
+	case opStop:
+		if x.setup&withOnPanic != 0 && o.a%4 == 0 {
+			x.stopping = true
+			x.m.Stop()
+		}
+	case opStep, opRun:
+		if !x.inside {
+			x.drive(o.code)
+		}
+	}
+}
+
+func (x *execution) at(delay time.Duration, body byte) {
+	now := x.m.Time()
+	when := now + delay
+	switch {
+	case delay > 0 && when < now:
+		when = math.MaxInt64
+	case delay < 0 && when > now:
+		when = math.MinInt64
+	}
+	x.hand(x.m.CallAt(when, x.callback(body)))
+}
+
+func (x *execution) handle(o op) {
+	n := len(x.handles)
+	if n == 0 {
+		return
+	}
+	i := (int(o.a)<<8 | int(o.b)) % n
+	if o.code == opCancelRecent {
+		i = n - 1 - int(o.b)%min(n, 6)
+	}
+	h := x.handles[i]
+	if o.code != opQuery {
+		x.note("cancel %d: %t", i, h.Cancel())
+		return
+	}
+	pending := h.Pending()
+	x.note("query %d: %t", i, pending)
+	if pending && x.virtual {
+		x.note("when %d: %d", i, h.When())
+	}
+}
+
+// drive steps or runs the machine, from outside. It answers true if a run went on until the machine was idle.
+func (x *execution) drive(how opcode) (idle bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			x.note("recovered %v", v)
+		}
+	}()
+	if how == opStep {
+		x.mayHold = true
+		next, ok := x.m.Step()
+		x.note("step: %d %t", next, ok)
+		return false
+	}
+	x.mayHold = false
+	for _, release := range x.releases {
+		release()
+	}
+	x.releases = nil
+	x.m.RunUntilIdle()
+	x.note("ran")
+	idle = !x.stopping
+	x.stopping = false
+	return idle
+}
+
+// execute runs a program and returns its trace.
+func (x *execution) execute() []string {
+	x.run(x.bodies[0])
+	for !x.drive(opRun) { // each run but the last ends with a Stop or a panic
+	}
+	next, ok := x.m.Step()
+	x.note("in the end: %d %t", next, ok)
+	return x.trace
+}
+
+func newExecution(p program) *execution {
+	return &execution{setup: p.setup(), bodies: p.bodies()}
+}
+
+// afterCall is the AfterCall of programs.
+func (x *execution) afterCall() {
+	if x.setup&withAfterCall == 0 {
+		return
+	}
+	x.note("after")
+	if x.calls < maxCalls && x.calls%5 == 0 {
+		x.m.Post(x.callback(byte(x.calls)))
+	}
+}
+
+func (x *execution) onPanic(v any) { x.note("onpanic %v", v) }
+
+// runReference is the trace of p on the reference.
+func runReference(p program, virtual bool, start time.Duration) []string {
+	x := newExecution(p)
+	r := &reference{virtual: virtual, clock: start, now: start, afterCall: x.afterCall}
+	if x.setup&withOnPanic != 0 {
+		r.onPanic = x.onPanic
+	}
+	x.m, x.virtual = r, virtual
+	return x.execute()
+}
+
+// runLoop is the trace of p on a loop, on a virtual clock or, in a bubble, on the system's.
+func runLoop(p program, virtual bool, start time.Duration) []string {
+	x := newExecution(p)
+	o := loop.Options{AfterCall: x.afterCall}
+	if x.setup&withOnPanic != 0 {
+		o.OnPanic = func(v any, _ []byte) { x.onPanic(v) }
+	}
+	if virtual {
+		o.Clock = loop.Virtual(start)
+	}
+	l := loop.New(o)
+	defer l.Close()
+	if !virtual {
+		l.Step()
+		x.base = l.Time()
+	}
+	x.m, x.virtual = onLoop{l}, virtual
+	return x.execute()
+}

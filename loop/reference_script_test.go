@@ -1,0 +1,59 @@
+package loop_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A scriptOp is an operation of the programs that other event loops are given, too: a name and two arguments, as JSON.
+type scriptOp [3]any
+
+func makeOp(name string, a, b int) scriptOp { return scriptOp{name, a, b} }
+
+func (o scriptOp) parts() (name string, a, b int) { return o[0].(string), o[1].(int), o[2].(int) }
+
+// randomBody makes n operations with one of the given names each.
+func randomBody(rng *rand.Rand, n, bodies, most int, names ...string) []scriptOp {
+	ops := []scriptOp{} // not null in JSON
+	for range n {
+		ops = append(ops, makeOp(names[rng.IntN(len(names))], 1+rng.IntN(bodies-1), rng.IntN(most)))
+	}
+	return ops
+}
+
+// interpret has an interpreter run a script on programs, and decodes the traces. It skips the test if there is no such
+// interpreter here, or none that works.
+func interpret(t *testing.T, interpreter []string, probe, script string, programs, traces any) {
+	t.Helper()
+	path, err := exec.LookPath(interpreter[0])
+	if err != nil {
+		t.Skipf("%s is not installed: %v", interpreter[0], err)
+	}
+	command := func(script string) *exec.Cmd {
+		return exec.CommandContext(t.Context(), path, append(interpreter[1:len(interpreter):len(interpreter)], script)...)
+	}
+	check := command("-")
+	check.Stdin = strings.NewReader(probe)
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Skipf("%s does not work: %v\n%s", path, err, out)
+	}
+	input, err := json.Marshal(programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(script)
+	cmd.Stdin = bytes.NewReader(input)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v %s: %v\n%s", interpreter, script, err, stderr.String())
+	}
+	if err := json.Unmarshal(out, traces); err != nil {
+		t.Fatalf("%v %s: %v in %.200q", interpreter, script, err, out)
+	}
+}
