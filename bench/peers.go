@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"errors"
+	"io"
+	"log"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	gost "github.com/dubbogo/gost/time"
+	"github.com/siddontang/go/time2"
+	"github.com/zeromicro/go-zero/core/collection"
+)
+
+// peers are the timers of other Go packages. They have a tick of a millisecond where they let one choose. More
+// of them are in _extra, for who can get them.
+var peers = []contender{
+	{
+		Contender: Contender{Name: "go-zero", Title: "go-zero's TimingWheel", Module: "github.com/zeromicro/go-zero/core/collection", Kind: Peer},
+		timers:    goZeroTimers, coarse: true,
+		most: 2_000_000, why: tooMuchMemory,
+	},
+	{
+		Contender: Contender{Name: "siddontang", Title: "siddontang's time2", Module: "github.com/siddontang/go/time2", Kind: Peer},
+		timers:    siddontangTimers, coarse: true, racy: true,
+		most: 2_000_000, why: tooMuchMemory,
+	},
+	{
+		Contender: Contender{Name: "gost", Title: "dubbogo's gost", Module: "github.com/dubbogo/gost/time", Kind: Peer},
+		timers:    gostTimers, coarse: true,
+		most: 2000, why: "not measured with so many: each insertion walks a sorted list",
+	},
+	{Contender: Contender{Name: "thw", Title: "nats-server's thw", Module: "github.com/nats-io/nats-server/v2/server/thw", Kind: Peer}},
+}
+
+const tooMuchMemory = "not measured with so many, for want of memory"
+
+// goZeroTimers know a timer by a key that the caller chooses, and cannot tell whether there was one to stop.
+func goZeroTimers() (timers, error) {
+	w, err := collection.NewTimingWheel(time.Millisecond, 4096, func(_, f any) { f.(func())() })
+	if err != nil {
+		return nil, err
+	}
+	var last atomic.Uint64
+	return newFleet(funcs[uint64]{
+		afterFunc: func(d time.Duration, f func()) (uint64, error) {
+			key := last.Add(1)
+			return key, w.SetTimer(key, f, d)
+		},
+		stop:    func(key uint64) bool { return w.RemoveTimer(key) == nil },
+		reset:   func(key uint64, d time.Duration) bool { return w.MoveTimer(key, d) == nil },
+		resetAt: func(key uint64, when time.Time) bool { return w.MoveTimer(key, time.Until(when)) == nil },
+		close:   w.Stop,
+	}), nil
+}
+
+// siddontangTimers cannot tell whether there was one to stop.
+func siddontangTimers() (timers, error) {
+	w := time2.NewWheel(time.Millisecond)
+	return newFleet(funcs[*time2.Timer]{
+		afterFunc: func(d time.Duration, f func()) (*time2.Timer, error) { return w.AfterFunc(d, f), nil },
+		stop:      func(t *time2.Timer) bool { t.Stop(); return true },
+		reset:     func(t *time2.Timer, d time.Duration) bool { t.Reset(d); return true },
+		resetAt:   func(t *time2.Timer, when time.Time) bool { t.Reset(time.Until(when)); return true },
+		close:     w.Stop,
+	}), nil
+}
+
+// gostTimers have a tick of ten milliseconds, and cannot tell whether there was one to stop.
+func gostTimers() (timers, error) {
+	log.SetOutput(io.Discard) // it logs its own end, and nothing else here logs
+	w := gost.NewTimerWheel()
+	return newFleet(funcs[*gost.Timer]{
+		afterFunc: func(d time.Duration, f func()) (*gost.Timer, error) {
+			for began := time.Now(); time.Since(began) < time.Second; {
+				if t := w.AfterFunc(d, f); t != nil {
+					return t, nil
+				}
+				runtime.Gosched() // its queue is full
+			}
+			return nil, errors.New("its queue stays full")
+		},
+		stop: func(t *gost.Timer) bool {
+			if t == nil {
+				return false
+			}
+			t.Stop()
+			return true
+		},
+		reset:   func(t *gost.Timer, d time.Duration) bool { t.Reset(d); return true },
+		resetAt: func(t *gost.Timer, when time.Time) bool { t.Reset(time.Until(when)); return true },
+		close:   func() { go w.Close() }, // which waits for a ticker that it has stopped, now and then for ever
+	}), nil
+}

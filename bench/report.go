@@ -1,0 +1,136 @@
+package bench
+
+import "time"
+
+// A Report is what a run measured and where. It is the file that -json writes, and the only thing that
+// tables, pictures and comparisons are made from.
+type Report struct {
+	Environment Environment `json:"environment"`
+	Contenders  []Contender `json:"contenders"` // those that appear below, in the order in which they are shown
+	Scenarios   []Scenario  `json:"scenarios"`
+
+	// Interrupted is set when the run was ended before all was measured. What is there is sound.
+	Interrupted bool `json:"interrupted,omitempty"`
+}
+
+// An Environment is where and how a report was made.
+type Environment struct {
+	Foliot string    `json:"foliot"` // version of the module
+	Go     string    `json:"go"`
+	OS     string    `json:"os"`
+	Arch   string    `json:"arch"`
+	CPU    string    `json:"cpu,omitempty"`    // what the processor calls itself, where known
+	Kernel string    `json:"kernel,omitempty"` // name and release, where known
+	Cores  int       `json:"cores"`            // processors of the machine that the process may use
+	Procs  int       `json:"procs"`            // GOMAXPROCS
+	Memory int64     `json:"memory,omitempty"` // bytes of the machine, where known
+	When   time.Time `json:"when"`             // the beginning, in UTC
+	Took   float64   `json:"took"`             // seconds
+	Mode   string    `json:"mode"`             // Quick or Full
+	Timers int       `json:"timers"`           // outstanding timers, where a scenario does not say otherwise
+	Rounds int       `json:"rounds"`           // of a measure, at most
+}
+
+// The modes of a run.
+const (
+	Quick = "quick"
+	Full  = "full"
+)
+
+// A Contender is something that has timers.
+type Contender struct {
+	Name    string `json:"name"`              // as in -contender and in rows
+	Title   string `json:"title"`             // for reading
+	Module  string `json:"module,omitempty"`  // import path or program; empty for the standard library
+	Version string `json:"version,omitempty"` // of the module or program, where known
+	Kind    string `json:"kind"`              // one of the kinds below
+}
+
+// The kinds of contenders.
+const (
+	Standard = "standard" // Go's own timers, goroutines and channels: what the others are compared with
+	Ours     = "foliot"   // a part of Foliot
+	Peer     = "peer"     // another Go package, or the baseline of a heap under a lock
+	External = "external" // another program
+)
+
+// A Scenario is something that a user recognises, with its measures.
+type Scenario struct {
+	Name     string    `json:"name"`  // as in -scenario
+	Title    string    `json:"title"` // a few words
+	About    string    `json:"about"` // one sentence
+	Measures []Measure `json:"measures"`
+	Plots    []Plot    `json:"plots,omitempty"`
+	Error    string    `json:"error,omitempty"` // why all or some of it could not be measured
+}
+
+// A Measure is one kind of figure of a scenario, with a row for each contender and number of timers.
+type Measure struct {
+	Name   string `json:"name"`
+	Unit   string `json:"unit,omitempty"`   // "ns", "µs", "ms", "B", "MiB", "%", "M/s" ...; empty: a plain number
+	Better string `json:"better,omitempty"` // Lower or Higher; empty: neither
+	Base   string `json:"base,omitempty"`   // the contender that ratios are to; empty: there are no ratios
+	Main   bool   `json:"main,omitempty"`   // the figure to look at first
+	Rows   []Row  `json:"rows"`
+}
+
+// What is better.
+const (
+	Lower  = "lower"
+	Higher = "higher"
+)
+
+// A Row is what one contender came to with one number of timers.
+type Row struct {
+	Contender string `json:"contender"`
+	N         int    `json:"n,omitempty"` // timers; 0: the measure has no such number
+	Value     Spread `json:"value"`
+	// Ratio says how many times better than the base this contender is: above 1 is a win whatever the
+	// measure, below 1 a loss. It is made round by round, so that what slowed the machine down in a round
+	// slowed down both. None for the base itself.
+	Ratio Spread   `json:"ratio,omitzero"`
+	Early int      `json:"early,omitempty"` // timers that fired before their time, which none may
+	Notes []string `json:"notes,omitempty"` // what the reader must know to judge this figure
+	Error string   `json:"error,omitempty"` // why there is no figure, or why it is not to be trusted
+}
+
+// A Spread is what one measure came to over all rounds.
+type Spread struct {
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+	Rounds int     `json:"rounds"` // how many there were; 0: it was not measured
+}
+
+// A Plot is a picture to be drawn.
+type Plot struct {
+	Name   string   `json:"name"` // one of the names below
+	Title  string   `json:"title"`
+	X      Axis     `json:"x"`
+	Y      Axis     `json:"y"`
+	Series []Series `json:"series"`
+}
+
+// The plots that there may be. A scenario has at most one of each.
+const (
+	PlotGrowth   = "growth"   // what an operation takes, against the number of outstanding timers
+	PlotLateness = "lateness" // how late timers are, against the share that is at most so late
+	PlotCPU      = "cpu"      // processors in use while timers fire, against time
+	PlotMemory   = "memory"   // bytes for each timer, against their number
+)
+
+// An Axis is one of the two of a plot.
+type Axis struct {
+	Label string `json:"label"`
+	Unit  string `json:"unit,omitempty"`
+	Log   bool   `json:"log,omitempty"`
+	// Tail is set for an axis of shares from 0 to 1 where the interest is in the last hundredth:
+	// to be drawn by the number of nines.
+	Tail bool `json:"tail,omitempty"`
+}
+
+// A Series is one contender's line in a plot.
+type Series struct {
+	Contender string       `json:"contender"`
+	Points    [][2]float64 `json:"points"` // x, y; by ascending x
+}

@@ -1,0 +1,274 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/foliot-go/foliot/bench"
+)
+
+// Sizes of text, as in plot.css.
+const (
+	headSize  = 13.5
+	labelSize = 12.5
+	tickSize  = 12.0
+)
+
+// dense is the number of points from which on a line has no markers.
+const dense = 32
+
+// A plotted is a series with at least one point that the axes can show.
+type plotted struct {
+	*member
+	points [][2]float64
+	x, y   float64 // where its last point is drawn
+	level  float64 // where it is drawn on average
+}
+
+// A frame is the area that the axes enclose.
+type frame struct {
+	left, right, top, bottom float64
+	x, y                     *scale
+}
+
+// lineChart draws a line for each series.
+func lineChart(p bench.Plot, c *cast, f form) string {
+	series, xs, ys := visible(p, c)
+	if len(series) == 0 {
+		return ""
+	}
+	a := frame{left: 62, right: f.width - 16, top: 30, bottom: 330}
+	if f.narrow {
+		a.left, a.bottom = 54, 260
+	} else {
+		widest := 0.0
+		for _, s := range series {
+			widest = max(widest, measure(s.Title, labelSize))
+		}
+		a.right = f.width - min(widest, 220) - 52
+	}
+	labels := 7
+	if f.narrow {
+		labels = 5
+	}
+	a.x = newScale(p.X, xs, a.left, a.right, labels)
+	a.y = newScale(p.Y, ys, a.bottom, a.top, 6)
+
+	var out canvas
+	a.axes(&out, p, f.width)
+	for i := range series {
+		a.series(&out, &series[i], p)
+	}
+	height := a.bottom + 46
+	if f.narrow {
+		height = legendBelow(&out, series, height+6, f.width)
+	} else {
+		if p.Name == bench.PlotCPU {
+			for i := range series { // all of them end where the last timer has fired
+				series[i].x, series[i].y = 0, series[i].level
+			}
+		}
+		height = max(height, legendBeside(&out, series, a, f.width))
+	}
+	return out.svg(f, height, p.Title, describe(p, series))
+}
+
+// visible returns the series that have something to show, and all values of both axes.
+func visible(p bench.Plot, c *cast) (series []plotted, xs, ys []float64) {
+	for _, s := range p.Series {
+		shown := false
+		for _, point := range s.Points {
+			if !finite(point[0]) || !finite(point[1]) || p.X.Log && point[0] <= 0 {
+				continue
+			}
+			shown = true
+			xs, ys = append(xs, point[0]), append(ys, point[1])
+		}
+		if shown {
+			series = append(series, plotted{member: c.of(s.Contender), points: s.Points})
+		}
+	}
+	return series, xs, ys
+}
+
+// axes draws the grid, and the labels that do not run into each other.
+func (a *frame) axes(out *canvas, p bench.Plot, width float64) {
+	out.open("grid")
+	for _, y := range a.y.minor {
+		out.line("minor", a.left, y, a.right, y)
+	}
+	for _, t := range a.y.ticks {
+		out.line("major", a.left, t.at, a.right, t.at)
+	}
+	for _, t := range a.x.ticks {
+		out.line("major", t.at, a.top, t.at, a.bottom)
+	}
+	out.line("axis", a.left, a.bottom, a.right, a.bottom)
+	out.close()
+
+	out.open("ticks")
+	for _, t := range a.y.ticks {
+		out.text("tick", end, a.left-8, t.at+4, t.label)
+	}
+	for _, t := range roomy(a.x.ticks) {
+		half := measure(t.label, tickSize) / 2
+		out.text("tick", middle, min(t.at, width-half), a.bottom+18, t.label)
+	}
+	out.text("name", start, 0, 14, p.Y.Label)
+	out.text("name", end, a.right, a.bottom+38, p.X.Label)
+	out.close()
+}
+
+// roomy returns the ticks, in order of their places, whose labels have room. The last one always stays.
+func roomy(ticks []tick) []tick {
+	const gap = 8
+	var kept []tick
+	clash := func(l, r tick) bool {
+		return r.at-l.at < (measure(l.label, tickSize)+measure(r.label, tickSize))/2+gap
+	}
+	for i, t := range ticks {
+		if i == len(ticks)-1 {
+			for len(kept) > 0 && clash(kept[len(kept)-1], t) {
+				kept = kept[:len(kept)-1]
+			}
+		}
+		if len(kept) == 0 || !clash(kept[len(kept)-1], t) {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// series draws one line. It is broken where a point is missing, and a point that the y axis cannot show, zero on
+// a logarithmic one, is drawn hollow at its lower end. Negative lateness is an early fire and is marked as such.
+func (a *frame) series(out *canvas, s *plotted, p bench.Plot) {
+	var d, markers canvas
+	pen := "M"
+	n := 0.0
+	for _, point := range s.points {
+		x, y := point[0], point[1]
+		if !finite(x) || !finite(y) || !a.x.shows(x) {
+			pen = "M"
+			continue
+		}
+		s.x, s.y = a.x.place(x), a.y.place(y)
+		s.level, n = (s.level*n+s.y)/(n+1), n+1
+		fmt.Fprintf(&d, "%s%s %s", pen, place(s.x), place(s.y))
+		pen = "L"
+		early := p.Name == bench.PlotLateness && y < 0
+		title := s.Title + ": " + at(p, point)
+		switch {
+		case early:
+			markers.point(s.member, s.x, s.y, "early", title+", early")
+		case !a.y.shows(y):
+			markers.point(s.member, s.x, s.y, "hollow", title)
+		case len(s.points) < dense:
+			markers.point(s.member, s.x, s.y, "", title)
+		}
+	}
+	out.open("series " + s.class())
+	out.title(s.Title)
+	out.path(s.member, d.String())
+	out.WriteString(markers.String())
+	out.close()
+}
+
+// at says what a point stands for.
+func at(p bench.Plot, point [2]float64) string {
+	x := linearLabel(point[0], p.X.Unit)
+	if p.X.Tail {
+		x = percent(point[0])
+	}
+	return fmt.Sprintf("%s at %s", quantity(point[1], p.Y.Unit), x)
+}
+
+// legendBeside names each line where it ends, moved apart where they end close together. It returns how far down
+// it went.
+func legendBeside(out *canvas, series []plotted, a frame, width float64) float64 {
+	const line = 19
+	ends := slices.Clone(series)
+	slices.SortStableFunc(ends, func(s, t plotted) int { return cmp.Compare(s.y, t.y) })
+	places := apart(ends, line, a.top+4, a.bottom)
+	x := a.right + 14
+	for i, s := range ends {
+		if math.Abs(s.x-a.right) < 1 {
+			out.open("leader " + s.class())
+			out.line("hair", a.right+2, s.y, x-1, places[i])
+			out.close()
+		}
+		out.swatch(s.member, x, places[i])
+		out.text("label", start, x+32, places[i]+4, shorten(s.Title, labelSize, width-x-32))
+	}
+	return places[len(places)-1] + line
+}
+
+// apart returns places near those where the lines end, in the same order, no two closer than a line of text, and
+// within the bounds unless there are too many. It joins those that would overlap into blocks, and centres each
+// block on the mean of what its lines want.
+func apart(ends []plotted, line, top, bottom float64) []float64 {
+	type block struct {
+		wish  float64 // sum of the places wanted by its first line, were it alone
+		count int
+	}
+	first := func(b block) float64 {
+		at := b.wish / float64(b.count)
+		return max(top, min(at, bottom-float64(b.count-1)*line))
+	}
+	var blocks []block
+	for _, s := range ends {
+		b := block{s.y, 1}
+		for len(blocks) > 0 {
+			above := blocks[len(blocks)-1]
+			if first(b)-first(above) >= float64(above.count)*line {
+				break
+			}
+			b = block{above.wish + b.wish - float64(above.count*b.count)*line, above.count + b.count}
+			blocks = blocks[:len(blocks)-1]
+		}
+		blocks = append(blocks, b)
+	}
+	var places []float64
+	for _, b := range blocks {
+		for i := range b.count {
+			places = append(places, first(b)+float64(i)*line)
+		}
+	}
+	return places
+}
+
+// legendBelow lists the lines under the plot, as many in a row as there is room for.
+func legendBelow(out *canvas, series []plotted, y, width float64) float64 {
+	const line = 22
+	x := 0.0
+	y += 10
+	for _, s := range series {
+		title := shorten(s.Title, labelSize, width-34)
+		need := 34 + measure(title, labelSize)
+		if x > 0 && x+need > width {
+			x, y = 0, y+line
+		}
+		out.swatch(s.member, x, y-4)
+		out.text("label", start, x+32, y, title)
+		x += need + 14
+	}
+	return y + 10
+}
+
+// describe tells in words what the picture shows, for those who do not see it.
+func describe(p bench.Plot, series []plotted) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s. %s against %s.", p.Title, p.Y.Label, p.X.Label)
+	for _, s := range series {
+		points := slices.DeleteFunc(slices.Clone(s.points), func(p [2]float64) bool { return !finite(p[0]) || !finite(p[1]) })
+		first, last := points[0], points[len(points)-1]
+		fmt.Fprintf(&b, " %s: %s", s.Title, at(p, first))
+		if len(points) > 1 {
+			fmt.Fprintf(&b, ", %s", at(p, last))
+		}
+		b.WriteString(".")
+	}
+	return b.String()
+}

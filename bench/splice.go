@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The marks between which Splice puts figures. The first has the name of a scenario, and then, if not all of it
+// is wanted, parts of a selection:
+//
+//	<!-- figures:growth contenders=std,foliot measures=arm_and_stop timers=10000,100000 -->
+//	<!-- /figures -->
+//
+// A space in the name of a measure is written as an underscore. In place of a scenario, "environment" stands for
+// where the figures come from.
+const (
+	markBegin = "<!-- figures:"
+	markClose = "-->"
+	markEnd   = "<!-- /figures -->"
+)
+
+// Splice returns a page with its figures replaced by those of the report. What is between marks belongs to Splice,
+// what is not is kept to the byte.
+func Splice(page []byte, r Report) ([]byte, error) {
+	var out bytes.Buffer
+	var open string // the name of the mark that is open
+	for i, line := range bytes.SplitAfter(page, []byte("\n")) {
+		text := strings.TrimSpace(string(line))
+		begins := strings.HasPrefix(text, markBegin)
+		switch {
+		case begins && open != "":
+			return nil, fmt.Errorf("line %d: figures of %s inside those of %s", i+1, text, open)
+		case begins:
+			out.Write(line)
+			figures, err := r.marked(text)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", i+1, err)
+			}
+			open = text
+			out.WriteString("\n" + strings.TrimSpace(figures) + "\n\n")
+		case text == markEnd && open == "":
+			return nil, fmt.Errorf("line %d: an end of figures without a beginning", i+1)
+		case text == markEnd:
+			open = ""
+			out.Write(line)
+		case open == "":
+			out.Write(line)
+		}
+	}
+	if open != "" {
+		return nil, fmt.Errorf("no end of figures after %s", open)
+	}
+	return out.Bytes(), nil
+}
+
+// marked returns the figures that a mark asks for.
+func (r Report) marked(mark string) (string, error) {
+	inside, ok := strings.CutSuffix(strings.TrimPrefix(mark, markBegin), markClose)
+	words := strings.Fields(inside)
+	if !ok || len(words) == 0 {
+		return "", fmt.Errorf("%s is no mark for figures", mark)
+	}
+	name := words[0]
+	if name == "environment" && len(words) == 1 {
+		return r.Conditions(), nil
+	}
+	var sel Selection
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		list := strings.Split(strings.ReplaceAll(value, "_", " "), ",")
+		switch key {
+		case "contenders":
+			sel.Contenders = list
+		case "measures":
+			sel.Measures = list
+		case "timers":
+			for _, text := range list {
+				n, err := strconv.Atoi(text)
+				if err != nil {
+					return "", fmt.Errorf("%s: %q is no number of timers", mark, text)
+				}
+				sel.Timers = append(sel.Timers, n)
+			}
+		default:
+			return "", fmt.Errorf("%s: %q is not understood", mark, word)
+		}
+	}
+	i := slices.IndexFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name })
+	if i < 0 {
+		return "", fmt.Errorf("the report has no scenario %q", name)
+	}
+	table := r.Scenarios[i].Markdown(r, sel)
+	if table == "" {
+		return "", fmt.Errorf("%s selects nothing of the report", mark)
+	}
+	return table, nil
+}

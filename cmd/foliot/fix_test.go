@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"foliot": foliot})
+}
+
+// foliot is the command as scripts run it.
+func foliot() {
+	root := newRoot()
+	if fix, _, err := root.Find([]string{"fix"}); err != nil || fix == root {
+		root.AddCommand(newFix())
+	}
+	err := root.ExecuteContext(context.Background())
+	if status, ok := err.(reported); ok {
+		os.Exit(int(status))
+	}
+	os.Exit(exitCode(err))
+}
+
+// TestScripts runs the stories in testdata/script. In them $FOLIOT is the directory of Foliot's module, and
+// "require" makes the module in the current directory depend on it. "exits n command" checks an exit status.
+func TestScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the go command many times")
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("FOLIOT", root)
+			e.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
+			e.Setenv("GOPROXY", "off")
+			e.Setenv("GOWORK", "off")
+			e.Setenv("GOTOOLCHAIN", "local")
+			e.Setenv("GOFLAGS", "")
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) < 2 {
+					ts.Fatalf("usage: exits status command [args]")
+				}
+				var exit *exec.ExitError
+				if err := ts.Exec(args[1], args[2:]...); !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0] {
+					ts.Fatalf("want exit status %s, got %v", args[0], err)
+				}
+			},
+			"require": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) > 0 {
+					ts.Fatalf("usage: require")
+				}
+				const module = "github.com/foliot-go/foliot"
+				ts.Check(ts.Exec("go", "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root))
+			},
+		},
+	})
+}

@@ -1,0 +1,258 @@
+package fix
+
+import (
+	"bytes"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// rewrite replaces import paths in a file. In a file that gofmt leaves alone, imports stay sorted, and in
+// one that keeps the standard library's imports apart, a path that leaves or joins the standard library moves
+// to the section where it belongs. Nothing else changes.
+func rewrite(src []byte, paths map[string]string, module string) ([]byte, error) {
+	forms, err := forms(src, paths, module)
+	if err != nil {
+		return nil, err
+	}
+	return forms[0], nil
+}
+
+// rewriteReversibly is rewrite, but leaves lines where they are if the way back would not restore the file byte
+// for byte otherwise.
+func rewriteReversibly(src []byte, paths map[string]string, module string) ([]byte, error) {
+	forms, err := forms(src, paths, module)
+	if err != nil {
+		return nil, err
+	}
+	back := map[string]string{}
+	for from, to := range paths {
+		back[to] = from
+	}
+	for _, form := range forms {
+		if restored, err := rewrite(form, back, module); err == nil && bytes.Equal(restored, src) {
+			return form, nil
+		}
+	}
+	return forms[0], nil
+}
+
+// forms lists what a file can look like with its paths replaced, the best first.
+func forms(src []byte, paths map[string]string, module string) ([][]byte, error) {
+	plain, err := replacePaths(src, paths)
+	if err != nil {
+		return nil, err
+	}
+	if formatted, err := format.Source(src); err != nil || !bytes.Equal(formatted, src) {
+		return [][]byte{plain}, nil
+	}
+	list := [][]byte{plain}
+	if moved, ok := moveSpecs(src, paths, module); ok {
+		list = [][]byte{moved, plain}
+	}
+	for i, form := range list {
+		if list[i], err = format.Source(form); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// parseImports parses a file up to its imports.
+func parseImports(src []byte) (*token.File, *ast.File, error) {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, "", src, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return nil, nil, err
+	}
+	return fset.File(f.Package), f, nil
+}
+
+// replacePaths replaces paths where they stand, in the quotes they stand in.
+func replacePaths(src []byte, paths map[string]string) ([]byte, error) {
+	tf, f, err := parseImports(src)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	done := 0
+	for _, spec := range f.Imports {
+		if to, ok := paths[pathOf(spec)]; ok {
+			start, end := tf.Offset(spec.Path.Pos())+1, tf.Offset(spec.Path.End())-1
+			out = append(append(out, src[done:start]...), to...)
+			done = end
+		}
+	}
+	return append(out, src[done:]...), nil
+}
+
+func pathOf(spec *ast.ImportSpec) string {
+	path, _ := strconv.Unquote(spec.Path.Value)
+	return path
+}
+
+// A section is a run of import specs on consecutive lines of a block, each on a line of its own. It mixes
+// nothing with imports of the standard library.
+type section struct {
+	first, last         int               // lines
+	move                []*ast.ImportSpec // those with paths to replace
+	stays               bool              // there are others, and these are
+	std, local, foreign bool              // of the standard library, of the main module, of other modules
+}
+
+// moveSpecs replaces paths and moves their lines to the section they belong to. It answers false if the
+// imports are not arranged in a way that tells where, or if comments stand between them.
+func moveSpecs(src []byte, paths map[string]string, module string) ([]byte, bool) {
+	tf, f, err := parseImports(src)
+	if err != nil {
+		return nil, false
+	}
+	var block *ast.GenDecl
+	others := false // imports from outside the standard library, in whichever block
+	for _, d := range f.Decls {
+		gen := d.(*ast.GenDecl)
+		for _, s := range gen.Specs {
+			path := pathOf(s.(*ast.ImportSpec))
+			if _, ok := paths[path]; !ok {
+				others = others || !isStd(path, module)
+			} else if block != nil && block != gen {
+				return nil, false
+			} else {
+				block = gen
+			}
+		}
+	}
+	if block == nil || !block.Lparen.IsValid() || commented(tf, f, block) {
+		return nil, false
+	}
+	list, ok := sections(tf, block, paths, module)
+	if !ok {
+		return nil, false
+	}
+	source, target, ok := route(list, others)
+	if !ok {
+		return nil, false
+	}
+	return carry(src, tf, source, target, paths), true
+}
+
+// commented reports whether comments stand between the specs of a block, rather than behind them.
+func commented(tf *token.File, f *ast.File, block *ast.GenDecl) bool {
+	behind := map[*ast.CommentGroup]bool{}
+	for _, spec := range block.Specs {
+		if c := spec.(*ast.ImportSpec).Comment; c != nil && tf.Line(c.End()) == tf.Line(spec.Pos()) {
+			behind[c] = true
+		}
+	}
+	return slices.ContainsFunc(f.Comments, func(c *ast.CommentGroup) bool {
+		return block.Lparen < c.Pos() && c.Pos() < block.Rparen && !behind[c]
+	})
+}
+
+// sections divides a block. It answers false if a section mixes the standard library with others.
+func sections(tf *token.File, block *ast.GenDecl, paths map[string]string, module string) ([]*section, bool) {
+	var list []*section
+	for _, s := range block.Specs {
+		spec := s.(*ast.ImportSpec)
+		line := tf.Line(spec.Pos())
+		if len(list) == 0 || line > list[len(list)-1].last+1 {
+			list = append(list, &section{first: line})
+		}
+		sec := list[len(list)-1]
+		sec.last = line
+		path := pathOf(spec)
+		if _, ok := paths[path]; ok {
+			sec.move = append(sec.move, spec)
+			continue
+		}
+		switch sec.stays = true; {
+		case isStd(path, module):
+			sec.std = true
+		case isWithin(path, module):
+			sec.local = true
+		default:
+			sec.foreign = true
+		}
+		if sec.std && (sec.local || sec.foreign) {
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+// isStd reports whether a path is one of the standard library, as goimports tells: no dot in its first
+// element. A main module may have such a path too.
+func isStd(path, module string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".") && !isWithin(path, module)
+}
+
+func isWithin(path, module string) bool {
+	return path == module || strings.HasPrefix(path, module+"/")
+}
+
+// route finds the section whose lines move, and the one they move to; nil is a new one, behind the source.
+//
+//	to Foliot  from among the standard library's to the first section with imports of other modules, or
+//	           else of this one; if the file has neither, to a new one
+//	back       from among others to the last section of the standard library's before; from a section of
+//	           their own, as a new one was, to the section before if it is the standard library's
+//
+// A section of the standard library's that would be left empty does not move: where it was could not be told
+// on the way back.
+func route(list []*section, others bool) (source, target *section, ok bool) {
+	at := -1
+	for i, s := range list {
+		if len(s.move) > 0 {
+			if at >= 0 {
+				return nil, nil, false
+			}
+			at = i
+		}
+	}
+	source = list[at]
+	if isStd(pathOf(source.move[0]), Module) {
+		for _, s := range list {
+			if s.foreign && (target == nil || !target.foreign) || s.local && target == nil {
+				target = s
+			}
+		}
+		return source, target, source.std && (target != nil || !others)
+	}
+	if source.std {
+		return nil, nil, false
+	}
+	for i, s := range list[:at] {
+		if s.std && (source.stays || i == at-1) {
+			target = s
+		}
+	}
+	return source, target, target != nil
+}
+
+// carry moves lines from section to section. Where in the section is left to gofmt, which sorts them.
+func carry(src []byte, tf *token.File, source, target *section, paths map[string]string) []byte {
+	lines := bytes.SplitAfter(src, []byte("\n")) // line n is lines[n-1]
+	var load []byte
+	for _, spec := range source.move {
+		n := tf.Line(spec.Pos())
+		start := tf.Offset(spec.Path.Pos()) - tf.Offset(tf.LineStart(n))
+		end := start + len(spec.Path.Value)
+		line := lines[n-1]
+		load = slices.Concat(load, line[:start+1], []byte(paths[pathOf(spec)]), line[end-1:])
+		lines[n-1] = nil
+	}
+	if !source.stays { // the blank line before it goes too
+		lines[source.first-2] = nil
+	}
+	if target == nil {
+		lines[source.last-1] = slices.Concat(lines[source.last-1], []byte("\n"), load)
+	} else {
+		lines[target.first-1] = slices.Concat(load, lines[target.first-1])
+	}
+	return bytes.Join(lines, nil)
+}

@@ -1,0 +1,128 @@
+package fix
+
+import (
+	"strings"
+	"testing"
+)
+
+// toFoliot and back are the paths that a rewrite of everything replaces.
+func toFoliot() map[string]string {
+	return map[string]string{"time": Module + "/time", "context": Module + "/context"}
+}
+
+func back() map[string]string {
+	return map[string]string{Module + "/time": "time", Module + "/context": "context"}
+}
+
+func TestImportsFindTheirPlaceAndTheWayBack(t *testing.T) {
+	for _, c := range []struct{ name, before, after string }{
+		{
+			"a single import",
+			"import \"time\"\n",
+			"import \"FOLIOT/time\"\n",
+		},
+		{
+			"names and raw strings stay",
+			"import clock `time`\nimport . \"context\"\n",
+			"import clock `FOLIOT/time`\nimport . \"FOLIOT/context\"\n",
+		},
+		{
+			"a block of one",
+			"import (\n\t\"time\"\n)\n",
+			"import (\n\t\"FOLIOT/time\"\n)\n",
+		},
+		{
+			"no others: a section of its own",
+			"import (\n\t\"context\"\n\t\"fmt\"\n\t\"time\"\n)\n",
+			"import (\n\t\"fmt\"\n\n\t\"FOLIOT/context\"\n\t\"FOLIOT/time\"\n)\n",
+		},
+		{
+			"others of other modules",
+			"import (\n\t\"fmt\"\n\t\"time\"\n\n\t\"example.com/a\"\n\t\"golang.org/x/b\"\n)\n",
+			"import (\n\t\"fmt\"\n\n\t\"example.com/a\"\n\t\"FOLIOT/time\"\n\t\"golang.org/x/b\"\n)\n",
+		},
+		{
+			"others of other modules before those of this module",
+			"import (\n\t\"fmt\"\n\t\"time\"\n\n\t\"my.org/app/a\"\n\n\t\"golang.org/x/b\"\n)\n",
+			"import (\n\t\"fmt\"\n\n\t\"my.org/app/a\"\n\n\t\"FOLIOT/time\"\n\t\"golang.org/x/b\"\n)\n",
+		},
+		{
+			"only this module's",
+			"import (\n\t\"fmt\"\n\t\"time\"\n\n\t\"my.org/app/a\"\n)\n",
+			"import (\n\t\"fmt\"\n\n\t\"FOLIOT/time\"\n\t\"my.org/app/a\"\n)\n",
+		},
+		{
+			"a section of its own stays one",
+			"import (\n\t\"time\"\n\n\t\"example.com/a\"\n)\n",
+			"import (\n\t\"FOLIOT/time\"\n\n\t\"example.com/a\"\n)\n",
+		},
+		{
+			"no sections: sorted",
+			"import (\n\t\"fmt\"\n\t\"golang.org/x/b\"\n\t\"time\"\n)\n",
+			"import (\n\t\"fmt\"\n\t\"FOLIOT/time\"\n\t\"golang.org/x/b\"\n)\n",
+		},
+		{
+			"comments behind imports go with them",
+			"import (\n\t\"fmt\"\n\t\"time\" // for the timers\n\n\t\"example.com/a\"\n)\n",
+			"import (\n\t\"fmt\"\n\n\t\"example.com/a\"\n\t\"FOLIOT/time\" // for the timers\n)\n",
+		},
+		{
+			"comments between imports hold them in place",
+			"import (\n\t// standard\n\t\"fmt\"\n\t\"time\"\n\n\t// others\n\t\"example.com/a\"\n)\n",
+			"import (\n\t// standard\n\t\"fmt\"\n\t\"FOLIOT/time\"\n\n\t// others\n\t\"example.com/a\"\n)\n",
+		},
+		{
+			"cgo",
+			"/*\n#include <time.h>\n*/\nimport \"C\"\n\nimport (\n\t\"fmt\"\n\t\"time\"\n)\n",
+			"/*\n#include <time.h>\n*/\nimport \"C\"\n\nimport (\n\t\"fmt\"\n\n\t\"FOLIOT/time\"\n)\n",
+		},
+		{
+			"several blocks",
+			"import (\n\t\"fmt\"\n\t\"time\"\n)\n\nimport (\n\t\"example.com/a\"\n)\n",
+			"import (\n\t\"fmt\"\n\t\"FOLIOT/time\"\n)\n\nimport (\n\t\"example.com/a\"\n)\n",
+		},
+		{
+			"two sections of the standard library",
+			"import (\n\t\"fmt\"\n\t\"time\"\n\n\t\"os\"\n\n\t\"example.com/a\"\n)\n",
+			"import (\n\t\"fmt\"\n\t\"FOLIOT/time\"\n\n\t\"os\"\n\n\t\"example.com/a\"\n)\n",
+		},
+		{
+			"what gofmt would change is not formatted",
+			"import (\n  \"time\"\n  \"fmt\"\n)\n",
+			"import (\n  \"FOLIOT/time\"\n  \"fmt\"\n)\n",
+		},
+		{
+			"carriage returns",
+			"import (\r\n\t\"fmt\"\r\n\t\"time\"\r\n)\r\n",
+			"import (\r\n\t\"fmt\"\r\n\t\"FOLIOT/time\"\r\n)\r\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const head, tail = "//go:build linux\n\n// Package p.\npackage p\n\n", "\nvar x = \"time\" // \"time\"\n"
+			before := head + c.before + tail
+			want := head + strings.ReplaceAll(c.after, "FOLIOT", Module) + tail
+			after, err := rewriteReversibly([]byte(before), toFoliot(), "my.org/app")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(after) != want {
+				t.Errorf("got:\n%s\nwant:\n%s", after, want)
+			}
+			restored, err := rewrite(after, back(), "my.org/app")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(restored) != before {
+				t.Errorf("back again:\n%s\nwant:\n%s", restored, before)
+			}
+		})
+	}
+}
+
+func TestAModuleWithoutADotInItsPathIsNotTheStandardLibrary(t *testing.T) {
+	before := "package p\n\nimport (\n\t\"fmt\"\n\t\"time\"\n\n\t\"app/store\"\n)\n"
+	want := "package p\n\nimport (\n\t\"fmt\"\n\n\t\"app/store\"\n\t\"" + Module + "/time\"\n)\n"
+	if after, err := rewriteReversibly([]byte(before), toFoliot(), "app"); err != nil || string(after) != want {
+		t.Errorf("error %v, got:\n%s\nwant:\n%s", err, after, want)
+	}
+}
