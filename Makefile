@@ -68,6 +68,11 @@ stress: ## race tests STRESSCOUNT (20) times on 1, 2 and 8 Ps, then fuzz for STR
 bench: ## measure Foliot beside the standard library
 	go run ./cmd/foliot bench
 
+.PHONY: figures
+figures: ## measure for a quarter of an hour, put the figures into README and docs
+	go run ./cmd/foliot bench -full -json bench.json -html none
+	go run ./cmd/foliot bench -from bench.json -splice README.md,docs/benchmarks.md -svg docs
+
 .PHONY: fmt
 fmt: $(TOOLS) ## format every Go file
 	$(BIN)/gofumpt -w .
