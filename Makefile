@@ -71,7 +71,8 @@ bench: ## measure Foliot beside the standard library
 .PHONY: figures
 figures: ## measure for a quarter of an hour, put the figures into README and docs
 	go run ./cmd/foliot bench -full -json bench.json -html none
-	go run ./cmd/foliot bench -from bench.json -splice README.md,docs/benchmarks.md -svg docs
+	go run ./cmd/foliot bench -from bench.json -html none -splice README.md,docs/benchmarks.md -svg $(BIN)/pictures
+	for f in docs/bench-*.svg; do cp $(BIN)/pictures/$${f#docs/} $$f; done
 
 .PHONY: fmt
 fmt: $(TOOLS) ## format every Go file
