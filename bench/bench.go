@@ -22,7 +22,7 @@ type Options struct {
 	Scenarios  []string // names of the scenarios; empty: all
 	Contenders []string // names of the contenders; empty: all. What others are compared with is always there
 	Timers     int      // outstanding timers; default 100,000, or 1,000,000 in a full run
-	Rounds     int      // rounds of each measure, at most; default 5, or 9 in a full run
+	Rounds     int      // rounds of each measure, at most; default 5
 	Full       bool     // take the time that sound figures take, which is a quarter of an hour
 	Progress   func(Progress)
 }
@@ -107,9 +107,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Rounds == 0 {
 		o.Rounds = 5
-		if o.Full {
-			o.Rounds = 9
-		}
 	}
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}

@@ -59,7 +59,7 @@ written; 2 for wrong usage; 130 after an interrupt.`,
 	flags.StringSliceVar(&b.Scenarios, "scenario", nil, "measure just these `scenarios`, separated by commas")
 	flags.StringSliceVar(&b.Contenders, "contender", nil, "race just these `contenders`; what they are compared with is always there")
 	flags.IntVarP(&b.Timers, "n", "n", 0, "outstanding timers (default 100,000, or 1,000,000 with -full)")
-	flags.IntVar(&b.Rounds, "rounds", 0, "rounds of each measure, at most (default 5, or 9 with -full)")
+	flags.IntVar(&b.Rounds, "rounds", 0, "rounds of each measure, at most (default 5)")
 	flags.StringVar(&b.jsonFile, "json", "", "write the report to this `file`; -: print it instead of the table")
 	flags.StringVar(&b.htmlFile, "html", "", "write the page with plots to this `file`; none: to none (default: a temporary file)")
 	flags.StringVar(&b.svgDir, "svg", "", "write the pictures to this `folder`")
