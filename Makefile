@@ -5,6 +5,10 @@ FUZZTIME    ?= 10s
 STRESSTIME  ?= 5m
 STRESSCOUNT ?= 20
 
+# Who is in the figures of README and docs: all but the peers that take longest, which are
+# slower than the standard library.
+RACED ?= std,goroutines,channel,foliot,precise,drop-in,tasks,tasks-slack,queue,wheel,loop,lists,heap,thw,asyncio,node
+
 # The release after the one that go.mod names.
 NEXT ?= go1.27.2
 
@@ -69,8 +73,8 @@ bench: ## measure Foliot beside the standard library
 	go run ./cmd/foliot bench
 
 .PHONY: figures
-figures: ## measure for a quarter of an hour, put the figures into README and docs
-	go run ./cmd/foliot bench -full -json bench.json -html none
+figures: ## measure for ten minutes, put the figures into README and docs
+	go run ./cmd/foliot bench -full -contender $(RACED) -json bench.json -html none
 	go run ./cmd/foliot bench -from bench.json -html none -splice README.md,docs/benchmarks.md -svg $(BIN)/pictures
 	for f in docs/bench-*.svg; do cp $(BIN)/pictures/$${f#docs/} $$f; done
 

@@ -23,7 +23,7 @@ type Options struct {
 	Contenders []string // names of the contenders; empty: all. What others are compared with is always there
 	Timers     int      // outstanding timers; default 100,000, or 1,000,000 in a full run
 	Rounds     int      // rounds of each measure, at most; default 5
-	Full       bool     // take the time that sound figures take, which is a quarter of an hour
+	Full       bool     // take the time that sound figures take: eight minutes, half an hour with the slowest peers
 	Progress   func(Progress)
 }
 

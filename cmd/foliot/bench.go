@@ -35,7 +35,7 @@ func newBench() *cobra.Command {
 Python's asyncio, uvloop and Node.js. The same work is done by all of them, in one process
 where that is possible, in rounds that take turns, with the garbage collector on.
 
-A quick run takes about a minute, a full one a quarter of an hour; an interrupt prints what
+A quick run takes about a minute, a full one half an hour; an interrupt prints what
 has been measured so far. The table goes to the standard output, a page with plots to the
 file that is named in the end.
 
@@ -55,7 +55,7 @@ written; 2 for wrong usage; 130 after an interrupt.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&b.quick, "quick", false, "take about a minute (the default)")
-	flags.BoolVar(&b.Full, "full", false, "take a quarter of an hour, and measure with up to ten million timers")
+	flags.BoolVar(&b.Full, "full", false, "take half an hour, and measure with up to ten million timers")
 	flags.StringSliceVar(&b.Scenarios, "scenario", nil, "measure just these `scenarios`, separated by commas")
 	flags.StringSliceVar(&b.Contenders, "contender", nil, "race just these `contenders`; what they are compared with is always there")
 	flags.IntVarP(&b.Timers, "n", "n", 0, "outstanding timers (default 100,000, or 1,000,000 with -full)")

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -14,20 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"foliot": foliot})
-}
-
-// foliot is the command as scripts run it.
-func foliot() {
-	root := newRoot()
-	if fix, _, err := root.Find([]string{"fix"}); err != nil || fix == root {
-		root.AddCommand(newFix())
-	}
-	err := root.ExecuteContext(context.Background())
-	if status, ok := err.(reported); ok {
-		os.Exit(int(status))
-	}
-	os.Exit(exitCode(err))
+	testscript.Main(m, map[string]func(){"foliot": main})
 }
 
 // TestScripts runs the stories in testdata/script. In them $FOLIOT is the directory of Foliot's module, and
