@@ -5,8 +5,7 @@ FUZZTIME    ?= 10s
 STRESSTIME  ?= 5m
 STRESSCOUNT ?= 20
 
-# Who is in the figures of README and docs: all but the peers that take longest, which are
-# slower than the standard library.
+# Who is in the figures of README and docs: all but the peers that take longest.
 RACED ?= std,goroutines,channel,foliot,precise,drop-in,tasks,tasks-slack,queue,wheel,loop,lists,heap,thw,asyncio,node
 
 # The release after the one that go.mod names.

@@ -9,8 +9,8 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A bell is what a timer with a channel has beside its entry in the wheel. When it is due,
-// the time is sent on the channel, if there is room, by whoever pops the timer and under
+// A bellSlot is a bell: what a timer with a channel has beside its entry in the wheel. When it
+// is due, the time is sent on the channel, if there is room, by whoever pops the timer and under
 // the lock: so the lock decides about the value in the channel, too, and Stop and Reset can
 // take it back.
 //

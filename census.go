@@ -18,11 +18,12 @@ const (
 	censusCredit = 30 * time.Millisecond
 )
 
-// A census makes young bells grow up, finds those grown ones whose channels nobody refers to any
-// more, and frees them and their timers. While there are bells at all, there is one after every garbage collection;
-// unless they have taken too much of the time, then after a later one.
+// A census makes young bells grow up, finds those grown ones whose channels nobody refers to
+// any more, and frees them and their timers. While there are bells at all, there is one after
+// every garbage collection; unless they have taken too much of the time, then after a later
+// one.
 //
-// A cleanup on each channel would tell as much, and cost half a microsecond and three
+// A cleanup on each channel would tell as much, and cost half a microsecond and two
 // allocations for each.
 type census struct {
 	waits atomic.Bool // for a garbage collection, or takes place
@@ -48,9 +49,9 @@ func (c *census) await(rt *Runtime) {
 }
 
 // take is the census. It runs among the cleanups of the program, so as not to be a goroutine
-// more; a million bells take some tens of milliseconds. It first does away with all weak
-// pointers to nothing, which is the greater part of the garbage and the smaller part of the
-// work. That is also what it may spend too much time on; to free what is found is not.
+// more. It first does away with all weak pointers to nothing, which is the greater part of the
+// garbage and the smaller part of the work. That is also what it may spend too much time on; to
+// free what is found is not.
 func (c *census) take(rt *Runtime) {
 	began := time.Now()
 	gone := 0
