@@ -15,7 +15,7 @@ const (
 	// censusShare is the part of the time that a census may take place, one in so many, and
 	// censusCredit how much of it can be saved up.
 	censusShare  = 20
-	censusCredit = 30 * time.Millisecond
+	censusCredit = 500 * time.Millisecond
 )
 
 // A census makes young bells grow up, finds those grown ones whose channels nobody refers to
