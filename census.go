@@ -12,10 +12,12 @@ const (
 	// censusBatch is how many slabs of bells are looked at with a shard's lock held.
 	censusBatch = 4
 
-	// censusShare is the part of the time that a census may take place, one in so many, and
-	// censusCredit how much of it can be saved up.
+	// censusShare is the part of the time that looking at bells may take, one in so many,
+	// and censusCredit how much of it can be saved up. A look is taken to take censusLook: by
+	// the clock a machine that is busy would have its censuses put off.
 	censusShare  = 20
-	censusCredit = 500 * time.Millisecond
+	censusCredit = 100 * time.Millisecond
+	censusLook   = 50 * time.Nanosecond
 )
 
 // A census makes young bells grow up, finds those grown ones whose channels nobody refers to
@@ -53,13 +55,14 @@ func (c *census) await(rt *Runtime) {
 // garbage and the smaller part of the work. That is also what it may spend too much time on; to
 // free what is found is not.
 func (c *census) take(rt *Runtime) {
-	began := time.Now()
-	gone := 0
+	looks, gone := 0, 0
 	for _, s := range rt.shards() {
-		gone += s.forget()
+		l, g := s.forget()
+		looks += l
+		gone += g
 	}
 	now := time.Now()
-	c.credit = min(c.credit+began.Sub(c.last)/censusShare, censusCredit) - now.Sub(began)
+	c.credit = min(c.credit+now.Sub(c.last)/censusShare, censusCredit) - time.Duration(looks)*censusLook
 	c.last = now
 	bells := 0
 	for _, s := range rt.shards() {
@@ -88,15 +91,16 @@ func (s *shard) hasBells() bool {
 }
 
 // forget does away with the weak pointers of bells whose channels are gone, and returns how
-// many there were.
-func (s *shard) forget() (gone int) {
-	return s.eachBell(func(b *bellSlot) bool {
-		if b.c != nil || b.weak.Value() != nil {
-			return false
+// many bells it has looked at and how many of those pointers there were.
+func (s *shard) forget() (looks, gone int) {
+	s.eachBell(func(b *bellSlot) {
+		looks++
+		if b.c == nil && b.weak.Value() == nil {
+			b.weak = weak.Pointer[hchan]{}
+			gone++
 		}
-		b.weak = weak.Pointer[hchan]{}
-		return true
 	})
+	return looks, gone
 }
 
 // settleBells frees the bells that forget has found, if any, makes the young ones grow up and
@@ -104,13 +108,11 @@ func (s *shard) forget() (gone int) {
 func (s *shard) settleBells(gone bool) (left int) {
 	if gone {
 		dirty := false
-		s.eachBell(func(b *bellSlot) bool {
-			if b.c != nil || b.weak != (weak.Pointer[hchan]{}) {
-				return false
+		s.eachBell(func(b *bellSlot) {
+			if b.c == nil && b.weak == (weak.Pointer[hchan]{}) {
+				_, d := s.callOff(b.timer, release)
+				dirty = dirty || d
 			}
-			_, d := s.callOff(b.timer, release)
-			dirty = dirty || d
-			return true
 		})
 		if dirty {
 			s.rt.scrubber.start()
@@ -126,15 +128,15 @@ func (s *shard) settleBells(gone bool) (left int) {
 }
 
 // eachBell calls f for each bell that is not free, with the lock held but not for long at a
-// time, and returns for how many it answered true. It gives back slabs without bells.
-func (s *shard) eachBell(f func(b *bellSlot) bool) (n int) {
+// time. It gives back slabs without bells.
+func (s *shard) eachBell(f func(b *bellSlot)) {
 	bs := &s.bells
 	for from := 0; ; from += censusBatch {
 		s.mu.Lock()
 		end := min(from+censusBatch, len(bs.slabs))
 		if from >= end {
 			s.mu.Unlock()
-			return n
+			return
 		}
 		for i := from; i < end; i++ {
 			bs.trim(i)
@@ -143,9 +145,7 @@ func (s *shard) eachBell(f func(b *bellSlot) bool) (n int) {
 				continue
 			}
 			for used := ^slab.free; used != 0; used &= used - 1 {
-				if f(&slab.slots[bits.TrailingZeros64(used)]) {
-					n++
-				}
+				f(&slab.slots[bits.TrailingZeros64(used)])
 			}
 		}
 		s.mu.Unlock()

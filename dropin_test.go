@@ -140,7 +140,8 @@ func (y *belfry) haveGrown() {
 
 // census is the one after a garbage collection. What is young has grown afterwards.
 func (y *belfry) census() {
-	y.s.settleBells(y.s.forget() > 0)
+	_, gone := y.s.forget()
+	y.s.settleBells(gone > 0)
 	for _, r := range y.timers {
 		if r.forgotten && r.grown {
 			r.gone = true
