@@ -17,8 +17,12 @@ func (s *shard) ahead() int {
 	near := s.w.Ahead(buf[:0])
 	sum := uint64(0)
 	for i, b := range near {
-		if b.state != taskArmed {
-			user[i] = *(*unsafe.Pointer)(unsafe.Pointer(&b.fn))
+		switch {
+		case b.kind == apart:
+			user[i] = pointer(b.callback())
+			continue
+		case b.state != taskArmed:
+			user[i] = b.what
 			continue
 		}
 		t := s.tasks.at(b.later)

@@ -56,7 +56,7 @@ func (c *census) await(rt *Runtime) {
 // free what is found is not.
 func (c *census) take(rt *Runtime) {
 	looks, gone := 0, 0
-	for _, s := range rt.shards() {
+	for _, s := range *rt.all.Load() {
 		l, g := s.forget()
 		looks += l
 		gone += g
@@ -65,14 +65,14 @@ func (c *census) take(rt *Runtime) {
 	c.credit = min(c.credit+now.Sub(c.last)/censusShare, censusCredit) - time.Duration(looks)*censusLook
 	c.last = now
 	bells := 0
-	for _, s := range rt.shards() {
+	for _, s := range *rt.all.Load() {
 		bells += s.settleBells(gone > 0)
 	}
 	switch {
 	case bells == 0:
 		c.waits.Store(false)
 		// One that was made while others were counted found a census under way.
-		for _, s := range rt.shards() {
+		for _, s := range *rt.all.Load() {
 			if s.hasBells() {
 				c.begin(rt)
 			}
@@ -110,7 +110,7 @@ func (s *shard) settleBells(gone bool) (left int) {
 		dirty := false
 		s.eachBell(func(b *bellSlot) {
 			if b.c == nil && b.weak == (weak.Pointer[hchan]{}) {
-				_, d := s.callOff(b.timer, release)
+				_, d := s.callOff(b.timer, s.w.Value(b.timer), release)
 				dirty = dirty || d
 			}
 		})

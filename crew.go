@@ -60,9 +60,10 @@ type room struct {
 // are n places: a plain Add that is undone when it went too far would make others
 // that fit be refused meanwhile.
 func (r *room) take(n int64) bool {
-	if r.max == 0 {
-		return true
-	}
+	return r.max == 0 || r.claim(n)
+}
+
+func (r *room) claim(n int64) bool {
 	for {
 		used := r.used.Load()
 		if n > r.max-used {

@@ -2,53 +2,145 @@ package foliot
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/foliot-go/foliot/internal/door"
+	"github.com/foliot-go/foliot/wheel"
 )
 
 // The timers of the drop-in package time are one-shots like those of AfterFunc, but can be
 // armed again when they are gone, in the same shard and in another slot. So nobody has to
-// free them, and whoever forgets one that is not armed leaves nothing behind. Where such a
-// timer is now is told by a Timer that belongs to package time; its handle changes with
-// every new slot and belongs to the holder of the shard's lock, its shard stays the same.
+// free them, and whoever forgets one that is not armed leaves nothing behind.
 //
-// Those with a channel are of the kind bell, see bell.go.
+// One that runs a function is known by its address: its entry in the wheel refers to it, and
+// it notes the number of its slot. If the slot is another's by now, that one refers to
+// something else. One with a channel is of the kind bell, see bell.go.
 func init() {
-	door.Arm = (*Timer).dropIn
-	door.Rearm = (*Timer).dropInReset
-	door.Stop = (*Timer).dropInStop
-	door.Placed = (*Timer).placed
+	door.ArmFunc = func(t *door.Func, d time.Duration) bool {
+		rt := Default()
+		now := rt.now()
+		if now < 0 {
+			return false
+		}
+		soon := rt.soon(now, d)
+		due := rt.add(now, d)
+		s := rt.home()
+		t.Shard = s.number
+		early := s.fileFunc(t, due, soon)
+		s.mu.Unlock()
+		if early {
+			rt.keeper.notice(rt.nanos(rt.ceil(due)))
+		}
+		return true
+	}
+	door.ResetFunc = func(t *door.Func, d time.Duration) (was, ok bool) { return numbered(t.Shard).resetFunc(t, d) }
+	door.StopFunc = func(t *door.Func) bool { return numbered(t.Shard).stopFunc(t) }
+
+	door.ArmChan = func(t *door.Chan, d, period time.Duration) bool {
+		rt := Default()
+		now := rt.now()
+		if now < 0 {
+			return false
+		}
+		soon := period == 0 && rt.soon(now, d)
+		due := rt.add(now, d)
+		s := rt.home()
+		t.Shard = s.number
+		early := s.fileChan(t, due, soon, period)
+		s.mu.Unlock()
+		if early {
+			rt.keeper.notice(rt.nanos(rt.ceil(due)))
+		}
+		return true
+	}
+	door.ResetChan = func(t *door.Chan, d, period time.Duration) (was, ok bool) {
+		return numbered(t.Shard).resetChan(t, d, period)
+	}
+	door.StopChan = func(t *door.Chan) bool { return numbered(t.Shard).stopChan(t) }
 }
 
-// placed tells whether dropIn has answered true.
-func (t *Timer) placed() bool { return t.s != nil }
+// numbered returns a shard of the default runtime by its number.
+func numbered(n uint32) *shard {
+	return (*shared.current.Load().all.Load())[n-1]
+}
 
-// dropIn makes t a timer of the default runtime that is due after d. When it is, f is
-// run on a goroutine of its own or, if c is not nil, the time is sent on c, and again after
-// every period if there is one. It answers false, and does nothing, if the caller is in a
-// synctest bubble, where the default runtime is not.
-func (t *Timer) dropIn(d time.Duration, f func(), c chan time.Time, period time.Duration) bool {
-	rt := Default()
-	now := rt.now()
-	if now < 0 {
+// fileFunc arms a timer in a new slot. If it is due at once, it need not go through the wheel
+// and wait for its worker, which takes some microseconds. The caller holds the lock, and tells
+// the timekeeper afterwards if it is early.
+func (s *shard) fileFunc(t *door.Func, due int64, now bool) (early bool) {
+	if now {
+		s.fired++
+		s.lateness(0)
+		go t.F.Func()()
 		return false
 	}
-	soon := period == 0 && rt.soon(now, d)
-	t.s = rt.home()
-	due := rt.add(now, d)
-	early := t.file(due, soon, f, c, period)
-	t.s.mu.Unlock()
-	if early {
-		rt.keeper.notice(rt.nanos(rt.ceil(due)))
-	}
-	return true
+	at := s.rt.ceil(due)
+	s.rt.room.take(1)
+	s.armed++
+	t.Slot = s.w.Schedule(at, body{what: unsafe.Pointer(t), state: once, kind: apart}).Number()
+	return s.expect(at)
 }
 
-// dropInReset arms t anew, and takes back the value in its channel c. It tells whether t was
-// armed or had such a value. It answers not ok, and does nothing, if the caller is in a
-// synctest bubble.
-func (t *Timer) dropInReset(d time.Duration, f func(), c chan time.Time, period time.Duration) (was, ok bool) {
-	s := t.s
+// findFunc returns where a timer is, and no body if it is nowhere.
+func (s *shard) findFunc(t *door.Func) (h wheel.Handle, filed wheel.Tick, b *body) {
+	h, filed, b = s.w.Numbered(t.Slot)
+	if b == nil || b.what != unsafe.Pointer(t) {
+		return 0, 0, nil
+	}
+	return h, filed, b
+}
+
+func (s *shard) resetFunc(t *door.Func, d time.Duration) (was, ok bool) {
+	now := s.rt.now()
+	if now < 0 {
+		return false, false
+	}
+	soon := s.rt.soon(now, d)
+	due := s.rt.add(now, d)
+	early, dirty := false, false
+	s.mu.Lock()
+	h, filed, b := s.findFunc(t)
+	switch {
+	case b == nil:
+		early = s.fileFunc(t, due, soon)
+	case soon:
+		was, dirty = s.supersede(h, b)
+		s.fileFunc(t, due, true)
+	default:
+		was, early = s.move(h, b, filed, s.rt.ceil(due))
+	}
+	s.mu.Unlock()
+	s.settleReset(due, early, dirty)
+	return was, true
+}
+
+func (s *shard) stopFunc(t *door.Func) bool {
+	s.mu.Lock()
+	h, _, b := s.findFunc(t)
+	was, dirty := s.callOff(h, b, stop)
+	s.mu.Unlock()
+	if dirty {
+		s.rt.scrubber.start()
+	}
+	return was
+}
+
+// fileChan does for a timer with a channel what fileFunc does for one with a function.
+func (s *shard) fileChan(t *door.Chan, due int64, now bool, period time.Duration) (early bool) {
+	if now {
+		s.fired++
+		s.lateness(0)
+		send(t.C)
+		return false
+	}
+	at := s.rt.ceil(due)
+	s.rt.room.take(1)
+	s.armed++
+	t.Handle = uint64(s.hang(at, due, t.C, period))
+	return s.expect(at)
+}
+
+func (s *shard) resetChan(t *door.Chan, d, period time.Duration) (was, ok bool) {
 	now := s.rt.now()
 	if now < 0 {
 		return false, false
@@ -57,75 +149,61 @@ func (t *Timer) dropInReset(d time.Duration, f func(), c chan time.Time, period 
 	due := s.rt.add(now, d)
 	early, dirty := false, false
 	s.mu.Lock()
-	filed, b := s.w.Entry(t.h)
+	h := wheel.Handle(t.Handle)
+	filed, b := s.w.Entry(h)
 	switch {
 	case b == nil:
-		was = drain(c)
-		early = t.file(due, soon, f, c, period)
+		was = drain(t.C)
+		early = s.fileChan(t, due, soon, period)
 	case soon:
-		if was, dirty = s.callOff(t.h, stop); was {
-			s.stopped--
-			s.rearmed++
-		}
-		was = drain(c) || was
-		t.file(due, true, f, c, period)
+		was, dirty = s.supersede(h, b)
+		was = drain(t.C) || was
+		s.fileChan(t, due, true, period)
 	default:
 		was = b.state.pending()
-		was = drain(c) || was
-		if b.kind == bell {
-			s.bells.at(b.later).rhythm(due, period)
-		}
-		_, early = s.move(t.h, b, filed, s.rt.ceil(due))
+		was = drain(t.C) || was
+		s.bells.at(b.later).rhythm(due, period)
+		_, early = s.move(h, b, filed, s.rt.ceil(due))
 	}
 	s.mu.Unlock()
+	s.settleReset(due, early, dirty)
+	return was, true
+}
+
+func (s *shard) stopChan(t *door.Chan) bool {
+	s.mu.Lock()
+	h := wheel.Handle(t.Handle)
+	was, dirty := s.callOff(h, s.w.Value(h), stop)
+	was = drain(t.C) || was
+	s.mu.Unlock()
+	if dirty {
+		s.rt.scrubber.start()
+	}
+	return was
+}
+
+// supersede calls off what is armed because there is something new at once, and tells whether
+// there was anything.
+func (s *shard) supersede(h wheel.Handle, b *body) (was, dirty bool) {
+	was, dirty = s.callOff(h, b, stop)
+	if was {
+		s.stopped--
+		s.rearmed++
+	}
+	return was, dirty
+}
+
+// settleReset does what is left of a Reset when the lock is free again.
+func (s *shard) settleReset(due int64, early, dirty bool) {
 	if early {
 		s.rt.keeper.notice(s.rt.nanos(s.rt.ceil(due)))
 	}
 	if dirty {
 		s.rt.scrubber.start()
 	}
-	return was, true
 }
 
-// file arms t in a new slot. If it is due at once, it need not go through the wheel and wait
-// for its worker, which takes some microseconds. The caller holds the lock.
-func (t *Timer) file(due int64, now bool, f func(), c chan time.Time, period time.Duration) (early bool) {
-	s := t.s
-	if now {
-		s.fired++
-		s.lateness(0)
-		if c == nil {
-			go f()
-		} else {
-			send(c)
-		}
-		return false
-	}
-	at := s.rt.ceil(due)
-	s.rt.room.take(1)
-	s.armed++
-	if c == nil {
-		t.h = s.w.Schedule(at, body{fn: f, state: once, kind: apart})
-	} else {
-		t.h = s.hang(at, due, c, period)
-	}
-	return s.expect(at)
-}
-
-// dropInStop calls off what is armed, and takes back the value in the channel c. It tells
-// whether there was either.
-func (t *Timer) dropInStop(c <-chan time.Time) bool {
-	t.s.mu.Lock()
-	was, dirty := t.s.callOff(t.h, stop)
-	was = drain(c) || was
-	t.s.mu.Unlock()
-	if dirty {
-		t.s.rt.scrubber.start()
-	}
-	return was
-}
-
-// drain takes a value out of a channel, nil or not.
+// drain takes a value out of a channel.
 func drain(c <-chan time.Time) bool {
 	select {
 	case <-c:

@@ -7,6 +7,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/foliot-go/foliot/internal/door"
 	"github.com/foliot-go/foliot/wheel"
 )
 
@@ -35,8 +36,9 @@ type belfry struct {
 
 // A ringer is what is known about a timer.
 type ringer struct {
-	t      Timer
+	f      door.Func
 	c      chan time.Time // nil: it has a function
+	bell   door.Chan
 	period int64          // in ticks
 	calls  int            // of the function, of those that pop has handed out
 
@@ -50,15 +52,41 @@ type ringer struct {
 }
 
 // The timers of a scene: 'B' has a channel, 'K' a period too, 'A' a function.
-func newRinger(s *shard, kind byte) *ringer {
-	r := &ringer{t: Timer{s: s}}
-	if kind != 'A' {
+func newRinger(kind byte) *ringer {
+	r := new(ringer)
+	if kind == 'A' {
+		r.f.F = door.CallbackOf(func() { r.calls++ })
+	} else {
 		r.c = make(chan time.Time, 1)
+		r.bell.C = r.c
 	}
 	if kind == 'K' {
 		r.period = ticksSoon
 	}
 	return r
+}
+
+func (s *shard) resetRinger(r *ringer, d, period time.Duration) (was, ok bool) {
+	if r.c == nil {
+		return s.resetFunc(&r.f, d)
+	}
+	return s.resetChan(&r.bell, d, period)
+}
+
+func (s *shard) stopRinger(r *ringer) bool {
+	if r.c == nil {
+		return s.stopFunc(&r.f)
+	}
+	return s.stopChan(&r.bell)
+}
+
+// handleOf returns the handle of a ringer, stale or not.
+func (s *shard) handleOf(r *ringer) wheel.Handle {
+	if r.c == nil {
+		h, _, _ := s.findFunc(&r.f)
+		return h
+	}
+	return wheel.Handle(r.bell.Handle)
 }
 
 func (y *belfry) arm(r *ringer, ticks int64) error {
@@ -73,7 +101,7 @@ func (y *belfry) arm(r *ringer, ticks int64) error {
 		r.period = ticks
 		period = time.Duration(ticks) * yardTick
 	}
-	was, ok := r.t.dropInReset(y.delay(ticks), func() { r.calls++ }, r.c, period)
+	was, ok := y.s.resetRinger(r, y.delay(ticks), period)
 	if want := r.armed || r.value; was != want || !ok {
 		return fmt.Errorf("Reset answers %t, want %t", was, want)
 	}
@@ -91,7 +119,7 @@ func (y *belfry) stop(r *ringer) error {
 	if r.forgotten {
 		return nil
 	}
-	if was, want := r.t.dropInStop(r.c), r.armed || r.value; was != want {
+	if was, want := y.s.stopRinger(r), r.armed || r.value; was != want {
 		return fmt.Errorf("Stop answers %t, want %t", was, want)
 	}
 	r.armed, r.value = false, false
@@ -116,7 +144,7 @@ func (y *belfry) forget(r *ringer) {
 
 // lose makes the weak pointer of a bell that is grown and forgotten point to nothing.
 func (y *belfry) lose(r *ringer) {
-	if b := y.s.w.Value(r.t.h); b != nil && r.grown {
+	if b := y.s.w.Value(y.s.handleOf(r)); b != nil && r.grown {
 		y.s.bells.at(b.later).weak = weak.Pointer[hchan]{}
 	}
 }
@@ -214,7 +242,7 @@ func (y *belfry) check() error {
 			armed++
 			soonest = min(soonest, r.due*int64(yardTick))
 		}
-		at, ok := y.s.deadline(r.t.h)
+		at, ok := y.s.deadline(y.s.handleOf(r))
 		if ok != r.armed || ok && int64(at) != r.due {
 			return fmt.Errorf("timer %d: due at %d, %t, want %d, %t", i, at, ok, r.due, r.armed)
 		}
@@ -263,7 +291,7 @@ func (y *belfry) step(op byte, r *ringer) error {
 func (y *belfry) play(kinds string, actors []script, p *paths) error {
 	y.timers = y.timers[:0]
 	for i := range len(kinds) {
-		r := newRinger(y.s, kinds[i])
+		r := newRinger(kinds[i])
 		y.timers = append(y.timers, r)
 		if err := y.arm(r, ticksSoon); err != nil {
 			return err
@@ -371,28 +399,29 @@ func TestBellsThatComeAndGoTakeNoMoreRoom(t *testing.T) {
 	}
 }
 
-// A handle in a timer that was armed before names a slot that may be another's by now.
-func TestAnOldHandleOfADropInDoesNotReachAnother(t *testing.T) {
-	y := newYard(false)
-	y.real = time.Now()
-	s := y.shards[0]
-	s.rt.census.waits.Store(true)
-	old := newRinger(s, 'B')
-	old.t.dropInReset(y.delay(ticksSoon), nil, old.c, 0)
-	slot := uint32(old.t.h)
-	old.t.dropInStop(old.c)
-	other := newRinger(s, 'B')
-	other.t.dropInReset(y.delay(ticksSoon), nil, other.c, 0)
-	if uint32(other.t.h) != slot {
-		t.Fatal("the slot is not used again, and the test shows nothing")
-	}
-	if old.t.dropInStop(old.c) {
-		t.Error("Stop of a stopped timer is true")
-	}
-	if was, _ := old.t.dropInReset(y.delay(ticksLater), nil, old.c, 0); was {
-		t.Error("Reset of a stopped timer is true")
-	}
-	if at, ok := s.deadline(other.t.h); !ok || at != wheel.Tick(y.now+ticksSoon) {
-		t.Errorf("the other timer is due at %d, %t", at, ok)
+// What a timer that was armed before has noted names a slot that may be another's by now.
+func TestAnOldSlotOfADropInDoesNotReachAnother(t *testing.T) {
+	for _, kinds := range []string{"BB", "AA", "AB", "BA"} {
+		y := newYard(false)
+		y.real = time.Now()
+		s := y.shards[0]
+		s.rt.census.waits.Store(true)
+		old, other := newRinger(kinds[0]), newRinger(kinds[1])
+		s.resetRinger(old, y.delay(ticksSoon), 0)
+		slot := s.handleOf(old).Number()
+		s.stopRinger(old)
+		s.resetRinger(other, y.delay(ticksSoon), 0)
+		if s.handleOf(other).Number() != slot {
+			t.Fatalf("%s: the slot is not used again, and the test shows nothing", kinds)
+		}
+		if s.stopRinger(old) {
+			t.Errorf("%s: Stop of a stopped timer is true", kinds)
+		}
+		if was, _ := s.resetRinger(old, y.delay(ticksLater), 0); was {
+			t.Errorf("%s: Reset of a stopped timer is true", kinds)
+		}
+		if at, ok := s.deadline(s.handleOf(other)); !ok || at != wheel.Tick(y.now+ticksSoon) {
+			t.Errorf("%s: the other timer is due at %d, %t", kinds, at, ok)
+		}
 	}
 }

@@ -384,7 +384,7 @@ func (k *keeper) rest() {
 	}
 	at := k.wakeAt.Load()
 	k.wakeAt.Store(never)
-	for _, s := range k.rt.shards() {
+	for _, s := range *k.rt.all.Load() {
 		s.review()
 	}
 	if k.earliest() == never && !k.anyBusy() {

@@ -119,14 +119,6 @@ func (s *shard) pending() int {
 	return s.armed
 }
 
-// shards returns all shards there are, of retired workers too.
-func (rt *Runtime) shards() (all []*shard) {
-	for _, w := range *rt.team.Load() {
-		all = append(all, *w.shards.Load()...)
-	}
-	return all
-}
-
 // Shutdown closes the runtime: nothing new runs, what runs is waited for, and the number
 // of timers that were armed is returned. If ctx ends first, its error is returned along
 // with that number, and the runtime is closed all the same; another call waits again. In
@@ -139,7 +131,7 @@ func (rt *Runtime) Shutdown(ctx context.Context) (armed int, err error) {
 	if !rt.closed.Load() {
 		rt.batch.Lock()
 		rt.closed.Store(true)
-		for _, s := range rt.shards() {
+		for _, s := range *rt.all.Load() {
 			rt.armed += s.close()
 		}
 		rt.batch.Unlock()

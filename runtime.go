@@ -46,6 +46,7 @@ type Runtime struct {
 	team   atomic.Pointer[[]*worker] // the workers; replaced as a whole under mu
 	staff  atomic.Pointer[[]*worker] // these and the retired ones; replaced as a whole under mu
 	homes  atomic.Pointer[[]*shard]  // where timers are made; replaced as a whole under mu
+	all    atomic.Pointer[[]*shard]  // every shard there is; replaced as a whole under mu
 	closed atomic.Bool               // set by Shutdown, before the shards are closed
 	done   chan struct{}             // closed by Shutdown
 
@@ -120,6 +121,7 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	rt.scrubInterval = o.ScrubInterval
 	rt.labels = pprof.WithLabels(context.Background(), pprof.Labels("foliot", "timers"))
 	rt.sleepers.New = newSleeper
+	rt.all.Store(new([]*shard))
 	team := []*worker{}
 	homes := []*shard{}
 	for id := range o.Workers {
@@ -141,10 +143,14 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	return rt, nil
 }
 
+// newWorker makes a worker and its shards. The caller holds mu, unless nobody else knows the
+// runtime.
 func (rt *Runtime) newWorker(id, capacity int) *worker {
 	w := &worker{rt: rt, id: id}
+	all := slices.Clone(*rt.all.Load())
 	for range rt.perWorker {
-		s := &shard{rt: rt}
+		s := &shard{rt: rt, number: uint32(len(all) + 1)}
+		all = append(all, s)
 		s.next.Store(never)
 		s.owner.Store(w)
 		if capacity > 0 {
@@ -153,6 +159,7 @@ func (rt *Runtime) newWorker(id, capacity int) *worker {
 		w.own = append(w.own, s)
 	}
 	w.shards.Store(&w.own)
+	rt.all.Store(&all)
 	return w
 }
 
@@ -173,7 +180,7 @@ func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
 		s.mu.Unlock()
 		return Timer{}, err
 	}
-	h := s.w.Schedule(at, body{fn: f, later: rt.arming(), state: once})
+	h := s.w.Schedule(at, body{what: pointer(f), later: rt.arming(), state: once})
 	s.armed++
 	early := s.expect(at)
 	s.mu.Unlock()
@@ -194,7 +201,7 @@ func (rt *Runtime) NewTimer(f func()) (Timer, error) {
 	if s.closed || !rt.room.take(1) {
 		return Timer{}, s.refusal()
 	}
-	return Timer{s, s.w.Reserve(body{fn: f, state: idle})}, nil
+	return Timer{s, s.w.Reserve(body{what: pointer(f), state: idle})}, nil
 }
 
 // newOwn makes a timer like NewTimer that is not counted among the user's.
@@ -205,7 +212,7 @@ func (rt *Runtime) newOwn(f func()) (Timer, error) {
 		return Timer{}, ErrClosed
 	}
 	s.owned++
-	return Timer{s, s.w.Reserve(body{fn: f, state: idle, kind: own})}, nil
+	return Timer{s, s.w.Reserve(body{what: pointer(f), state: idle, kind: own})}, nil
 }
 
 // refusal returns why a shard, which is locked, does not take a timer.
@@ -254,7 +261,7 @@ func (rt *Runtime) AfterFuncBatch(dst []Timer, calls []Call) ([]Timer, error) {
 		for i := range calls[:n] {
 			at := rt.ceil(rt.add(now, calls[i].After))
 			soonest = min(soonest, at)
-			dst = append(dst, Timer{s, s.w.Schedule(at, body{fn: calls[i].Func, later: rt.arming(), state: once})})
+			dst = append(dst, Timer{s, s.w.Schedule(at, body{what: pointer(calls[i].Func), later: rt.arming(), state: once})})
 		}
 		s.armed += n
 		early := s.expect(soonest)

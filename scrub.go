@@ -106,7 +106,7 @@ func (g *scrubber) start() {
 // step does a little for each shard that wants it, and sets the timer for the next step.
 func (g *scrubber) step() {
 	again := g.state.CompareAndSwap(scrubAgain, scrubOn)
-	for _, s := range g.rt.shards() {
+	for _, s := range *g.rt.all.Load() {
 		if s.scrub.step(s) {
 			again = true
 		}

@@ -3,7 +3,9 @@ package foliot
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
+	"github.com/foliot-go/foliot/internal/door"
 	"github.com/foliot-go/foliot/internal/hist"
 	"github.com/foliot-go/foliot/wheel"
 )
@@ -28,7 +30,8 @@ const (
 // held for tens of nanoseconds, now and then for some microseconds, and never while a
 // callback of the user's runs.
 type shard struct {
-	rt *Runtime
+	rt     *Runtime
+	number uint32 // its place in Runtime.all, counted from 1
 
 	// next is a time before which nothing in the wheel is due; never if it is empty. It
 	// is lowered by whoever arms an earlier deadline and raised by the worker that found
@@ -60,9 +63,11 @@ type shard struct {
 	_ [128]byte // the next shard's lock is on a line of its own
 }
 
-// A body is what the wheel keeps for a timer. With it a slot has 40 bytes.
+// A body is what the wheel keeps for a timer. With it a slot has 32 bytes.
 type body struct {
-	fn func()
+	// what is the callback, a func(): that is a pointer. Of a drop-in's timer it is the
+	// *door.Func that has it, of one with a bell nil.
+	what unsafe.Pointer
 
 	// later is by how many ticks the deadline lies behind the tick that the entry is
 	// filed at: a deadline that is pushed back stays where it is in the wheel, and moves
@@ -84,6 +89,19 @@ const (
 	apart             // a drop-in's: on a goroutine of its own, as time.AfterFunc does
 	bell              // a drop-in's with a channel: there is none, see bell.go
 )
+
+// callback returns the function to be called.
+func (b *body) callback() func() {
+	if b.kind == apart {
+		return (*door.Func)(b.what).F.Func()
+	}
+	return *(*func())(unsafe.Pointer(&b.what))
+}
+
+// pointer returns what a body keeps of a func.
+func pointer(f func()) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&f))
+}
 
 // arming returns the first value of body.later for an arming.
 func (rt *Runtime) arming() uint32 {
@@ -182,7 +200,7 @@ func (s *shard) postpone(b *body, filed, at wheel.Tick) bool {
 // what the event is about.
 func (s *shard) stop(h wheel.Handle, e event) bool {
 	s.mu.Lock()
-	ok, dirty := s.callOff(h, e)
+	ok, dirty := s.callOff(h, s.w.Value(h), e)
 	s.mu.Unlock()
 	if dirty {
 		s.rt.scrubber.start()
@@ -190,10 +208,9 @@ func (s *shard) stop(h wheel.Handle, e event) bool {
 	return ok
 }
 
-// callOff does what stop does. The caller holds the lock, and starts the scrubber
-// afterwards if the shard is dirty.
-func (s *shard) callOff(h wheel.Handle, e event) (ok, dirty bool) {
-	b := s.w.Value(h)
+// callOff does what stop does; b is the body of the timer, nil if there is none. The caller
+// holds the lock, and starts the scrubber afterwards if the shard is dirty.
+func (s *shard) callOff(h wheel.Handle, b *body, e event) (ok, dirty bool) {
 	if b == nil {
 		return false, false
 	}
@@ -317,7 +334,7 @@ func (s *shard) start(h wheel.Handle, b *body, m move, late int64) call {
 		s.fired++
 		s.lateness(late)
 	}
-	c := call{fn: b.fn, shard: s, timer: h, apart: b.kind == apart}
+	c := call{fn: b.callback(), shard: s, timer: h, apart: b.kind == apart}
 	if m.do == runDrop {
 		c.timer = 0
 		s.w.Cancel(h)

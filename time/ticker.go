@@ -3,7 +3,7 @@ package time
 import (
 	std "time"
 
-	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/door"
 )
 
 // A Ticker holds a channel that delivers ticks of a clock at intervals. A Ticker must be
@@ -11,9 +11,8 @@ import (
 type Ticker struct {
 	C <-chan Time
 
-	c   chan Time    // the same, for both directions; nil if it was not made here
-	at  foliot.Timer // where it is
-	std *std.Ticker  // of a Ticker made in a synctest bubble, instead of both
+	at  door.Chan   // its C is nil if it was not made here
+	std *std.Ticker // of a Ticker made in a synctest bubble, instead
 }
 
 // NewTicker makes a Ticker that sends the time on its channel every d. It drops ticks to
@@ -24,8 +23,8 @@ func NewTicker(d Duration) *Ticker {
 		panic("non-positive interval for NewTicker")
 	}
 	c := make(chan Time, 1)
-	t := &Ticker{C: c, c: c}
-	if !arm(&t.at, d, nil, c, d) {
+	t := &Ticker{C: c, at: door.Chan{C: c}}
+	if !door.ArmChan(&t.at, d, d) {
 		b := std.NewTicker(d)
 		return &Ticker{C: b.C, std: b}
 	}
@@ -46,8 +45,8 @@ func (t *Ticker) Stop() {
 	switch {
 	case t.std != nil:
 		t.std.Stop()
-	case t.c != nil:
-		stop(&t.at, t.c)
+	case t.at.C != nil:
+		door.StopChan(&t.at)
 	}
 }
 
@@ -61,10 +60,10 @@ func (t *Ticker) Reset(d Duration) {
 		t.std.Reset(d)
 		return
 	}
-	if t.c == nil {
+	if t.at.C == nil {
 		panic("time: Reset called on uninitialized Ticker")
 	}
-	if _, ok := rearm(&t.at, d, nil, t.c, d); !ok {
+	if _, ok := door.ResetChan(&t.at, d, d); !ok {
 		panic("time: Reset, in a synctest bubble, of a Ticker made outside of it")
 	}
 }

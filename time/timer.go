@@ -4,7 +4,7 @@ import (
 	std "time"
 	"unsafe"
 
-	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/door"
 )
 
 // A Timer is a single event. When it expires, the time is sent on C, unless the Timer was
@@ -12,49 +12,33 @@ import (
 type Timer struct {
 	C <-chan Time
 
-	at foliot.Timer // where it is; nowhere, if it was made in a bubble or not by this package
-	f  callback     // what it runs; none, if it has a channel or was not made by this package
+	at door.Func // of one made by AfterFunc. Of others at.F says what they are; none: not made here
 }
 
-// A callback is a func() that can be compared, and with it a Timer, as in the standard
-// package: a func is a pointer.
-type callback struct{ p unsafe.Pointer }
-
-func callbackOf(f func()) callback { return *(*callback)(unsafe.Pointer(&f)) }
-
-func (f callback) call() func() { return *(*func())(unsafe.Pointer(&f)) }
-
-// There are more fields to a Timer that was not made by AfterFunc or was made in a bubble. It
-// is the head of one of these two. So a Timer of AfterFunc has 32 bytes.
+// There is more to a Timer that was not made by AfterFunc: it is the head of one of these, and
+// its function, which is not called, tells of which. So a Timer of AfterFunc has 24 bytes.
 type (
 	chanTimer struct {
 		Timer
-		c chan Time // C, which the user can change
+		at door.Chan
 	}
 	bubbleTimer struct {
 		Timer
-		std *std.Timer // does everything
+		std *std.Timer // made in a synctest bubble, and does everything
 	}
 )
 
-// channel returns the channel of a Timer that is somewhere, or nil if it runs a function.
-func (t *Timer) channel() chan Time {
-	if t.f != (callback{}) {
-		return nil
-	}
-	return (*chanTimer)(unsafe.Pointer(t)).c
-}
+var (
+	hasChannel = door.CallbackOf(func() { panic("a timer with a channel") })
+	inBubble   = door.CallbackOf(func() { panic("a timer of a bubble") })
+)
 
-// bubbled returns the standard timer that does everything for a Timer that is nowhere.
-func (t *Timer) bubbled(method string) *std.Timer {
-	if t.f == (callback{}) {
-		panic("time: " + method + " called on uninitialized Timer")
-	}
-	return (*bubbleTimer)(unsafe.Pointer(t)).std
-}
+func (t *Timer) channel() *door.Chan { return &(*chanTimer)(unsafe.Pointer(t)).at }
+
+func (t *Timer) bubbled() *std.Timer { return (*bubbleTimer)(unsafe.Pointer(t)).std }
 
 func newBubbled(t *std.Timer) *Timer {
-	b := &bubbleTimer{Timer{C: t.C, f: callbackOf(func() {})}, t}
+	b := &bubbleTimer{Timer{C: t.C, at: door.Func{F: inBubble}}, t}
 	return &b.Timer
 }
 
@@ -65,8 +49,8 @@ func AfterFunc(d Duration, f func()) *Timer {
 	if f == nil {
 		f = callNil // when it is due, as in the standard package
 	}
-	t := &Timer{f: callbackOf(f)}
-	if !arm(&t.at, d, f, nil, 0) {
+	t := &Timer{at: door.Func{F: door.CallbackOf(f)}}
+	if !door.ArmFunc(&t.at, d) {
 		return newBubbled(std.AfterFunc(d, f))
 	}
 	return t
@@ -76,8 +60,8 @@ func AfterFunc(d Duration, f func()) *Timer {
 // that nobody refers to is collected, stopped or not.
 func NewTimer(d Duration) *Timer {
 	c := make(chan Time, 1)
-	t := &chanTimer{Timer{C: c}, c}
-	if !arm(&t.at, d, nil, c, 0) {
+	t := &chanTimer{Timer{C: c, at: door.Func{F: hasChannel}}, door.Chan{C: c}}
+	if !door.ArmChan(&t.at, d, 0) {
 		return newBubbled(std.NewTimer(d))
 	}
 	return &t.Timer
@@ -95,10 +79,15 @@ func After(d Duration) <-chan Time {
 // For a timer of AfterFunc, false means that f has been started in its own goroutine or that
 // the timer was stopped. Stop does not wait for f.
 func (t *Timer) Stop() bool {
-	if !placed(&t.at) {
-		return t.bubbled("Stop").Stop()
+	switch t.at.F {
+	case hasChannel:
+		return door.StopChan(t.channel())
+	case inBubble:
+		return t.bubbled().Stop()
+	case door.Callback{}:
+		panic("time: Stop called on uninitialized Timer")
 	}
-	return stop(&t.at, t.channel())
+	return door.StopFunc(&t.at)
 }
 
 // Reset changes the timer to expire after the duration d. It returns true if the timer had
@@ -108,10 +97,17 @@ func (t *Timer) Stop() bool {
 // For a timer of AfterFunc, Reset does not wait for a call of f that is under way, so the
 // next may run at the same time.
 func (t *Timer) Reset(d Duration) bool {
-	if !placed(&t.at) {
-		return t.bubbled("Reset").Reset(d)
+	var was, ok bool
+	switch t.at.F {
+	case hasChannel:
+		was, ok = door.ResetChan(t.channel(), d, 0)
+	case inBubble:
+		return t.bubbled().Reset(d)
+	case door.Callback{}:
+		panic("time: Reset called on uninitialized Timer")
+	default:
+		was, ok = door.ResetFunc(&t.at, d)
 	}
-	was, ok := rearm(&t.at, d, t.f.call(), t.channel(), 0)
 	if !ok {
 		panic("time: Reset, in a synctest bubble, of a Timer made outside of it")
 	}

@@ -225,13 +225,13 @@ func (w *Wheel[V]) fire(b *bucket, yield func(Tick, V) bool) bool {
 			pos := c<<5 | uint32(bits.TrailingZeros32(live))
 			i := w.chunks.at(c)[pos&31]
 			s := w.slots.at(i)
-			at, v, in := s.at, s.v, s.in
+			at, v := s.at, s.v
 			w.bury(pos)
 			w.release(i, s)
 			w.count--
 			b.live--
 			if b.live == 0 {
-				w.tidy(in, pos, at)
+				w.tidy(pos, at)
 			}
 			if !yield(at, v) {
 				return false

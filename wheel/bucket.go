@@ -4,9 +4,9 @@ import "math/bits"
 
 // A bucket holds the entries of one branch of the trie, in the order of arming: a
 // chain of chunks of words, each word the number of a slot. Words are only ever
-// appended. To take an entry out is to mark its word dead, in a dense table beside
-// the chunks, or to shorten the chain if the word is the last; either way the chunk
-// itself, which will not be in the cache, is left alone. Dead words are swept out
+// appended. To take an entry out is to mark its word dead, in a dense table of marks
+// beside the chunks, or to shorten the chain if the word is the last; either way the
+// chunk itself, which will not be in the cache, is left alone. Dead words are swept out
 // when there are too many: for an arm that needs room, or to be kept at all.
 //
 //	bucket   head ─► chunk ─► chunk ─► chunk       live 4, size 3
@@ -21,6 +21,13 @@ type bucket struct {
 // A chunk is two cache lines: two words for the chain, and 30 that name slots. The
 // position of a word is the number of its chunk times 32 plus its index there.
 type chunk [32]uint32
+
+// A mark is what an entry that leaves its bucket needs of its chunk. So a slot has no
+// need to say which bucket it is in.
+type mark struct {
+	dead uint32 // its dead words, a bit each
+	in   uint32 // its bucket: the id of the node and the digit of the branch
+}
 
 const (
 	chunkNext  = 0 // the next chunk of the chain; undefined in the last one
@@ -57,10 +64,11 @@ func (b *bucket) desolate() bool {
 	return b.size*chunkWords/8 > b.live+4*chunkWords/8
 }
 
-// push files slot i at the end of b and returns the position of its word.
-func (w *Wheel[V]) push(b *bucket, i uint32) uint32 {
+// push files slot i at the end of the bucket b, which mark.in calls in, and returns the
+// position of its word.
+func (w *Wheel[V]) push(b *bucket, in, i uint32) uint32 {
 	if b.end&31 == 0 {
-		w.extend(b)
+		w.extend(b, in)
 	}
 	pos := b.end
 	w.chunks.at(pos >> 5)[pos&31] = i
@@ -72,7 +80,7 @@ func (w *Wheel[V]) push(b *bucket, i uint32) uint32 {
 // extend adds an empty chunk to b. What is left of the chunk before stays unused.
 //
 //go:noinline
-func (w *Wheel[V]) extend(b *bucket) {
+func (w *Wheel[V]) extend(b *bucket, in uint32) {
 	if b.sparse() {
 		w.sweep(b)
 	}
@@ -80,7 +88,7 @@ func (w *Wheel[V]) extend(b *bucket) {
 	if c == 0 {
 		c = w.chunks.takeMore(w.growChunks)
 	}
-	w.dead[c] = noneDead
+	w.marks[c] = mark{noneDead, in}
 	end := b.end
 	b.end = c<<5 | chunkFirst
 	b.size++
@@ -92,20 +100,21 @@ func (w *Wheel[V]) extend(b *bucket) {
 	last := chunkOf(end)
 	w.chunks.at(last)[chunkNext] = c
 	w.chunks.at(c)[chunkPrev] = last
-	w.dead[last] |= behind(last, end)
-	if w.dead[last] == allDead {
+	m := &w.marks[last]
+	m.dead |= behind(last, end)
+	if m.dead == allDead {
 		w.dropChunk(b, last)
 	}
 }
 
 // bury marks the word at a position dead.
 func (w *Wheel[V]) bury(pos uint32) {
-	w.dead[pos>>5] |= 1 << (pos & 31)
+	w.marks[pos>>5].dead |= 1 << (pos & 31)
 }
 
 // alive returns the set of live words of chunk c of b.
 func (w *Wheel[V]) alive(b *bucket, c uint32) uint32 {
-	live := ^w.dead[c]
+	live := ^w.marks[c].dead
 	if c == chunkOf(b.end) {
 		live &^= behind(c, b.end)
 	}
@@ -216,10 +225,11 @@ func (w *Wheel[V]) sweep(b *bucket) {
 			w.slots.at(i).pos = to
 			to++
 		}
-		w.dead[filling] = w.dead[filling]&^behind(filling, start) | behind(filling, to)
+		m := &w.marks[filling]
+		m.dead = m.dead&^behind(filling, start) | behind(filling, to)
 		switch {
 		case chunkOf(to) == from:
-			w.dead[from] = noneDead | behind(from, to)
+			w.marks[from].dead = noneDead | behind(from, to)
 		case filling != from:
 			w.chunks.at(filling)[chunkNext] = next
 			w.chunks.at(next)[chunkPrev] = filling

@@ -20,7 +20,7 @@ func TestAChunkLeavesTheChainWithItsLastEntry(t *testing.T) {
 				handles = append(handles, w.Schedule(100, i))
 			}
 			first, last := handles[0], handles[len(handles)-1]
-			b := w.bucket(w.lookup(first).in)
+			b := bucketOf(&w, first)
 			middle := handles[1 : len(handles)-1]
 			for i := range middle {
 				w.Cancel(middle[order.at(i, len(middle))])

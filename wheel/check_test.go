@@ -81,8 +81,8 @@ func (c *checker[V]) tables() error {
 	if len(w.chunks.slabs) == 1 {
 		numbers = len(w.chunks.slabs[0])
 	}
-	if len(w.dead) != numbers {
-		return fmt.Errorf("%d chunks and marks for %d", numbers, len(w.dead))
+	if len(w.marks) != numbers {
+		return fmt.Errorf("%d chunks and marks for %d", numbers, len(w.marks))
 	}
 	return nil
 }
@@ -188,8 +188,11 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 		if (left == 1) != (at == chunkOf(b.end)) {
 			return fmt.Errorf("chunk %d: %d more to come, but end is %d", at, left-1, b.end)
 		}
-		if left == 1 && b.end>>5 == at && w.dead[at]>>(b.end&31) != 0 {
+		if left == 1 && b.end>>5 == at && w.marks[at].dead>>(b.end&31) != 0 {
 			return fmt.Errorf("chunk %d: words behind end %d are marked dead", at, b.end)
+		}
+		if w.marks[at].in != in {
+			return fmt.Errorf("chunk %d: in bucket %#x, but marked as in %#x", at, in, w.marks[at].in)
 		}
 		alive := w.alive(b, at)
 		if swept != 0 && chunkOf(swept) == at {
@@ -204,7 +207,7 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 			}
 			live++
 			s := w.slots.find(i)
-			if s == nil || s.pos != at<<5|uint32(k) || s.in != in {
+			if s == nil || s.pos != at<<5|uint32(k) {
 				return fmt.Errorf("word %d of chunk %d: slot %d is not filed there: %+v", k, at, i, s)
 			}
 			if s.at>>shift != start>>shift {
@@ -233,8 +236,9 @@ func (c *checker[V]) slots() error {
 		for k := range slab {
 			i, s := uint32(b<<slabBits+k), &slab[k]
 			free := w.slots.free.words[i>>6]>>(i&63)&1 != 0
-			// A slot that is out of generations is not free; what else is in generation 0 was never used.
-			retired := s.gen == 0 && (s.at != 0 || s.in != 0) && !free && s.pos == 0
+			// A slot that is out of generations is not free; what else is in generation 0 was never used,
+			// and so never had a tick.
+			retired := s.gen == 0 && s.at != 0 && !free && s.pos == 0
 			switch {
 			case i == 0 && (free || s.pos != 0):
 				return errors.New("slot 0 is in use")
@@ -320,3 +324,9 @@ func (c *checker[V]) garbage() error {
 
 // CheckForTest gives the tests outside the package a look at the inside.
 func CheckForTest[V any](w *Wheel[V]) error { return check(w) }
+
+// bucketOf returns the bucket that an armed entry is in.
+func bucketOf[V any](w *Wheel[V], h Handle) *bucket {
+	in := w.marks[w.lookup(h).pos>>5].in
+	return &w.nodes[in>>digitBits].branch[in&digitMask]
+}

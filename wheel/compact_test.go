@@ -54,7 +54,7 @@ func (t thicket) deadWords(b *bucket) (dead int) {
 	c := b.head
 	for left := b.size; left > 0; left-- {
 		for k := uint32(chunkFirst); k < 32 && (left > 1 || c<<5|k != b.end); k++ {
-			dead += int(t.dead[c] >> k & 1)
+			dead += int(t.marks[c].dead >> k & 1)
 		}
 		c = t.chunks.at(c)[chunkNext]
 	}
@@ -213,7 +213,7 @@ func TestCompactSeesToWhatDiedBehindASweep(t *testing.T) {
 			w.Cancel(h)
 		}
 	}
-	b := w.bucket(w.lookup(w.handles[0]).in)
+	b := bucketOf(w.Wheel, w.handles[0])
 	w.Compact(1)
 	if w.chunks.at(b.head)[chunkSweep] == 0 || w.Stale() < 10*chunkWords {
 		t.Fatalf("no sweep is under way, or Stale is %d: this test shows nothing", w.Stale())

@@ -57,7 +57,7 @@ func newGrove(t *testing.T) *grove {
 	for what, ok := range map[string]bool{
 		"is sound":                   check(g.Wheel) == nil,
 		"has open branches":          !g.node(g.inner).onPath,
-		"has dead words":             g.dead[g.bucketOf(g.holed).head] != 0,
+		"has dead words":             g.marks[g.bucketOf(g.holed).head].dead != noneDead,
 		"gave a slab of slots back":  len(g.slots.gone) > 0,
 		"gave a slab of chunks back": len(g.chunks.gone) > 0,
 		"has a parked entry":         g.slot(g.idle).pos == parked && g.Len() > 0,
@@ -88,17 +88,20 @@ func (g *grove) slot(h Handle) *slot[uint32] { return g.place(uint32(h)) }
 
 func (g *grove) place(i uint32) *slot[uint32] { return &g.slots.slabs[i>>slabBits][i&slabMask] }
 
-func (g *grove) node(h Handle) *node { return g.nodes[g.slot(h).in>>digitBits] }
+// in returns the bucket that an entry is in, as mark.in has it.
+func (g *grove) in(h Handle) *uint32 { return &g.marks[g.slot(h).pos>>5].in }
+
+func (g *grove) node(h Handle) *node { return g.nodes[*g.in(h)>>digitBits] }
 
 // branch returns the bit of the branch that an entry is in.
-func (g *grove) branch(h Handle) uint64 { return 1 << (g.slot(h).in & digitMask) }
+func (g *grove) branch(h Handle) uint64 { return 1 << (*g.in(h) & digitMask) }
 
-func (g *grove) bucketOf(h Handle) *bucket { return &g.node(h).branch[g.slot(h).in&digitMask] }
+func (g *grove) bucketOf(h Handle) *bucket { return &g.node(h).branch[*g.in(h)&digitMask] }
 
 func (g *grove) chunk(c uint32) *chunk { return &g.chunks.slabs[c>>slabBits][c&slabMask] }
 
 // mark returns the marks of dead words of the chunk that holds a position.
-func (g *grove) mark(pos uint32) *uint32 { return &g.dead[pos>>5] }
+func (g *grove) mark(pos uint32) *uint32 { return &g.marks[pos>>5].dead }
 
 // chain returns the chunks of the bucket of an entry.
 func (g *grove) chain(h Handle) (chunks []*chunk) {
@@ -214,16 +217,16 @@ var corruptions = []struct {
 	{"a bucket of many ticks has outgrown its limit", func(g *grove) {
 		crowd := g.arm(2*bucketMax, 1011, 0)
 		from, to := g.node(crowd[0]), g.node(g.lone)
-		d, e := g.slot(crowd[0]).in&digitMask, g.slot(g.lone).in&digitMask+1
+		d, e := *g.in(crowd[0])&digitMask, *g.in(g.lone)&digitMask+1
 		to.branch[e], from.branch[d] = from.branch[d], bucket{}
 		to.occupied, from.occupied = to.occupied|1<<e, from.occupied&^(1<<d)
 		for _, h := range crowd {
-			g.slot(h).at, g.slot(h).in = 3<<42, to.id<<digitBits|e
+			g.slot(h).at, *g.in(h) = 3<<42, to.id<<digitBits|e
 		}
 	}},
 
 	{"a slot is filed at another word", func(g *grove) { g.slot(g.holed).pos++ }},
-	{"a slot is filed in another bucket", func(g *grove) { g.slot(g.holed).in++ }},
+	{"a chunk is marked as one of another bucket", func(g *grove) { *g.in(g.holed)++ }},
 	{"a slot has a tick of another bucket", func(g *grove) { g.slot(g.holed).at = g.slot(g.lone).at }},
 	{"a slot has forgotten that it is filed", func(g *grove) { g.slot(g.holed).pos = 0 }},
 	{"a free slot believes to be filed", func(g *grove) { g.place(lowest(&g.slots.free)).pos = g.slot(g.lone).pos }},
@@ -278,7 +281,7 @@ var corruptions = []struct {
 	}},
 	{"a free set has no bits for the last slab", func(g *grove) { g.slots.free.words = g.slots.free.words[:slabWords] }},
 	{"a free set has no bits above its last words", func(g *grove) { g.slots.free.top = nil }},
-	{"a chunk has no marks", func(g *grove) { g.dead = g.dead[:len(g.dead)-1] }},
+	{"a chunk has no marks", func(g *grove) { g.marks = g.marks[:len(g.marks)-1] }},
 	{"a slab of slots has no first generation", func(g *grove) { g.born = g.born[1:] }},
 }
 

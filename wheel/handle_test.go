@@ -161,6 +161,38 @@ func TestNoTwoEntriesEverShareAHandle(t *testing.T) {
 	}
 }
 
+func TestANumberNamesWhoeverHasItNow(t *testing.T) {
+	w := wheel.New[string](0, 0)
+	if h, at, v := w.Numbered(1); h != 0 || at != 0 || v != nil {
+		t.Errorf("in an empty wheel number 1 is %#x, due at %d", h, at)
+	}
+	first := w.Schedule(7, "first")
+	n := first.Number()
+	if h, at, v := w.Numbered(n); h != first || at != 7 || *v != "first" {
+		t.Errorf("number %d is %#x, %d, %q", n, h, at, *v)
+	}
+	w.Park(first)
+	if h, at, v := w.Numbered(n); h != first || at != wheel.Never || *v != "first" {
+		t.Errorf("parked, number %d is %#x, %d, %q", n, h, at, *v)
+	}
+	w.Cancel(first)
+	if h, _, v := w.Numbered(n); h != 0 || v != nil {
+		t.Errorf("nobody has number %d, and it is %#x", n, h)
+	}
+	second := w.Schedule(9, "second")
+	if second.Number() != n {
+		t.Fatal("the number is not used again, and the test shows nothing")
+	}
+	if h, at, v := w.Numbered(n); h != second || h == first || at != 9 || *v != "second" {
+		t.Errorf("number %d is %#x, %d, %q", n, h, at, *v)
+	}
+	for _, n := range []uint32{0, n + 1, math.MaxUint32} {
+		if h, _, v := w.Numbered(n); h != 0 || v != nil {
+			t.Errorf("nobody has number %d, and it is %#x", n, h)
+		}
+	}
+}
+
 func TestForgedHandlesAnswerFalse(t *testing.T) {
 	w := wheel.New[uint32](0, 0)
 	live := make(map[wheel.Handle]bool)
@@ -244,6 +276,9 @@ func TestNilWheelReadsAsEmpty(t *testing.T) {
 	}
 	if h, at, ok := w.Peek(100); h != 0 || at != 0 || ok {
 		t.Errorf("Peek is %#x, %d, %t", h, at, ok)
+	}
+	if h, at, v := w.Numbered(1); h != 0 || at != 0 || v != nil {
+		t.Errorf("Numbered is %#x, %d, %v", h, at, v)
 	}
 	if stale, removed := w.Stale(), w.Compact(math.MaxInt); stale != 0 || removed != 0 {
 		t.Errorf("Stale %d, Compact %d", stale, removed)

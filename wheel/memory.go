@@ -115,8 +115,8 @@ func (w *Wheel[V]) growSlots() {
 	}
 }
 
-// growChunks adds chunks, and room for the marks of their dead words.
+// growChunks adds chunks, and room for their marks.
 func (w *Wheel[V]) growChunks() {
 	s := w.chunks.grow(maxChunkSlabs)
-	w.dead = widen(w.dead, s<<slabBits+len(w.chunks.slabs[s]))
+	w.marks = widen(w.marks, s<<slabBits+len(w.chunks.slabs[s]))
 }

@@ -37,10 +37,10 @@ func (w *Wheel[V]) Park(h Handle) bool {
 		return false
 	}
 	pos := s.pos
-	untidy := w.detach(w.bucket(s.in), pos)
+	untidy := w.detach(pos)
 	s.pos = parked
 	if untidy {
-		w.tidy(s.in, pos, s.at)
+		w.tidy(pos, s.at)
 	}
 	return true
 }
@@ -59,8 +59,8 @@ func (w *Wheel[V]) Pop(now Tick) (h Handle, at Tick, ok bool) {
 	w.bury(pos)
 	b.live--
 	s.pos = parked
-	if b.live == 0 || w.dead[pos>>5] == allDead || b.desolate() {
-		w.tidy(s.in, pos, s.at)
+	if b.live == 0 || w.marks[pos>>5].dead == allDead || b.desolate() {
+		w.tidy(pos, s.at)
 	}
 	return w.handle(i, s.gen), s.at, true
 }
@@ -135,6 +135,24 @@ func (w *Wheel[V]) Entry(h Handle) (at Tick, v *V) {
 		return Never, &s.v
 	}
 	return s.at, &s.v
+}
+
+// Numbered returns what Entry does for the entry that has a number now, and its handle. It
+// returns nil if none has. For those who have no room for a whole handle, and can tell from the
+// payload whether the entry is theirs.
+func (w *Wheel[V]) Numbered(n uint32) (h Handle, at Tick, v *V) {
+	if w == nil {
+		return 0, 0, nil
+	}
+	s := w.slots.find(n)
+	if s == nil || s.pos == 0 {
+		return 0, 0, nil
+	}
+	h, at = w.handle(n, s.gen), s.at
+	if s.pos == parked {
+		at = Never
+	}
+	return h, at, &s.v
 }
 
 // Stale returns how many dead words the buckets hold: those of entries that were

@@ -252,7 +252,7 @@ func (s *story) bucket(b *bucket) string {
 	for left := b.size; left > 0; left-- {
 		words := &s.w.chunks.slabs[c>>slabBits][c&slabMask]
 		for k := uint32(chunkFirst); k < uint32(len(words)) && (left > 1 || c<<5|k != b.end); k++ {
-			if s.w.dead[c]>>k&1 != 0 {
+			if s.w.marks[c].dead>>k&1 != 0 {
 				dead++
 				continue
 			}

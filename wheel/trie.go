@@ -58,14 +58,13 @@ func (w *Wheel[V]) file(i uint32, s *slot[V], at Tick) {
 		b := &n.branch[d]
 		if b.end&31 == 0 && b.live < bucketMax {
 			n.occupied |= 1 << (d & 63)
-			w.extend(b)
+			w.extend(b, n.id<<digitBits|uint32(d))
 		}
 		if pos := b.end; pos&31 != 0 {
 			w.chunks.at(pos >> 5)[pos&31] = i
 			b.end = pos + 1
 			b.live++
 			s.pos = pos
-			s.in = n.id<<digitBits | uint32(d)
 			return
 		}
 	}
@@ -91,7 +90,7 @@ func (w *Wheel[V]) makeRoom(at Tick) {
 		return
 	}
 	n.occupied |= 1 << d
-	w.extend(b)
+	w.extend(b, n.id<<digitBits|uint32(d))
 }
 
 // pathNode returns the node of the path that a tick is filed at, and the position of
@@ -119,33 +118,29 @@ func (w *Wheel[V]) fileBehindFence(i uint32, s *slot[V]) {
 		n = w.nodes[n.branch[d].head]
 	}
 	d := digit(w.now, 0)
+	in := n.id<<digitBits | uint32(d)
 	b := &n.branch[d]
 	n.occupied |= 1 << d
 	if w.fence == 0 {
-		w.extend(b)
+		w.extend(b, in)
 		w.fence = chunkOf(b.end)
 	}
 	s.at = w.now
-	s.pos = w.push(b, i)
-	s.in = n.id<<digitBits | uint32(d)
-}
-
-// bucket returns the bucket that slot.in names.
-func (w *Wheel[V]) bucket(in uint32) *bucket {
-	return &w.nodes[in>>digitBits].branch[in&digitMask]
+	s.pos = w.push(b, in, i)
 }
 
 // detach takes the word at a position out of its bucket, and tells whether that has
 // left the bucket in want of tidy.
-func (w *Wheel[V]) detach(b *bucket, pos uint32) bool {
+func (w *Wheel[V]) detach(pos uint32) bool {
+	m := &w.marks[pos>>5]
+	b := &w.nodes[m.in>>digitBits].branch[m.in&digitMask]
 	b.live--
 	if pos+1 == b.end {
 		b.end = pos
 		return b.live == 0
 	}
-	mark := w.dead[pos>>5] | 1<<(pos&31)
-	w.dead[pos>>5] = mark
-	return b.live == 0 || mark == allDead || b.desolate()
+	m.dead |= 1 << (pos & 31)
+	return b.live == 0 || m.dead == allDead || b.desolate()
 }
 
 // tidy frees a bucket that has run empty. Of any other it frees the chunk of the word
@@ -153,11 +148,12 @@ func (w *Wheel[V]) detach(b *bucket, pos uint32) bool {
 // too many dead words.
 //
 //go:noinline
-func (w *Wheel[V]) tidy(in, pos uint32, at Tick) {
-	n, d := w.nodes[in>>digitBits], in&digitMask
+func (w *Wheel[V]) tidy(pos uint32, at Tick) {
+	m := &w.marks[pos>>5]
+	n, d := w.nodes[m.in>>digitBits], m.in&digitMask
 	b := &n.branch[d]
 	if b.live > 0 {
-		if w.dead[pos>>5] == allDead {
+		if m.dead == allDead {
 			w.dropChunk(b, pos>>5)
 		}
 		if b.desolate() {
@@ -217,9 +213,7 @@ func (w *Wheel[V]) spread(old bucket, n *node, shift uint) {
 			k := bits.TrailingZeros32(live) & 31
 			i, d := words[k], uint32(digits[k]&digitMask)
 			n.occupied |= 1 << d
-			s := w.slots.at(i)
-			s.pos = w.push(&n.branch[d], i)
-			s.in = n.id<<digitBits | d
+			w.slots.at(i).pos = w.push(&n.branch[d], n.id<<digitBits|d, i)
 		}
 		w.freeChunk(c)
 		c = words[chunkNext]

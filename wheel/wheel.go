@@ -14,6 +14,10 @@ type Tick uint64
 // 2^32.
 type Handle uint64
 
+// Number returns the half of the handle that tells apart the entries which are in a wheel at
+// one time. When an entry is gone, another may get its number.
+func (h Handle) Number() uint32 { return uint32(h) }
+
 // A Wheel holds entries, each a payload of type V due at a tick, and yields them
 // in the order of their ticks, those of one tick in the order in which they were
 // armed. Scheduling, rescheduling and cancelling are the same few steps whatever else
@@ -36,7 +40,7 @@ type Wheel[V any] struct {
 
 	slots  arena[slot[V]]
 	chunks arena[chunk]
-	dead   []uint32 // by chunk: its dead words, a bit each
+	marks  []mark   // by chunk
 	born   []uint32 // by slab of slots: the generation its slots begin with
 	seed   uint32   // mixed into the generation of handles; drawn with the first slot
 	count  int
@@ -62,7 +66,6 @@ type slot[V any] struct {
 	at  Tick
 	gen uint32 // goes up each time the slot is freed
 	pos uint32 // the word that names this slot; 0: the slot is free; parked: in no bucket
-	in  uint32 // the bucket of that word: the id of the node and the digit of the branch
 	v   V
 }
 
@@ -93,8 +96,8 @@ func (w *Wheel[V]) Reschedule(h Handle, at Tick) bool {
 	if s == nil {
 		return false
 	}
-	if s.pos != parked && w.detach(w.bucket(s.in), s.pos) {
-		w.tidy(s.in, s.pos, s.at)
+	if s.pos != parked && w.detach(s.pos) {
+		w.tidy(s.pos, s.at)
 	}
 	w.file(uint32(h), s, at)
 	return true
@@ -110,11 +113,11 @@ func (w *Wheel[V]) Cancel(h Handle) (V, bool) {
 	}
 	v := s.v
 	pos := s.pos
-	untidy := pos != parked && w.detach(w.bucket(s.in), pos)
+	untidy := pos != parked && w.detach(pos)
 	w.release(uint32(h), s)
 	w.count--
 	if untidy {
-		w.tidy(s.in, pos, s.at)
+		w.tidy(pos, s.at)
 	}
 	return v, true
 }

@@ -240,7 +240,7 @@ func TestTheCollectorNeedNotLookIntoSlabsAndNodes(t *testing.T) {
 	var w Wheel[uint32]
 	for _, typ := range []reflect.Type{
 		reflect.TypeOf(w.slots.slabs).Elem().Elem(), reflect.TypeOf(w.chunks.slabs).Elem().Elem(),
-		reflect.TypeOf(w.nodes).Elem().Elem(), reflect.TypeOf(w.dead).Elem(),
+		reflect.TypeOf(w.nodes).Elem().Elem(), reflect.TypeOf(w.marks).Elem(),
 	} {
 		if holdsPointers(typ) {
 			t.Errorf("%v holds pointers", typ)
