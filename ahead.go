@@ -1,23 +1,30 @@
 package foliot
 
-import "unsafe"
+import (
+	"time"
+	"unsafe"
+)
 
 // aheadMax is how many entries are looked at together: about as many cache misses as a
 // processor can have under way at a time.
 const aheadMax = 16
 
 // ahead reads what the next callbacks and polls will need: the closures of the callbacks,
-// the slots of the tasks and the structs behind them. Those are a cache miss or two each,
+// the slots of the tasks and the structs behind them, the bells and their channels. Those are a cache miss or two each,
 // one after the other if they are met while running; here those of sixteen entries overlap,
 // and a poll among a million takes half the time. It returns how many entries it has seen.
 // The caller holds the lock.
 func (s *shard) ahead() int {
 	var buf [aheadMax]*body
 	var user [aheadMax]unsafe.Pointer
+	var bells [aheadMax]chan time.Time
 	near := s.w.Ahead(buf[:0])
 	sum := uint64(0)
 	for i, b := range near {
 		switch {
+		case b.kind == bell:
+			bells[i] = s.bells.at(b.later).channel()
+			continue
 		case b.kind == apart:
 			user[i] = pointer(b.callback())
 			continue
@@ -29,8 +36,8 @@ func (s *shard) ahead() int {
 		sum += t.word.w.Load() + uint64(t.timer) // its first and its last word: it may span two lines
 		user[i] = (*[2]unsafe.Pointer)(unsafe.Pointer(&t.body))[1]
 	}
-	for _, p := range user[:len(near)] {
-		sum += glance(p)
+	for i := range near {
+		sum += glance(user[i]) + uint64(len(bells[i]))
 	}
 	s.glanced = sum
 	return len(near)

@@ -30,7 +30,7 @@ type bellSlot struct {
 	c      chan time.Time      // nil: it is grown, or free
 	weak   weak.Pointer[hchan] // of one that is grown
 	timer  wheel.Handle        // 0: it is free
-	due    int64               // of one with a period: the deadline, to the nanosecond
+	due    int64               // the deadline, to the nanosecond; the entry may be filed before it
 	period int64               // 0: it rings once
 	unread int64               // since when the channel has been full whenever it rang; 0: it was not
 }
@@ -75,10 +75,10 @@ func (b *bellSlot) next(rt *Runtime, now int64) int64 {
 	return b.due
 }
 
-// send sends the time if there is room, and tells whether there was.
-func send(c chan time.Time) bool {
+// send sends a time if there is room, and tells whether there was.
+func send(c chan time.Time, t time.Time) bool {
 	select {
-	case c <- time.Now():
+	case c <- t:
 		return true
 	default:
 		return false
@@ -207,12 +207,12 @@ func (s *shard) growUp(y youngBell) {
 }
 
 // ring rings the bell of a timer that the wheel has handed out, and arms it again, parks it
-// or gives it back.
-func (s *shard) ring(h wheel.Handle, b *body, now, late int64) {
+// or gives it back. The time of day is what it sends.
+func (s *shard) ring(h wheel.Handle, b *body, now int64, day time.Time) {
 	slot := s.bells.at(b.later)
 	s.fired++
-	s.lateness(late)
-	if c := slot.channel(); c == nil || send(c) {
+	s.lateness(now - s.rt.nanos(s.rt.ceil(slot.due)))
+	if c := slot.channel(); c == nil || send(c, day) {
 		slot.unread = 0
 	} else if slot.unread == 0 {
 		slot.unread = now

@@ -130,7 +130,7 @@ func (s *shard) fileChan(t *door.Chan, due int64, now bool, period time.Duration
 	if now {
 		s.fired++
 		s.lateness(0)
-		send(t.C)
+		send(t.C, time.Now())
 		return false
 	}
 	at := s.rt.ceil(due)

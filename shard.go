@@ -3,6 +3,7 @@ package foliot
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/foliot-go/foliot/internal/door"
@@ -189,11 +190,32 @@ func (s *shard) move(h wheel.Handle, b *body, filed, at wheel.Tick) (ok, early b
 // A timer so pushed back takes its place among those of its tick when it is moved there,
 // and so behind some that were armed later. Where that is not allowed, nothing is postponed.
 func (s *shard) postpone(b *body, filed, at wheel.Tick) bool {
-	if s.rt.ordered || b.kind == bell || at < filed || at-filed >= 1<<32 {
+	if s.rt.ordered || at < filed || at-filed >= 1<<32 {
 		return false
 	}
-	b.later = uint32(at - filed)
+	if b.kind != bell { // a bell knows when it is due
+		b.later = uint32(at - filed)
+	}
 	return true
+}
+
+// dueAt returns the tick that an entry is armed for: the one that it is filed at, or a later
+// one if it was postponed.
+func (s *shard) dueAt(b *body, filed wheel.Tick) wheel.Tick {
+	switch {
+	case s.rt.ordered || b.state == taskArmed:
+		return filed
+	case b.kind == bell:
+		return max(filed, s.rt.ceil(s.bells.at(b.later).due))
+	}
+	return filed + wheel.Tick(b.later)
+}
+
+// arrived notes that an entry is filed at the tick that it is due at.
+func (b *body) arrived() {
+	if b.kind != bell {
+		b.later = 0
+	}
 }
 
 // stop calls off what is armed, and frees the timer if it is a one-shot or freeing is
@@ -222,9 +244,7 @@ func (s *shard) callOff(h wheel.Handle, b *body, e event) (ok, dirty bool) {
 	b.state = m.to
 	switch m.do {
 	case park:
-		if b.kind != bell {
-			b.later = 0
-		}
+		b.arrived()
 		s.w.Park(h)
 	case forget:
 		b.later = 0
@@ -254,10 +274,7 @@ func (s *shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
 	case b.state == runningDue:
 		return s.wasDue(b, s.rt.floor(s.rt.now())), true
 	}
-	if !s.rt.ordered && b.kind != bell {
-		at += wheel.Tick(b.later)
-	}
-	return at, true
+	return s.dueAt(b, at), true
 }
 
 // A call is a callback that has to be run: its arming is used up.
@@ -283,6 +300,7 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rang := int64(0)
+	var day time.Time
 	for range refileMax {
 		if s.seen--; s.seen < 0 {
 			s.w.Peek(tick)
@@ -303,15 +321,17 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 			gen, _ := t.word.load()
 			return call{shard: s, task: t, gen: gen, rang: rang}, true
 		}
-		if b.kind == bell {
-			s.ring(h, b, now, now-s.rt.nanos(at))
-			rang++
+		if due := s.dueAt(b, at); due != at {
+			b.arrived()
+			s.w.Requeue(h, due)
 			continue
 		}
-		if b.later != 0 && !s.rt.ordered {
-			at += wheel.Tick(b.later)
-			b.later = 0
-			s.w.Requeue(h, at)
+		if b.kind == bell {
+			if rang == 0 {
+				day = time.Now()
+			}
+			s.ring(h, b, now, day)
+			rang++
 			continue
 		}
 		m := next(b.state, expire)
@@ -396,13 +416,13 @@ func (s *shard) settle() {
 		near, all := s.w.Nearest(buf[:0])
 		for _, h := range near {
 			at, b := s.w.Entry(h)
-			if b.later != 0 && b.state != taskArmed && b.kind != bell {
-				at += wheel.Tick(b.later)
-				b.later = 0
-				s.w.Reschedule(h, at)
+			due := s.dueAt(b, at)
+			if due != at {
+				b.arrived()
+				s.w.Reschedule(h, due)
 				moved = true
 			}
-			first = min(first, at)
+			first = min(first, due)
 		}
 		if !moved && all {
 			s.setNext(first, len(near) > 0)
