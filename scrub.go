@@ -15,7 +15,7 @@ const slabTimers = 512
 // shard's lock.
 type scrub struct {
 	stops int    // timers stopped since the last round began
-	left  int    // steps of the round under way that are still to be done
+	left  int    // steps of the round under way that are still to be done, not counting those that find something
 	total uint64 // dead entries and empty slots given back
 }
 
@@ -53,7 +53,7 @@ func (g *scrub) step(s *shard) bool {
 	dead := s.w.Compact(s.scrubSlabs() * slabTimers / 30)
 	empty := s.w.Trim(s.scrubSlabs())
 	g.total += uint64(dead + empty*slabTimers)
-	if dead == 0 {
+	if dead == 0 && empty == 0 {
 		g.left--
 	}
 	return g.left > 0 || g.begin(s)

@@ -118,14 +118,21 @@ func (a *arena[T]) places() int {
 	return len(a.slabs[0]) - 1 + (len(a.slabs)-1-len(a.gone))*slabSize
 }
 
-// trim looks at the next n slabs and gives back those all of whose places are free,
-// after calling farewell on each. It returns how many it gave back. The first slab
-// stays: its place 0 is never free.
+// trim looks at the next n slabs that there are and gives back those all of whose places
+// are free, after calling farewell on each. It returns how many it gave back. The first
+// slab stays: its place 0 is never free.
 func (a *arena[T]) trim(n int, farewell func(s int)) (freed int) {
-	for range min(n, len(a.slabs)) {
+	for range a.slabs {
+		if n <= 0 {
+			break
+		}
 		a.probe = (a.probe + 1) % len(a.slabs)
 		s := a.probe
-		if s == 0 || a.slabs[s] == nil || !a.idle(s) {
+		if a.slabs[s] == nil {
+			continue
+		}
+		n--
+		if s == 0 || !a.idle(s) {
 			continue
 		}
 		farewell(s)

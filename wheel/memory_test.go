@@ -255,6 +255,35 @@ func TestCompactAndTrimGiveBackWhatDeadWordsTook(t *testing.T) {
 	runtime.KeepAlive(handles)
 }
 
+// Of a wheel that has had a hundred slabs ten are left, here and there.
+func TestTrimDoesNotCountSlabsThatAreGone(t *testing.T) {
+	const slab, slabs, every = 512, 100, 10
+	w := wheel.New[uint32](0, 0)
+	handles := make([]wheel.Handle, 0, slab*slabs)
+	for i := range slab * slabs {
+		handles = append(handles, w.Schedule(wheel.Tick(i), uint32(i)))
+	}
+	for i, h := range handles {
+		if i%(slab*every) != slab*every/2 {
+			w.Cancel(h)
+		}
+	}
+	w.Trim(math.MaxInt)
+	if c := w.Cap(); c > slab*(slabs/every+1) {
+		t.Fatalf("with an entry in each of %d slabs Cap is %d", slabs/every, c)
+	}
+	for _, h := range handles {
+		w.Cancel(h)
+	}
+	for range w.Cap()/slab + 1 {
+		w.Trim(1)
+	}
+	if c := w.Cap(); c >= slab {
+		t.Errorf("Trim has looked at as many slabs as there are, and of an empty wheel Cap is %d", c)
+	}
+	checkInvariants(t, w)
+}
+
 func TestTrimMayBeCalledAnyTimeWithAnyNumber(t *testing.T) {
 	for _, n := range []int{math.MinInt, -1, 0, 1, math.MaxInt} {
 		if freed := (*wheel.Wheel[int])(nil).Trim(n); freed != 0 {
