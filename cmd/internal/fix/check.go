@@ -23,7 +23,7 @@ type problem struct {
 func (b *build) check(p *plan) []problem {
 	var problems []problem
 	checked := map[*packages.Package]*types.Package{} // those that came out different
-	for _, pkg := range b.pkgs {
+	for _, pkg := range b.all {
 		files, dirty := b.swapped(p, pkg)
 		for _, imp := range pkg.Imports {
 			dirty = dirty || checked[imp] != nil
@@ -35,7 +35,7 @@ func (b *build) check(p *plan) []problem {
 			problems = append(problems, problem{pkg, e.Pos, "would not compile: " + e.Msg})
 		})
 		checked[pkg], _ = conf.Check(pkg.PkgPath, b.fset, files, nil)
-		if !p.Undo && !p.API {
+		if !p.Undo && !p.API && pkg.Module.Main {
 			problems = append(problems, apiProblems(pkg, checked[pkg], p.swaps[0])...)
 		}
 	}

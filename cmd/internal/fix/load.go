@@ -19,6 +19,7 @@ import (
 type build struct {
 	fset    *token.FileSet
 	pkgs    []*packages.Package       // what compiles, dependencies first, from source
+	all     []*packages.Package       // these, and what else depends on them, in that order
 	targets map[string]*types.Package // the standard packages and the drop-ins, by path; some may be missing
 	known   bool                      // the build list has Foliot
 
@@ -159,7 +160,18 @@ func (b *build) take(roots []*packages.Package, o Options) error {
 	if len(broken) > 0 {
 		return &BrokenError{dedup(broken)}
 	}
+	// Types that are checked anew are other types. So whatever depends on the packages kept has to be checked
+	// as well, and that need not be a root: a package of another module, or one that is built once more for
+	// the tests of a package below it.
+	depends := map[*packages.Package]bool{}
 	packages.Visit(roots, nil, func(p *packages.Package) {
+		depends[p] = keep[p]
+		for _, imp := range p.Imports {
+			depends[p] = depends[p] || depends[imp]
+		}
+		if depends[p] && !testMains[p.ID] && p.Module != nil && len(p.Errors) == 0 {
+			b.all = append(b.all, p)
+		}
 		if !keep[p] {
 			return
 		}
@@ -211,7 +223,7 @@ func (b *build) supply(roots []*packages.Package) {
 		for _, imp := range p.Imports {
 			again = again || done[imp]
 		}
-		if !again || p.Module == nil || !p.Module.Main {
+		if !again || p.Module == nil {
 			return
 		}
 		done[p] = true
