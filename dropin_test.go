@@ -39,8 +39,8 @@ type ringer struct {
 	f      door.Func
 	c      chan time.Time // nil: it has a function
 	bell   door.Chan
-	period int64          // in ticks
-	calls  int            // of the function, of those that pop has handed out
+	period int64 // in ticks
+	calls  int   // of the function, of those that pop has handed out
 
 	armed     bool
 	due       int64 // in ticks

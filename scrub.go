@@ -9,7 +9,7 @@ import "sync/atomic"
 // library, as long as there is something to do.
 
 // slabTimers is how many timers share a slab of the wheel.
-const slabTimers = 512
+const slabTimers = 1024
 
 // scrub is what a shard knows about its garbage. It belongs to the holder of the
 // shard's lock.

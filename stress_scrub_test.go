@@ -50,8 +50,8 @@ func stopOthers(t *testing.T, parts [][]foliot.Timer) {
 	wg.Wait()
 }
 
-// firstSlabs is what a shard keeps once it has had hundreds of timers: its first 512 slots of 32 bytes and chunks of 128.
-const firstSlabs = 512 * (32 + 128)
+// firstSlabs is what a shard keeps once it has had hundreds of timers: its first 1,024 slots of 32 bytes and chunks of 128.
+const firstSlabs = 1024 * (32 + 128)
 
 // wantScrubbed waits until the memory of timers that were stopped is given back, and nothing is left of them. Nothing is
 // done to the runtime meanwhile but to look at it.

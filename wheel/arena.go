@@ -3,9 +3,12 @@ package wheel
 import "math/bits"
 
 const (
-	slabBits  = 9
-	slabSize  = 1 << slabBits // places per slab
-	slabMask  = slabSize - 1
+	// slabSize is how many places a slab has. With slots of 32 bytes that is a size that Go
+	// allocates as it is; half of it, with pointers in it, would be rounded up by an eighth.
+	slabSize = 1 << slabBits
+	slabBits = 10
+	slabMask = slabSize - 1
+
 	slabFirst = 8 // places of the first slab to begin with
 	slabWords = slabSize / 64
 )
@@ -14,7 +17,7 @@ const (
 // to grow copies nothing but the first slab, which begins small to keep small wheels
 // small. Place 0 is never handed out; it is everybody's "none".
 //
-//	slabs   [ slab 0 | slab 1 | given back | slab 3 ]      512 places each
+//	slabs   [ slab 0 | slab 1 | given back | slab 3 ]      1,024 places each
 //	free     0101..    0000..   0000..       0111..        a bit per free place
 //
 // Places are taken from one word of the free set until it is used up, then from the

@@ -22,7 +22,7 @@ func newGrove(t *testing.T) *grove {
 	g := &grove{Wheel: New[uint32](1000, 0)}
 	var gone []Handle
 	for k := range Tick(4) {
-		gone = append(gone, g.arm(4200, (k+1)<<50, 1)...)
+		gone = append(gone, g.arm(12000, (k+1)<<50, 1)...)
 	}
 	g.cancel(gone)
 	g.Trim(math.MaxInt) // takes the spare nodes that this has left

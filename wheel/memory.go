@@ -31,7 +31,7 @@ func (w *Wheel[V]) Cap() int {
 }
 
 // Trim gives memory that the wheel no longer needs back to the garbage collector.
-// It looks at the next n slabs of 512 entries, taking turns from call to call, and
+// It looks at the next n slabs of 1,024 entries, taking turns from call to call, and
 // returns how many it gave back; with n = math.MaxInt it looks at all of them. A
 // slab with an entry in it stays where it is. If n slabs would hold all entries, Trim
 // also packs what else there is, which takes about as long as to arm the entries anew.

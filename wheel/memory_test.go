@@ -257,7 +257,7 @@ func TestCompactAndTrimGiveBackWhatDeadWordsTook(t *testing.T) {
 
 // Of a wheel that has had a hundred slabs ten are left, here and there.
 func TestTrimDoesNotCountSlabsThatAreGone(t *testing.T) {
-	const slab, slabs, every = 512, 100, 10
+	const slab, slabs, every = 1024, 100, 10
 	w := wheel.New[uint32](0, 0)
 	handles := make([]wheel.Handle, 0, slab*slabs)
 	for i := range slab * slabs {

@@ -346,7 +346,7 @@ func TestTrimKeepsParkedEntries(t *testing.T) {
 		handles[i] = w.Schedule(1<<30+wheel.Tick(i), i)
 	}
 	for i, h := range handles {
-		if w.Park(h); i%100 > 0 {
+		if w.Park(h); i%2000 > 0 {
 			w.Cancel(h)
 		}
 	}
@@ -354,7 +354,7 @@ func TestTrimKeepsParkedEntries(t *testing.T) {
 		t.Fatal("Trim gives nothing back: this test shows nothing")
 	}
 	checkInvariants(t, w)
-	for i := 0; i < n; i += 100 {
+	for i := 0; i < n; i += 2000 {
 		wantParked(t, w, handles[i], i)
 		w.Reschedule(handles[i], wheel.Tick(n-i))
 	}
