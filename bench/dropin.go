@@ -94,8 +94,44 @@ func (l library[T, K]) everyday() []job {
 			}
 			return lost
 		}},
+		{"context.WithTimeout, Done and cancel", func(ops int) (lost int) {
+			parent, end := context.WithCancel(context.Background())
+			defer end()
+			for range ops {
+				ctx, cancel := l.withTimeout(parent, ahead)
+				done := ctx.Done()
+				cancel()
+				select {
+				case <-done:
+				default:
+					lost++
+				}
+			}
+			return lost
+		}},
 	}
 }
+
+// parts are what the operations of either package consist of, among other things, and no package can do without.
+var parts = []job{
+	{"part of all but Stop: reading the clock", func(ops int) (lost int) {
+		began := time.Now()
+		for range ops {
+			if time.Since(began) < 0 {
+				lost++
+			}
+		}
+		return lost
+	}},
+	{"part of NewTimer: making the channel", func(ops int) (lost int) {
+		for range ops {
+			theChannel = make(chan time.Time, 1)
+		}
+		return 0
+	}},
+}
+
+var theChannel chan time.Time // so that it has to be made
 
 // goOwn are what the benchmarks of Go's own package time do, under their names. A unit of those with a number in
 // it is so many timers. The two that measure latency are in goLatency.
@@ -231,6 +267,14 @@ func dropIn(s *sheet) error {
 		return err
 	}
 	s.measure("AfterFunc and Stop: CPU", "ns").Main = true
+	for _, p := range parts {
+		ops := pacing(p.do, pick(s, 10*time.Millisecond, 200*time.Millisecond))
+		for range s.roundsWithin(pick(s, 100*time.Millisecond, 5*time.Second)) {
+			began := time.Now()
+			p.do(ops)
+			s.measure(p.name, "ns").add("std", s.n, float64(time.Since(began))/float64(ops))
+		}
+	}
 	return nil
 }
 
