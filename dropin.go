@@ -110,7 +110,9 @@ func (s *shard) resetFunc(t *door.Func, d time.Duration) (was, ok bool) {
 		was, early = s.move(h, b, filed, s.rt.ceil(due))
 	}
 	s.mu.Unlock()
-	s.settleReset(due, early, dirty)
+	if early || dirty {
+		s.settleReset(due, early, dirty)
+	}
 	return was, true
 }
 
@@ -166,7 +168,9 @@ func (s *shard) resetChan(t *door.Chan, d, period time.Duration) (was, ok bool) 
 		_, early = s.move(h, b, filed, s.rt.ceil(due))
 	}
 	s.mu.Unlock()
-	s.settleReset(due, early, dirty)
+	if early || dirty {
+		s.settleReset(due, early, dirty)
+	}
 	return was, true
 }
 

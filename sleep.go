@@ -25,9 +25,10 @@ const waitOut = time.Microsecond
 // soon waits for d, from the time now on, if it is short, and tells whether d has passed. The
 // clock is the system's.
 func (rt *Runtime) soon(now int64, d time.Duration) bool {
-	if d > waitOut {
-		return false
-	}
+	return d <= waitOut && rt.waitOut(now, d)
+}
+
+func (rt *Runtime) waitOut(now int64, d time.Duration) bool {
 	for d > 0 && rt.now()-now < int64(d) { // a reading of the clock or two, or ten
 	}
 	return true
