@@ -10,10 +10,10 @@ import (
 const aheadMax = 16
 
 // ahead reads what the next callbacks and polls will need: the closures of the callbacks,
-// the slots of the tasks and the structs behind them, the bells and their channels. Those are a cache miss or two each,
-// one after the other if they are met while running; here those of sixteen entries overlap,
-// and a poll among a million takes half the time. It returns how many entries it has seen.
-// The caller holds the lock.
+// the slots of the tasks and the structs behind them, the bells and their channels. Those
+// are a cache miss or two each, one after the other if they are met while running; here
+// those of sixteen entries overlap, and a poll among a million takes half the time. It
+// returns how many entries it has seen. The caller holds the lock.
 func (s *shard) ahead() int {
 	var buf [aheadMax]*body
 	var user [aheadMax]unsafe.Pointer
