@@ -15,7 +15,7 @@ func memory(s *sheet) error {
 		sizes = []int{max(s.n/100, 1), max(s.n/10, 1), s.n}
 	}
 	bytes := s.measure("bytes each, with the callback", "B").main()
-	for _, n := range sizes {
+	for _, n := range sizes { // once, and small ones first: the standard library keeps the array of its heap
 		s.weighAll(n, func(name string, w weight) { bytes.add(name, n, w.bytes...) })
 	}
 	s.plot(Plot{
@@ -29,37 +29,37 @@ func memory(s *sheet) error {
 func collections(s *sheet) error {
 	bare := s.measure("added to a garbage collection: CPU", "ms").main()
 	all := s.measure("added to a garbage collection, handles included: CPU", "ms")
-	s.weighAll(s.n, func(name string, w weight) {
-		bare.add(name, s.n, w.gc...)
-		all.add(name, s.n, w.all...)
-	})
+	for range s.fewRounds() {
+		s.weighAll(s.n, func(name string, w weight) {
+			bare.add(name, s.n, w.gc...)
+			all.add(name, s.n, w.all...)
+		})
+	}
 	return nil
 }
 
 // weighAll has all contenders arm n timers, in turns.
 func (s *sheet) weighAll(n int, tell func(name string, w weight)) {
-	for range s.fewRounds() {
-		for _, c := range contenders {
-			if c.timers == nil || !s.o.wants(c) || c.Name == "precise" || c.Name == "one-worker" || s.ctx.Err() != nil {
-				continue
-			}
-			if c.most > 0 && n > c.most {
-				s.fail(c.Name, n, fmt.Errorf("%s", c.why))
-				continue
-			}
-			t, err := c.timers()
-			if err != nil {
-				s.fail(c.Name, n, err)
-				continue
-			}
-			var w weight
-			if lost := t.weigh(&w, n); lost != 0 {
-				s.fail(c.Name, n, lostError{lost, n})
-			} else {
-				tell(c.Name, w)
-			}
-			t.close()
+	for _, c := range contenders {
+		if c.timers == nil || !s.o.wants(c) || c.Name == "precise" || c.Name == "one-worker" || s.ctx.Err() != nil {
+			continue
 		}
+		if c.most > 0 && n > c.most {
+			s.fail(c.Name, n, fmt.Errorf("%s", c.why))
+			continue
+		}
+		t, err := c.timers()
+		if err != nil {
+			s.fail(c.Name, n, err)
+			continue
+		}
+		var w weight
+		if lost := t.weigh(&w, n); lost != 0 {
+			s.fail(c.Name, n, lostError{lost, n})
+		} else {
+			tell(c.Name, w)
+		}
+		t.close()
 	}
 }
 

@@ -88,6 +88,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 		runtime.GC()
 	}
+	asShown(r.Scenarios)
 	for _, c := range contenders {
 		if used[c.Name] {
 			r.Contenders = append(r.Contenders, c.described())
@@ -114,19 +115,31 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// plan returns what is to be measured, in that order: what leaves traces in the process comes last.
+// plan returns what is to be measured, in that order: what leaves traces in the process comes last, and what
+// traces would falsify first.
 func (o Options) plan() []scenario {
-	var plan, last []scenario
+	var first, plan, last []scenario
 	for _, s := range scenarios {
 		switch {
 		case len(o.Scenarios) > 0 && !slices.Contains(o.Scenarios, s.name):
+		case s.fresh:
+			first = append(first, s)
 		case s.messy:
 			last = append(last, s)
 		default:
 			plan = append(plan, s)
 		}
 	}
-	return append(plan, last...)
+	return slices.Concat(first, plan, last)
+}
+
+// asShown sorts what was measured as it is shown.
+func asShown(measured []Scenario) {
+	place := map[string]int{}
+	for i, s := range scenarios {
+		place[s.name] = i
+	}
+	slices.SortFunc(measured, func(a, b Scenario) int { return place[a.Name] - place[b.Name] })
 }
 
 // wants tells whether a contender is to be measured.

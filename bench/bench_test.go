@@ -148,16 +148,35 @@ func TestUnknownNamesAndNegativeSizesAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatLeavesTracesIsMeasuredLast(t *testing.T) {
-	messy := false
+func TestWhatLeavesTracesIsMeasuredLastAndWhatTheyWouldFalsifyFirst(t *testing.T) {
+	used, messy := false, false
 	for _, s := range (Options{}).plan() {
 		if messy && !s.messy {
 			t.Errorf("%s is measured after something that leaves traces", s.name)
 		}
-		messy = s.messy
+		if used && s.fresh {
+			t.Errorf("%s is not among the first to be measured", s.name)
+		}
+		used, messy = used || !s.fresh, s.messy
 	}
 	if !messy {
 		t.Error("nothing leaves traces")
+	}
+}
+
+func TestScenariosAreShownInTheirOrderWhateverIsMeasuredFirst(t *testing.T) {
+	var measured, want []Scenario
+	for _, s := range (Options{}).plan() {
+		measured = append(measured, Scenario{Name: s.name})
+	}
+	for _, s := range scenarios {
+		want = append(want, Scenario{Name: s.name})
+	}
+	if reflect.DeepEqual(measured, want) {
+		t.Fatal("they are measured in that order, and the test shows nothing")
+	}
+	if asShown(measured); !reflect.DeepEqual(measured, want) {
+		t.Errorf("got %v, want %v", measured, want)
 	}
 }
 
