@@ -3,7 +3,9 @@ package foliot_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,5 +121,29 @@ func TestSleepInsideACallback(t *testing.T) {
 	})
 	if got := receive(t, done, "a callback that sleeps on its own worker"); got < 10*millisecond {
 		t.Errorf("slept %v", got)
+	}
+}
+
+// On one processor, who sleeps again and again lets another take its steps, however short the sleep.
+func TestTheShortestSleepLetsOthersRun(t *testing.T) {
+	r := newRuntime(t, foliot.Options{})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, d := range []time.Duration{1, 100, time.Microsecond, 2 * time.Microsecond} {
+		const steps, most = 100, 20_000 // a sleep that lets nobody run is interrupted after 10 ms, a hundred times
+		var taken atomic.Int64
+		go func() {
+			for taken.Add(1) < steps {
+				runtime.Gosched()
+			}
+		}()
+		sleeps := 0
+		for ; taken.Load() < steps && sleeps < most; sleeps++ {
+			if err := r.Sleep(context.Background(), d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if sleeps == most {
+			t.Errorf("in %d sleeps of %v another goroutine has taken %d steps", sleeps, d, taken.Load())
+		}
 	}
 }

@@ -2,6 +2,7 @@ package foliot
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -23,13 +24,14 @@ func newSleeper() any {
 const waitOut = time.Microsecond
 
 // soon waits for d, from the time now on, if it is short, and tells whether d has passed. The
-// clock is the system's.
+// clock is the system's. Who waits lets others run, as if it were asleep.
 func (rt *Runtime) soon(now int64, d time.Duration) bool {
 	return d <= waitOut && rt.waitOut(now, d)
 }
 
 func (rt *Runtime) waitOut(now int64, d time.Duration) bool {
-	for d > 0 && rt.now()-now < int64(d) { // a reading of the clock or two, or ten
+	for d > 0 && rt.now()-now < int64(d) { // not once, or up to ten times
+		runtime.Gosched()
 	}
 	return true
 }
@@ -51,6 +53,7 @@ func (rt *Runtime) Sleep(ctx context.Context, d time.Duration) error {
 		return errBubble // before a channel is made that belongs to the bubble
 	}
 	if !rt.fake && rt.soon(now, d) {
+		runtime.Gosched() // as who sleeps lets others run
 		return nil
 	}
 	s := rt.sleepers.Get().(*sleeper)

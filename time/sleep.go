@@ -7,10 +7,15 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
+// shortest is what is left to the standard package: programs sleep for a nanosecond to let others
+// run, and it knows who.
+const shortest = Microsecond
+
 // Sleep pauses the current goroutine for at least the duration d. A negative or zero
 // duration causes Sleep to return immediately.
 func Sleep(d Duration) {
-	if d <= 0 {
+	if d <= shortest {
+		std.Sleep(d)
 		return
 	}
 	if foliot.Default().Sleep(context.Background(), d) != nil {

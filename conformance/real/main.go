@@ -3,7 +3,7 @@
 // of the copies foliot fix changes the imports. It prints a row of a table for each library and,
 // below the table, what failed. Its exit status is 1 if a test failed on Foliot's timers alone.
 //
-//	go run ./conformance/real                  # all, about half an hour
+//	go run ./conformance/real                  # all, about 45 minutes
 //	go run ./conformance/real -race yamux cron # those whose path contains one of these words
 package main
 
