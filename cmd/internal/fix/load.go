@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -279,6 +280,13 @@ func errorTexts(p *packages.Package) []string {
 			placed = append(placed, shorten(file)+":"+rest+": "+e.Msg)
 		} else {
 			others = append(others, e.Msg)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(p.Imports)) {
+		if imp := p.Imports[path]; len(imp.GoFiles) == 0 { // it is not there, and the compiler does not know why
+			for _, e := range imp.Errors {
+				placed = append(placed, path+": "+e.Msg)
+			}
 		}
 	}
 	if len(placed) > 0 {
