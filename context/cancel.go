@@ -184,12 +184,18 @@ func (c *cancelCtx) leave() {
 	}
 }
 
+// Done returns a channel that is closed if the context has ended, and waits for that if another
+// goroutine is just about to close it.
 func (c *cancelCtx) Done() <-chan struct{} {
-	c.ended() // so that the channel is closed if it should be
-	if p := c.posted(true); p != nil {
-		return p.done
+	r := c.ended()
+	p := c.posted(true)
+	if p == nil {
+		return closed
 	}
-	return closed
+	if r != nil {
+		<-p.done
+	}
+	return p.done
 }
 
 // Err waits for Done to be closed if the context is just about to end, as everybody who
