@@ -241,9 +241,7 @@ func (s *shard) callOff(h wheel.Handle, b *body, e event) (ok, dirty bool) {
 		s.armed--
 		s.stopped++
 	}
-	if m.do != drop { // a byte that is written now keeps Cancel waiting when it reads all of them
-		b.state = m.to
-	}
+	b.state = m.to
 	switch m.do {
 	case park:
 		b.arrived()
@@ -337,9 +335,7 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 			continue
 		}
 		m := next(b.state, expire)
-		if m.do != runDrop {
-			b.state = m.to
-		}
+		b.state = m.to
 		if m.do == stay {
 			b.later, b.above = uint32(at), uint16(at>>32)
 			continue

@@ -26,10 +26,10 @@ const waitOut = time.Microsecond
 // soon waits for d, from the time now on, if it is short, and tells whether d has passed. The
 // clock is the system's. Who waits lets others run, as if it were asleep.
 func (rt *Runtime) soon(now int64, d time.Duration) bool {
-	return d <= waitOut && rt.waitOut(now, d)
+	return d <= waitOut && rt.sitOut(now, d)
 }
 
-func (rt *Runtime) waitOut(now int64, d time.Duration) bool {
+func (rt *Runtime) sitOut(now int64, d time.Duration) bool {
 	for d > 0 && rt.now()-now < int64(d) { // not once, or up to ten times
 		runtime.Gosched()
 	}

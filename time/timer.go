@@ -20,7 +20,7 @@ type Timer struct {
 type (
 	chanTimer struct {
 		Timer
-		at door.Chan
+		bell door.Chan // its C is that of the Timer, which the user can change
 	}
 	bubbleTimer struct {
 		Timer
@@ -33,7 +33,7 @@ var (
 	inBubble   = door.CallbackOf(func() { panic("a timer of a bubble") })
 )
 
-func (t *Timer) channel() *door.Chan { return &(*chanTimer)(unsafe.Pointer(t)).at }
+func (t *Timer) bell() *door.Chan { return &(*chanTimer)(unsafe.Pointer(t)).bell }
 
 func (t *Timer) bubbled() *std.Timer { return (*bubbleTimer)(unsafe.Pointer(t)).std }
 
@@ -61,7 +61,7 @@ func AfterFunc(d Duration, f func()) *Timer {
 func NewTimer(d Duration) *Timer {
 	c := make(chan Time, 1)
 	t := &chanTimer{Timer{C: c, at: door.Func{F: hasChannel}}, door.Chan{C: c}}
-	if !door.ArmChan(&t.at, d, 0) {
+	if !door.ArmChan(&t.bell, d, 0) {
 		return newBubbled(std.NewTimer(d))
 	}
 	return &t.Timer
@@ -81,7 +81,7 @@ func After(d Duration) <-chan Time {
 func (t *Timer) Stop() bool {
 	switch t.at.F {
 	case hasChannel:
-		return door.StopChan(t.channel())
+		return door.StopChan(t.bell())
 	case inBubble:
 		return t.bubbled().Stop()
 	case door.Callback{}:
@@ -100,7 +100,7 @@ func (t *Timer) Reset(d Duration) bool {
 	var was, ok bool
 	switch t.at.F {
 	case hasChannel:
-		was, ok = door.ResetChan(t.channel(), d, 0)
+		was, ok = door.ResetChan(t.bell(), d, 0)
 	case inBubble:
 		return t.bubbled().Reset(d)
 	case door.Callback{}:
