@@ -32,7 +32,7 @@ func (s *shard) ahead() int {
 			user[i] = b.what
 			continue
 		}
-		t := s.tasks.at(b.later)
+		t := (*task)(b.what)
 		sum += t.word.w.Load() + uint64(t.timer) // its first and its last word: it may span two lines
 		user[i] = (*[2]unsafe.Pointer)(unsafe.Pointer(&t.body))[1]
 	}

@@ -1,8 +1,6 @@
 package foliot
 
-import (
-	"time"
-)
+import "time"
 
 // A Clock is where a runtime reads the time. There are two: [SystemClock] and those of
 // [NewManualClock].
@@ -22,9 +20,3 @@ type systemClock struct{}
 func (systemClock) Now() time.Time { return time.Now() }
 
 func (systemClock) sealed() {}
-
-// inBubble tells whether a time, fresh from time.Now, was read in a synctest bubble. Only
-// there it has no monotonic reading that Round could strip.
-func inBubble(now time.Time) bool {
-	return now == now.Round(0)
-}

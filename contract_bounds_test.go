@@ -1,7 +1,10 @@
 package foliot_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"sync"
@@ -352,5 +355,25 @@ func burst(t *testing.T, n int) {
 	}
 	if got := r.Stats().Fired; got != uint64(n) {
 		t.Errorf("Fired is %d, want %d", got, n)
+	}
+}
+
+func TestACapacityThatCannotBeReservedIsAnError(t *testing.T) {
+	for _, n := range []int{math.MaxInt, math.MaxInt / 2, 1 << 28} {
+		_, err := foliot.New(foliot.Options{Capacity: n})
+		wantError(t, fmt.Sprint("a capacity of ", n), err)
+	}
+	newRuntime(t, foliot.Options{Capacity: 100_000})
+}
+
+func TestSleepCountsAsATimer(t *testing.T) {
+	r := newRuntime(t, foliot.Options{MaxTimers: 1})
+	timer := after(t, r, hour, func() {})
+	if err := r.Sleep(context.Background(), millisecond); !errors.Is(err, foliot.ErrFull) {
+		t.Errorf("Sleep beside as many timers as may be: %v", err)
+	}
+	timer.Stop()
+	if err := r.Sleep(context.Background(), millisecond); err != nil {
+		t.Errorf("Sleep when there is room: %v", err)
 	}
 }

@@ -157,7 +157,9 @@ func (h *records) WithGroup(string) slog.Handler            { return h }
 func (h *records) Handle(_ context.Context, rec slog.Record) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.text = append(h.text, rec.Message)
+	text := rec.Message
+	rec.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	h.text = append(h.text, text)
 	return nil
 }
 
@@ -195,7 +197,7 @@ func TestWithoutALoggerNothingIsLogged(t *testing.T) {
 	prior := slog.Default()
 	slog.SetDefault(slog.New(&h))
 	defer slog.SetDefault(prior)
-	r := newRuntime(t, foliot.Options{Workers: 1, SlowCallback: 1})
+	r := newRuntime(t, foliot.Options{Workers: 1})
 	var ran sync.WaitGroup
 	for range 3 {
 		ran.Add(1)

@@ -217,8 +217,8 @@ func TestDelaysOfNothingAndOfCenturies(t *testing.T) {
 	for i, d := range []time.Duration{math.MaxInt64, 0, -1, math.MinInt64, math.MaxInt64 - 1} {
 		push(t, q, d, i)
 	}
-	if got := fetch(t, q, 10); !slices.Equal(got, []int{1, 2, 3}) {
-		t.Errorf("due at once: %v", got)
+	if got := fetch(t, q, 10); !slices.Equal(got, []int{3, 2, 1}) {
+		t.Errorf("due at once, by deadline: %v", got)
 	}
 	clock.Advance(100 * 365 * 24 * hour)
 	wantNothing(t, q, "a century later")

@@ -248,7 +248,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestShutdownEndsWaitsAndCountsNoQueueEntries(t *testing.T) {
+func TestShutdownEndsWaitsAndCountsWhatIsQueued(t *testing.T) {
 	for name, o := range map[string]foliot.Options{"system": {}, "manual": {Clock: foliot.NewManualClock(epoch)}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRuntime(t, o)
@@ -259,11 +259,14 @@ func TestShutdownEndsWaitsAndCountsNoQueueEntries(t *testing.T) {
 				waiting(context.Background(), q, 1), waiting(context.Background(), q, 1), waiting(context.Background(), empty, 1),
 			}
 			time.Sleep(5 * millisecond) // they wait by now
-			if got := r.Stats(); got.Armed != 0 || got.Slots != 0 {
-				t.Errorf("Armed is %d and Slots %d: a queue is no timer", got.Armed, got.Slots)
+			if got := r.Stats(); got.Armed != 0 || got.Slots != 0 || got.Queued != 2 {
+				t.Errorf("Armed is %d, Slots %d, Queued %d; want 0, 0, 2", got.Armed, got.Slots, got.Queued)
 			}
-			if got := shutdown(t, r); got != 0 {
-				t.Errorf("Shutdown counts %d armed: queue entries do not count", got)
+			if got := shutdown(t, r); got != 2 {
+				t.Errorf("Shutdown counts %d, want the two that are queued", got)
+			}
+			if got := r.Stats(); got.Slots != 0 || got.Queued != 2 {
+				t.Errorf("after Shutdown Slots is %d and Queued %d; want 0, 2", got.Slots, got.Queued)
 			}
 			for _, ch := range waiters {
 				if got := receive(t, ch, "Wait"); !errors.Is(got.err, foliot.ErrClosed) || len(got.values) != 0 {

@@ -62,7 +62,7 @@ func SetDefault(o Options) error {
 	if err != nil {
 		return err
 	}
-	if rt.bubble {
+	if rt.bubble != "" {
 		return errDefaultBubble
 	}
 	rt.shared = true

@@ -18,8 +18,8 @@ import (
 func init() {
 	door.ArmFunc = func(t *door.Func, d time.Duration) bool {
 		rt := Default()
-		now := rt.now()
-		if now < 0 {
+		now, err := rt.enter()
+		if err != nil {
 			return false
 		}
 		soon := rt.soon(now, d)
@@ -38,8 +38,8 @@ func init() {
 
 	door.ArmChan = func(t *door.Chan, d, period time.Duration) bool {
 		rt := Default()
-		now := rt.now()
-		if now < 0 {
+		now, err := rt.enter()
+		if err != nil {
 			return false
 		}
 		soon := period == 0 && rt.soon(now, d)
@@ -57,6 +57,14 @@ func init() {
 		return numbered(t.Shard).resetChan(t, d, period)
 	}
 	door.StopChan = func(t *door.Chan) bool { return numbered(t.Shard).stopChan(t) }
+
+	door.ArmBrief = func(d time.Duration, f func()) (door.Brief, error) {
+		t, err := Default().afterFunc(d, f, brief)
+		return door.Brief{Shard: unsafe.Pointer(t.s), Handle: uint64(t.h)}, err
+	}
+	door.StopBrief = func(b door.Brief) bool {
+		return Timer{(*shard)(b.Shard), wheel.Handle(b.Handle)}.Stop()
+	}
 }
 
 // numbered returns a shard of the default runtime by its number.
@@ -71,7 +79,7 @@ func (s *shard) fileFunc(t *door.Func, due int64, now bool) (early bool) {
 	if now {
 		s.fired++
 		s.lateness(0)
-		go t.F.Func()()
+		s.rt.startFunc(t.F.Func())
 		return false
 	}
 	at := s.rt.ceil(due)
@@ -91,8 +99,8 @@ func (s *shard) findFunc(t *door.Func) (h wheel.Handle, filed wheel.Tick, b *bod
 }
 
 func (s *shard) resetFunc(t *door.Func, d time.Duration) (was, ok bool) {
-	now := s.rt.now()
-	if now < 0 {
+	now, err := s.rt.enter()
+	if err != nil {
 		return false, false
 	}
 	soon := s.rt.soon(now, d)
@@ -143,8 +151,8 @@ func (s *shard) fileChan(t *door.Chan, due int64, now bool, period time.Duration
 }
 
 func (s *shard) resetChan(t *door.Chan, d, period time.Duration) (was, ok bool) {
-	now := s.rt.now()
-	if now < 0 {
+	now, err := s.rt.enter()
+	if err != nil {
 		return false, false
 	}
 	soon := period == 0 && s.rt.soon(now, d)

@@ -186,7 +186,7 @@ func (y *belfry) pop() error {
 			break
 		}
 		if c, ok := y.s.pop(y.nanos()); ok {
-			if !c.apart || c.timer != 0 {
+			if c.kind != apart || c.timer != 0 {
 				return fmt.Errorf("a function is not called apart, or its timer is still there")
 			}
 			c.fn()

@@ -16,5 +16,5 @@ var (
 	errNilFunc = errors.New("foliot: nil callback: pass the function to run")
 	errNilTask = errors.New("foliot: nil task: pass the Task to poll")
 	errDefault = errors.New("foliot: the default runtime is shared by the whole program and cannot be shut down; make one with New")
-	errBubble  = errors.New("foliot: this runtime was made outside of the synctest bubble that it is used in; make one inside, with New")
+	errBubble  = errors.New("foliot: this runtime belongs to another synctest bubble, or to none; make one with New where it is used")
 )

@@ -27,13 +27,13 @@ type ManualClock struct {
 	turn sync.Mutex // held by Advance: one at a time
 
 	mu       sync.Mutex
-	runtimes []*Runtime      // in the order in which they were made
-	inside   map[string]bool // the goroutines that run callbacks for Advance
+	runtimes []*Runtime     // in the order in which they were made
+	inside   map[string]int // the goroutines that run callbacks, and how many, one in the other
 }
 
 // NewManualClock returns a clock that shows the time start.
 func NewManualClock(start time.Time) *ManualClock {
-	return &ManualClock{start: start, inside: map[string]bool{}}
+	return &ManualClock{start: start, inside: map[string]int{}}
 }
 
 // Now returns the time that the clock shows. In a callback that is its deadline.
@@ -50,7 +50,7 @@ func (c *ManualClock) sealed() {}
 // callback.
 func (c *ManualClock) Advance(d time.Duration) {
 	if c.isInside() {
-		panic("foliot: Advance in a callback or a poll on the same clock: it would wait for that very one")
+		panic("foliot: Advance in a callback or a poll on the same clock: it would wait for that very one; call it outside, or arm a timer")
 	}
 	c.turn.Lock()
 	defer c.turn.Unlock()
@@ -179,6 +179,15 @@ func (c *ManualClock) whose(at int64) (rt *Runtime) {
 	return rt
 }
 
+// mustNotBlock panics if the caller is in a callback or a poll on a manual clock, and about to
+// wait for that clock to go on. Advance waits for the callback, so both would wait for ever.
+func (rt *Runtime) mustNotBlock(what string) {
+	if rt.manual != nil && rt.manual.isInside() {
+		panic("foliot: " + what + " in a callback or a poll on the same manual clock, which goes on only when that has returned;" +
+			" arm a timer instead, or wait on a goroutine of its own")
+	}
+}
+
 func (c *ManualClock) attach(rt *Runtime) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,8 +206,8 @@ func (c *ManualClock) setInside(g string, in bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if in {
-		c.inside[g] = true
-	} else {
+		c.inside[g]++
+	} else if c.inside[g]--; c.inside[g] == 0 {
 		delete(c.inside, g)
 	}
 }
@@ -206,7 +215,7 @@ func (c *ManualClock) setInside(g string, in bool) {
 func (c *ManualClock) isInside() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.inside) > 0 && c.inside[goroutine()]
+	return len(c.inside) > 0 && c.inside[goroutine()] > 0
 }
 
 // goroutine names the calling goroutine. There is no quicker way to ask, so it is asked

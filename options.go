@@ -36,7 +36,8 @@ type Options struct {
 	// from NewManualClock.
 	Clock Clock
 
-	// Capacity is the number of timers to reserve memory for.
+	// Capacity is the number of timers to reserve memory for, at most 134 million (16 million
+	// on 32-bit systems). It is no bound: memory grows as it is needed.
 	Capacity int
 
 	// MaxTimers bounds the number of timers, of those made by NewTimer whether armed or
@@ -46,6 +47,13 @@ type Options struct {
 	// Go runs callbacks: it is called once for each, with a function that does not
 	// return before the callback has. nil means to run them on the worker itself, in
 	// batches, which is cheapest; a worker whose callback blocks is replaced.
+	//
+	// Go may block, as that of a pool does when the pool is full: callbacks then wait, in
+	// order, and nothing else does. Polls of tasks, and what wakes Sleep, Queue.Wait and the
+	// contexts and channels of the drop-in packages, never go through Go. If Go panics, or drops its function
+	// so that it can never be called, the runtime runs the callback itself; Stats counts
+	// these as Rescued, and those that wait as Handed. Shutdown waits for what Go has
+	// accepted; what it blocks on is not run then, and counts as armed.
 	Go func(f func())
 
 	// OnPanic is called with what a callback has panicked with, and the stack of that.
@@ -53,10 +61,13 @@ type Options struct {
 	OnPanic func(v any, stack []byte)
 
 	// Logger gets events: a blocked worker and its replacement, slow callbacks, workers
-	// retired and adopted, a fallback to a less exact clock. nil means silence.
+	// retired and adopted, a fallback to a less exact clock. nil means silence, but for
+	// SlowCallback.
 	Logger *slog.Logger
 
-	// SlowCallback makes callbacks that take longer be logged. 0 means none are.
+	// SlowCallback makes callbacks and polls that take longer be logged: to Logger, or to
+	// slog.Default() if that is nil. On a manual clock what counts is the time that has
+	// really passed. 0 means none are logged.
 	SlowCallback time.Duration
 
 	// StaleLimit is how many timers of a shard have to be stopped, and no fewer than are
@@ -83,6 +94,9 @@ const (
 
 	maxWorkers    = 4096
 	maxResolution = 24 * time.Hour
+
+	// maxCapacity is some 4 GB of timers, and half a GB where addresses have 32 bits.
+	maxCapacity = 1 << (24 + 3*(^uint(0)>>63))
 
 	tickDefault = 1 << 14 // ns
 	tickPrecise = 1 << 10
@@ -112,6 +126,9 @@ func (o *Options) check() error {
 	}
 	if o.Workers > maxWorkers {
 		return fmt.Errorf("foliot: Options.Workers is %d; at most %d, and no more than there are processors makes sense", o.Workers, maxWorkers)
+	}
+	if o.Capacity > maxCapacity {
+		return fmt.Errorf("foliot: Options.Capacity is %d; at most %d: it is memory to reserve, and grows by itself", o.Capacity, maxCapacity)
 	}
 	if o.Resolution > maxResolution {
 		return fmt.Errorf("foliot: Options.Resolution is %v; at most %v: deadlines are rounded up to it", o.Resolution, maxResolution)

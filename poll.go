@@ -88,11 +88,22 @@ func (q *queue) refill(tasks *taskArena, last uint32) {
 	}
 }
 
-// enqueue has a task polled that has just been moved to taskScheduled.
+// mayEnqueue reports whether the caller may enqueue a task of the shard. A foreign call may
+// not, as it could not start a goroutine for the worker. That is found out by reading the
+// clock, and only if nobody runs the worker: a goroutine that runs it will see the task.
+func (s *shard) mayEnqueue() bool {
+	if s.rt.bubble == "" && s.owner.Load().busy.Load() != 0 {
+		return true
+	}
+	return !s.rt.refuses()
+}
+
+// enqueue has a task polled that has just been moved to taskScheduled. The caller is a
+// goroutine of the runtime, or has asked mayEnqueue.
 func (s *shard) enqueue(t *task) {
 	if s.ready.push(t) {
-		// The one who runs the worker looks at the inbox after he has given it back, and here
-		// it is the other way round, so one of the two sees the other.
+		// A goroutine that runs the worker looks at the inbox after it has released the
+		// worker. Here it is the other way round, so one of the two sees the other.
 		if w := s.owner.Load(); w.busy.Load() == 0 {
 			s.rt.keeper.rouse(w)
 		}
@@ -138,7 +149,7 @@ func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, limit int, now
 	for n := 1; ; n++ {
 		cx.want, cx.unset = never, false
 		cx.polls++
-		if t.body.Poll(cx) == Done {
+		if w.pollOnce(cx, t.body) == Done {
 			cx.finish(taskFinished)
 			return
 		}
@@ -150,6 +161,23 @@ func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, limit int, now
 		}
 	}
 	cx.finish(taskPending)
+}
+
+// pollOnce calls Poll, and does what the options want to know.
+func (w *worker) pollOnce(cx *Context, body Task) Status {
+	rt := w.rt
+	if rt.logger == nil && rt.slowAfter == 0 {
+		return body.Poll(cx)
+	}
+	if !cx.away {
+		w.current.setTask(body)
+	}
+	began := time.Now()
+	status := body.Poll(cx)
+	if rt.slowAfter > 0 {
+		rt.slowPoll(body, int64(time.Since(began)))
+	}
+	return status
 }
 
 // tell returns the time to tell a task: now, or what another goroutine has told a task of
@@ -211,7 +239,7 @@ func (w *worker) expired(cx *Context, c call, now int64) {
 // pollOrHand polls a task here, or elsewhere if polls have blocked the worker just now.
 func (w *worker) pollOrHand(cx *Context, s *shard, t *task, gen uint32, limit int, now int64) {
 	if w.rushes(now) {
-		w.hand(call{shard: s, task: t, gen: gen})
+		w.spawn(call{shard: s, task: t, gen: gen})
 		return
 	}
 	w.poll(cx, s, t, gen, limit, now)
@@ -234,12 +262,12 @@ func (w *worker) linger() bool {
 	return false
 }
 
-// rouse has a worker that nobody runs polled on a goroutine of its own. From a synctest bubble
-// that the runtime is not part of it cannot: the goroutine would be the bubble's.
+// rouse starts a goroutine that polls the tasks of a worker that nobody runs.
 func (k *keeper) rouse(w *worker) {
 	rt := k.rt
-	now := rt.now()
-	if now < 0 {
+	now, err := rt.enter()
+	if err != nil {
+		k.rouseOutside(w)
 		return
 	}
 	e := w.claim(now, 0)
@@ -253,4 +281,12 @@ func (k *keeper) rouse(w *worker) {
 	}
 	k.guarded(now)
 	go w.work(e)
+}
+
+// rouseOutside is rouse for a foreign caller that enqueued a task while somebody ran the
+// worker, and found it released afterwards. A goroutine that it starts would belong to its
+// bubble. A cleanup does not: it runs after the next garbage collection, outside of any.
+func (k *keeper) rouseOutside(w *worker) {
+	runtime.AddCleanup(new(sentinel), func(w *worker) { w.rt.keeper.rouse(w) }, w)
+	runtime.GC()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Resize changes the number of workers while the runtime is in use. A retiring worker
@@ -13,6 +14,9 @@ import (
 func (rt *Runtime) Resize(workers int) error {
 	if workers < 1 || workers > maxWorkers {
 		return fmt.Errorf("foliot: Resize to %d workers; use 1 to %d", workers, maxWorkers)
+	}
+	if _, err := rt.enter(); err != nil {
+		return err // the timekeeper may have to be told
 	}
 	adopted, err := rt.resize(workers)
 	for _, a := range adopted {
@@ -120,12 +124,15 @@ func (s *shard) pending() int {
 }
 
 // Shutdown closes the runtime: nothing new runs, what runs is waited for, and the number
-// of timers that were armed is returned. If ctx ends first, its error is returned along
+// of timers that were armed is returned; values that are still in a [Queue] count as such. If ctx ends first, its error is returned along
 // with that number, and the runtime is closed all the same; another call waits again. In
 // a callback Shutdown would wait for that very callback: give it a ctx that ends.
 func (rt *Runtime) Shutdown(ctx context.Context) (armed int, err error) {
 	if rt.shared {
 		return 0, errDefault
+	}
+	if rt.bubble != "" && rt.foreign() {
+		return 0, errBubble // its timers can be stopped, and its channels closed, in its bubble only
 	}
 	rt.mu.Lock()
 	if !rt.closed.Load() {
@@ -134,6 +141,8 @@ func (rt *Runtime) Shutdown(ctx context.Context) (armed int, err error) {
 		for _, s := range *rt.all.Load() {
 			rt.armed += s.close()
 		}
+		rt.armed += rt.queues.close()
+		rt.handoffs.close()
 		rt.batch.Unlock()
 		rt.keeper.close()
 		rt.scrubber.close()
@@ -142,7 +151,37 @@ func (rt *Runtime) Shutdown(ctx context.Context) (armed int, err error) {
 		}
 		close(rt.done)
 	}
-	armed = rt.armed
 	rt.mu.Unlock()
-	return armed, rt.crew.wait(ctx)
+	err = rt.waitForCallbacks(ctx)
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return rt.armed, err
+}
+
+// withdrawInterval is how long Shutdown waits before it takes Options.Go to be blocked.
+const withdrawInterval = 20 * time.Millisecond
+
+// waitForCallbacks waits for what runs, and for what Options.Go is to run. It withdraws what a
+// blocked Options.Go has not accepted, and runs what Options.Go has dropped.
+func (rt *Runtime) waitForCallbacks(ctx context.Context) error {
+	if rt.goFunc == nil {
+		return rt.crew.wait(ctx)
+	}
+	for pause := withdrawInterval; ; pause = min(2*pause, time.Second) {
+		short, cancel := context.WithTimeout(ctx, pause)
+		err := rt.crew.wait(short)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		n := rt.handoffs.withdraw()
+		rt.mu.Lock()
+		rt.withdrawn += n
+		rt.armed += n
+		rt.mu.Unlock()
+		rt.handoffs.findDropped()
+	}
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/bits"
-	"reflect"
-	"runtime"
 	"runtime/pprof"
 	"slices"
 	"sync"
@@ -27,9 +25,9 @@ type Runtime struct {
 	end           uint64    // the tick of never
 	last          int64     // the latest deadline that can be told from never
 	manual        *ManualClock
-	bubble        bool // made in a synctest bubble
-	fake          bool // time is not the system's: manual or a bubble's
-	ordered       bool // timers of one tick fire in the order of arming, pushed back or not
+	bubble        string // names the synctest bubble that it was made in; "": none
+	fake          bool   // time is not the system's: manual or a bubble's
+	ordered       bool   // timers of one tick fire in the order of arming, pushed back or not
 	precise       bool
 	shared        bool // it is the default runtime
 	slack         int64
@@ -61,6 +59,10 @@ type Runtime struct {
 	scrubber scrubber
 	census   census
 	sleepers sync.Pool
+	queues   queues
+	handoffs handoffs
+
+	withdrawn int // callbacks that Shutdown has withdrawn from Options.Go. Under mu
 
 	// batch is held by AfterFuncBatch for reading, and by Shutdown for writing while it
 	// closes the shards, so that a batch is armed as a whole or not at all.
@@ -82,30 +84,30 @@ func New(o Options) (*Runtime, error) {
 
 func build(o Options, timerfd bool) (*Runtime, error) {
 	rt := &Runtime{
-		precise:       o.Precise,
-		slack:         int64(o.Slack),
-		slowAfter:     int64(o.SlowCallback),
-		goFunc:        o.Go,
-		onPanic:       o.OnPanic,
-		logger:        o.Logger,
-		scrubInterval: o.ScrubInterval,
-		done:          make(chan struct{}),
-		detached:      stripe.New(0),
+		precise:   o.Precise,
+		slack:     int64(o.Slack),
+		slowAfter: int64(o.SlowCallback),
+		goFunc:    o.Go,
+		onPanic:   o.OnPanic,
+		logger:    o.Logger,
+		done:      make(chan struct{}),
+		bubble:    currentBubble(),
+		detached:  stripe.New(0),
 	}
 	switch c := o.Clock.(type) {
 	case nil, systemClock:
 		rt.start = time.Now()
-		rt.bubble = inBubble(rt.start)
+		rt.fake = rt.bubble != ""
 	case *ManualClock:
 		if c == nil {
 			return nil, fmt.Errorf("foliot: Options.Clock is a nil *ManualClock; make one with NewManualClock")
 		}
 		rt.manual = c
 		rt.start = c.start
+		rt.fake = true
 	default:
 		return nil, fmt.Errorf("foliot: Options.Clock is a %T; use nil, SystemClock or a clock from NewManualClock", c)
 	}
-	rt.fake = rt.manual != nil || rt.bubble
 	rt.ordered = rt.fake || o.Workers == 1
 	o.fill(rt.fake, rt.ordered)
 	rt.perWorker = o.shards
@@ -121,6 +123,7 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	rt.scrubInterval = o.ScrubInterval
 	rt.labels = pprof.WithLabels(context.Background(), pprof.Labels("foliot", "timers"))
 	rt.sleepers.New = newSleeper
+	rt.crew.open()
 	rt.all.Store(new([]*shard))
 	team := []*worker{}
 	homes := []*shard{}
@@ -137,6 +140,7 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	rt.homes.Store(&homes)
 	rt.keeper.open(rt, timerfd)
 	rt.scrubber.open(rt)
+	rt.handoffs.open(rt)
 	if rt.manual != nil {
 		rt.manual.attach(rt)
 	}
@@ -169,6 +173,11 @@ func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
 	if f == nil {
 		return Timer{}, errNilFunc
 	}
+	return rt.afterFunc(d, f, plain)
+}
+
+// afterFunc does what AfterFunc does, for a timer of a kind.
+func (rt *Runtime) afterFunc(d time.Duration, f func(), k kind) (Timer, error) {
 	due, err := rt.after(d)
 	if err != nil {
 		return Timer{}, err
@@ -180,7 +189,7 @@ func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
 		s.mu.Unlock()
 		return Timer{}, err
 	}
-	h := s.w.Schedule(at, body{what: pointer(f), later: rt.arming(), state: once})
+	h := s.w.Schedule(at, body{what: pointer(f), later: rt.arming(), state: once, kind: k})
 	s.armed++
 	early := s.expect(at)
 	s.mu.Unlock()
@@ -241,9 +250,9 @@ func (rt *Runtime) AfterFuncBatch(dst []Timer, calls []Call) ([]Timer, error) {
 			return dst, fmt.Errorf("%w (call %d of %d)", errNilFunc, i, len(calls))
 		}
 	}
-	now := rt.now()
-	if now < 0 {
-		return dst, errBubble
+	now, err := rt.enter()
+	if err != nil {
+		return dst, err
 	}
 	rt.batch.RLock()
 	defer rt.batch.RUnlock()
@@ -304,8 +313,8 @@ func (rt *Runtime) anyHome(homes []*shard, s *shard) *shard {
 	return s
 }
 
-// now returns the time in nanoseconds since the start. A negative number means that the
-// caller is in a bubble and the runtime is not.
+// now returns the time in nanoseconds since the start. The caller is a goroutine of the
+// runtime, or has been through enter.
 func (rt *Runtime) now() int64 {
 	if rt.manual != nil {
 		return rt.manual.now.Load()
@@ -313,11 +322,11 @@ func (rt *Runtime) now() int64 {
 	return int64(time.Since(rt.start))
 }
 
-// after returns the deadline that is d from now.
+// after returns the deadline that is d from now. It returns errBubble if the call is foreign.
 func (rt *Runtime) after(d time.Duration) (int64, error) {
-	now := rt.now()
-	if now < 0 {
-		return 0, errBubble
+	now, err := rt.enter()
+	if err != nil {
+		return 0, err
 	}
 	return rt.add(now, d), nil
 }
@@ -332,7 +341,19 @@ func (rt *Runtime) add(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// at returns the deadline that is a point in time.
+// addSigned is add for a deadline that may have passed: it may be before the start.
+func (rt *Runtime) addSigned(now int64, d time.Duration) int64 {
+	switch {
+	case d >= 0:
+		return rt.add(now, d)
+	case now+int64(d) > now:
+		return -never
+	}
+	return now + int64(d)
+}
+
+// at returns the deadline that is a point in time. It reads the clock, and then returns
+// errBubble if the call is foreign, only if when has no monotonic reading.
 func (rt *Runtime) at(when time.Time) (int64, error) {
 	if rt.manual == nil && when == when.Round(0) {
 		// No monotonic reading: what counts is how far it is by the wall clock now.
@@ -363,30 +384,4 @@ func (rt *Runtime) ticks(ns uint64) wheel.Tick {
 // nanos returns the time of a tick.
 func (rt *Runtime) nanos(at wheel.Tick) int64 {
 	return int64(min(uint64(at), rt.end) * rt.res)
-}
-
-// label makes profiles tell the goroutines of the runtime from others.
-func (rt *Runtime) label() {
-	pprof.SetGoroutineLabels(rt.labels)
-}
-
-// event logs what the operator of a program may want to know.
-func (rt *Runtime) event(msg string, args ...any) {
-	if rt.logger != nil {
-		rt.logger.Warn(msg, args...)
-	}
-}
-
-// slow logs a callback that took too long.
-func (rt *Runtime) slow(f func(), took int64) {
-	if rt.slowAfter > 0 && took > rt.slowAfter {
-		rt.event("foliot: slow callback", "callback", nameOf(f), "took", time.Duration(took))
-	}
-}
-
-func nameOf(f func()) string {
-	if fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer()); fn != nil {
-		return fn.Name()
-	}
-	return "unknown"
 }

@@ -88,8 +88,8 @@ func (g *scrubber) start() {
 		case scrubAgain, scrubEnded:
 			return
 		case scrubOff:
-			if g.rt.now() < 0 {
-				return // in a bubble, by whose clock the timer would be set. The next start will do
+			if g.rt.foreign() {
+				return // the timer would be set by the clock of another bubble. The next start will do
 			}
 			if g.state.CompareAndSwap(scrubOff, scrubOn) {
 				g.timer.reset(int64(g.rt.scrubInterval))

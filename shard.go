@@ -67,14 +67,14 @@ type shard struct {
 // A body is what the wheel keeps for a timer. With it a slot has 32 bytes.
 type body struct {
 	// what is the callback, a func(): that is a pointer. Of a drop-in's timer it is the
-	// *door.Func that has it, of one with a bell nil.
+	// *door.Func that has it, of one with a bell nil, of the timer of a task the *task.
 	what unsafe.Pointer
 
 	// later is by how many ticks the deadline lies behind the tick that the entry is
 	// filed at: a deadline that is pushed back stays where it is in the wheel, and moves
 	// when that tick comes. On a manual clock, where nothing is pushed back so, it is the
 	// number of the arming. In the state runningDue: the low bits of the tick it was due. Of
-	// the timer of a task: the number of the task; of one with a bell: that of the bell.
+	// a timer with a bell: the number of the bell.
 	later uint32
 	above uint16 // in the state runningDue: the bits above those in later
 	state state
@@ -85,8 +85,9 @@ type body struct {
 type kind uint8
 
 const (
-	plain kind = iota // the user's: on the worker
+	plain kind = iota // the user's: on the worker, or by Options.Go
 	own               // the runtime's own: on the worker, and not counted among the user's
+	brief             // made for the user, with a callback of the runtime's own: on the worker
 	apart             // a drop-in's: on a goroutine of its own, as time.AfterFunc does
 	bell              // a drop-in's with a channel: there is none, see bell.go
 )
@@ -122,11 +123,7 @@ func (s *shard) order(at int64) (n uint32, ok bool) {
 		s.settle()
 		return 0, false
 	}
-	b := s.w.Value(h)
-	if b.state == taskArmed {
-		return s.rt.manual.armed.Load(), true
-	}
-	return b.later, true
+	return s.w.Value(h).later, true
 }
 
 // expect lowers next to a deadline that has been armed. The caller holds the lock,
@@ -140,11 +137,12 @@ func (s *shard) expect(at wheel.Tick) bool {
 	return false
 }
 
-// reset arms a timer for a tick.
-func (s *shard) reset(h wheel.Handle, at wheel.Tick) bool {
+// reset arms a timer for a tick. If the caller has not been through enter, it is checked here,
+// before anything changes, in the one case that matters: that the timekeeper is to be told.
+func (s *shard) reset(h wheel.Handle, at wheel.Tick, entered bool) bool {
 	s.mu.Lock()
 	filed, b := s.w.Entry(h)
-	if b == nil {
+	if b == nil || !entered && s.rt.nanos(at) < s.next.Load() && s.rt.refuses() {
 		s.mu.Unlock()
 		return false
 	}
@@ -203,7 +201,7 @@ func (s *shard) postpone(b *body, filed, at wheel.Tick) bool {
 // one if it was postponed.
 func (s *shard) dueAt(b *body, filed wheel.Tick) wheel.Tick {
 	switch {
-	case s.rt.ordered || b.state == taskArmed:
+	case s.rt.ordered:
 		return filed
 	case b.kind == bell:
 		return max(filed, s.rt.ceil(s.bells.at(b.later).due))
@@ -272,7 +270,7 @@ func (s *shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
 	case b == nil || !b.state.pending():
 		return 0, false
 	case b.state == runningDue:
-		return s.wasDue(b, s.rt.floor(s.rt.now())), true
+		return s.wasDue(b), true
 	}
 	return s.dueAt(b, at), true
 }
@@ -282,9 +280,7 @@ type call struct {
 	fn    func()
 	shard *shard
 	timer wheel.Handle // of a reusable timer, which wants to know when it is over; 0: none
-	apart bool         // fn wants a goroutine of its own
-
-	away bool // instead of fn: the callback is being handed on
+	kind  kind         // how fn is run
 
 	rang int64 // how many bells have rung before
 
@@ -317,7 +313,7 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 			b.state = taskParked
 			s.armed--
 			s.lateness(now - s.rt.nanos(at))
-			t := s.tasks.at(b.later)
+			t := (*task)(b.what)
 			gen, _ := t.word.load()
 			return call{shard: s, task: t, gen: gen, rang: rang}, true
 		}
@@ -354,7 +350,7 @@ func (s *shard) start(h wheel.Handle, b *body, m move, late int64) call {
 		s.fired++
 		s.lateness(late)
 	}
-	c := call{fn: b.callback(), shard: s, timer: h, apart: b.kind == apart}
+	c := call{fn: b.callback(), shard: s, timer: h, kind: b.kind}
 	if m.do == runDrop {
 		c.timer = 0
 		s.w.Cancel(h)
@@ -385,17 +381,18 @@ func (s *shard) finish(h wheel.Handle, now int64) (c call, again bool) {
 	if m.do != run {
 		return call{}, false
 	}
-	at := s.wasDue(b, s.rt.floor(now))
+	at := s.wasDue(b)
 	b.later = 0
 	return s.start(h, b, m, now-s.rt.nanos(at)), true
 }
 
-// wasDue returns the tick at which a timer in the state runningDue came due, now being a
-// tick near that: mostly after it, but the time may have been read before another goroutine
-// found the timer due.
-func (s *shard) wasDue(b *body, now wheel.Tick) wheel.Tick {
+// wasDue returns the tick at which a timer in the state runningDue came due. The entry has
+// the low 48 bits of it; the wheel had got there when it came due, and has not moved on by
+// 2^48 ticks since.
+func (s *shard) wasDue(b *body) wheel.Tick {
+	now := uint64(s.w.Now())
 	due := uint64(b.above)<<32 | uint64(b.later)
-	return now - wheel.Tick(int64((uint64(now)-due)<<16)>>16)
+	return wheel.Tick(now - (now-due)&(1<<48-1))
 }
 
 // settle sets next to the deadline that comes first.
@@ -467,7 +464,7 @@ func (s *shard) close() (pending int) {
 	defer s.mu.Unlock()
 	pending = s.armed
 	s.closed = true
-	s.armed = 0
+	s.armed, s.owned = 0, 0
 	s.tasks.clear()
 	s.w = wheel.Wheel[body]{}
 	s.next.Store(never)

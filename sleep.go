@@ -37,7 +37,11 @@ func (rt *Runtime) sitOut(now int64, d time.Duration) bool {
 }
 
 // Sleep pauses the calling goroutine for at least d. It returns early with the error of
-// ctx when that ends, or with ErrClosed when the runtime is shut down.
+// ctx when that ends, or with ErrClosed when the runtime is shut down. A sleep counts as a
+// timer: Sleep returns ErrFull if there are Options.MaxTimers of them already.
+//
+// On a manual clock Sleep panics in a callback or a poll, unless d is 0 or less: the clock
+// does not go on before that has returned.
 func (rt *Runtime) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -48,16 +52,17 @@ func (rt *Runtime) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	now := rt.now()
-	if now < 0 {
-		return errBubble // before a channel is made that belongs to the bubble
+	now, err := rt.enterToWait()
+	if err != nil {
+		return err
 	}
 	if !rt.fake && rt.soon(now, d) {
-		runtime.Gosched() // as who sleeps lets others run
+		runtime.Gosched() // as a sleep lets others run
 		return nil
 	}
+	rt.mustNotBlock("Sleep")
 	s := rt.sleepers.Get().(*sleeper)
-	t, err := rt.AfterFunc(d, s.ring)
+	t, err := rt.afterFunc(d, s.ring, brief)
 	if err != nil {
 		rt.sleepers.Put(s)
 		return err

@@ -13,6 +13,7 @@ type Stats struct {
 	Armed   int // timers that are armed: neither fired nor stopped
 	Slots   int // timers, armed or not
 	Tasks   int // tasks
+	Queued  int // values in queues, due or not
 
 	Polls   uint64 // polls of tasks
 	Fired   uint64 // callbacks of timers started
@@ -27,6 +28,8 @@ type Stats struct {
 	Blocked uint64 // workers replaced because a callback blocked
 	Panics  uint64 // callbacks that panicked, with OnPanic
 	Running int    // workers that run callbacks now, and callbacks that run elsewhere
+	Handed  int    // callbacks that Options.Go is to run and has not started yet
+	Rescued uint64 // callbacks that Options.Go dropped or panicked on, and the runtime ran itself
 
 	Late   Histogram // how late callbacks started
 	Worker []WorkerStats
@@ -54,6 +57,9 @@ func (rt *Runtime) Stats() Stats {
 		Migrated: rt.migrated.Load(),
 		Blocked:  rt.blocked.Load(),
 		Panics:   rt.panics.Load(),
+		Queued:   rt.queues.count(),
+		Handed:   rt.handoffs.waiting(),
+		Rescued:  rt.handoffs.rescued.Load(),
 		Running:  int(max(rt.detached.Sum(), 0)),
 	}
 	for _, w := range *rt.staff.Load() {
@@ -62,7 +68,7 @@ func (rt *Runtime) Stats() Stats {
 			st.Running++
 		}
 	}
-	now := rt.now()
+	now, _ := rt.enter() // 0 if the call is foreign: then nothing is known to be due
 	for _, w := range team {
 		ws := WorkerStats{Wakeups: w.wakeups.Load()}
 		for _, s := range *w.shards.Load() {
@@ -70,6 +76,7 @@ func (rt *Runtime) Stats() Stats {
 		}
 		st.Worker = append(st.Worker, ws)
 	}
+	st.Fired -= uint64(rt.withdrawn)
 	return st
 }
 

@@ -3,6 +3,7 @@ package foliot
 import (
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/foliot-go/foliot/wheel"
 )
@@ -40,9 +41,9 @@ func (rt *Runtime) Spawn(t Task) (TaskHandle, error) {
 		return TaskHandle{}, errNilTask
 	}
 	s := rt.home()
-	if s.closed {
+	if err := s.refusesTask(); err != nil {
 		s.mu.Unlock()
-		return TaskHandle{}, ErrClosed
+		return TaskHandle{}, err
 	}
 	p := s.tasks.take()
 	p.body = t
@@ -51,6 +52,17 @@ func (rt *Runtime) Spawn(t Task) (TaskHandle, error) {
 	s.mu.Unlock()
 	s.enqueue(p)
 	return TaskHandle{s, p, gen}, nil
+}
+
+// refusesTask returns why a shard, which is locked, does not take a task.
+func (s *shard) refusesTask() error {
+	switch {
+	case s.closed:
+		return ErrClosed
+	case !s.mayEnqueue():
+		return errBubble
+	}
+	return nil
 }
 
 // A TaskHandle names a task for ever: it goes stale when the task is done or aborted, and
@@ -64,9 +76,10 @@ type TaskHandle struct {
 }
 
 // Wake has the task polled soon. Many wakes before the poll are one poll; a wake during a
-// poll is another poll after it. It answers false if the handle is stale.
+// poll is another poll after it. It returns false, and does nothing, if the handle is stale,
+// or if the call comes from a synctest bubble that the runtime is not part of.
 func (h TaskHandle) Wake() bool {
-	if h.t == nil {
+	if h.t == nil || !h.s.mayEnqueue() {
 		return false
 	}
 	m := h.t.word.move(h.gen, taskWake)
@@ -212,7 +225,7 @@ func (s *shard) unarm(t *task) {
 // timekeeper if rearm answers true.
 func (s *shard) rearm(t *task, at wheel.Tick) (early bool) {
 	if t.timer == 0 {
-		t.timer = s.w.Reserve(body{state: taskParked})
+		t.timer = s.w.Reserve(body{what: unsafe.Pointer(t), state: taskParked})
 		s.tasks.timers++
 	}
 	b := s.w.Value(t.timer)
@@ -220,7 +233,7 @@ func (s *shard) rearm(t *task, at wheel.Tick) (early bool) {
 		b.state = taskArmed
 		s.armed++
 	}
-	b.later = t.index
+	b.later = s.rt.arming()
 	s.w.Reschedule(t.timer, at)
 	return s.expect(at)
 }
@@ -236,6 +249,7 @@ type Context struct {
 	unset bool  // the poll has taken its timer back
 
 	polls uint64 // how many there were that the worker has not counted yet
+	away  bool   // the polls are not on the goroutine that runs the worker
 }
 
 // polling tells whether a poll is under way.

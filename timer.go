@@ -25,7 +25,7 @@ func (t Timer) Reset(d time.Duration) bool {
 		return false
 	}
 	due, err := t.s.rt.after(d)
-	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due))
+	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due), true)
 }
 
 // ResetAt arms the timer to fire at a time, like Reset. It goes by the monotonic reading
@@ -36,10 +36,7 @@ func (t Timer) ResetAt(when time.Time) bool {
 		return false
 	}
 	due, err := t.s.rt.at(when)
-	if err != nil || due < t.s.next.Load() && t.s.rt.now() < 0 {
-		return false // in a bubble, from where the timekeeper cannot be told
-	}
-	return t.s.reset(t.h, t.s.rt.ceil(due))
+	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due), false)
 }
 
 // Stop calls off what is armed. It answers true if there was something: that arming

@@ -58,7 +58,7 @@ func (k *keeper) guarded(now int64) {
 // meanwhile.
 func (k *keeper) anyBusy() bool {
 	for _, w := range *k.rt.staff.Load() {
-		if w.busy.Load() != 0 {
+		if w.busy.Load() != 0 || w.goCalls.caller.Load() != 0 {
 			return true
 		}
 	}
@@ -81,16 +81,39 @@ func (k *keeper) look() {
 	}
 }
 
-func (k *keeper) report(blocked []int) {
-	for _, id := range blocked {
-		k.rt.event("foliot: a callback blocks its worker; another goroutine goes on", "worker", id)
+// A blockage is what is logged of a worker that was held up.
+type blockage struct {
+	worker   int
+	callback string
+	full     bool // it was Options.Go that held it up
+}
+
+func (k *keeper) report(blocked []blockage) {
+	for _, b := range blocked {
+		msg := "foliot: a callback blocks its worker; another goroutine goes on"
+		if b.full {
+			msg = "foliot: Options.Go blocks before it has started its callback; callbacks wait until it returns"
+		}
+		k.rt.event(msg, "worker", b.worker, "callback", b.callback)
 	}
 }
 
-// inspect starts a goroutine for each worker that is held up, and returns their numbers.
+// blockage describes what holds the goroutine with a claim up.
+func (w *worker) blockage(claim uint64) blockage {
+	b := blockage{worker: w.id}
+	fn, full := w.goCalls.blocked(claim)
+	if fn == nil {
+		b.callback = w.current.name()
+		return b
+	}
+	b.callback, b.full = nameOf(fn), full
+	return b
+}
+
+// inspect starts a goroutine for each worker that is held up, and returns what is to be logged.
 // If the pump is among them, the caller is to be the new one, with the epoch returned. If
 // the pump is late, the caller is to stand in for it.
-func (k *keeper) inspect() (blocked []int, epoch uint64, late bool) {
+func (k *keeper) inspect() (blocked []blockage, epoch uint64, late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.guard.Store(never)
@@ -102,9 +125,11 @@ func (k *keeper) inspect() (blocked []int, epoch uint64, late bool) {
 	for _, w := range *k.rt.staff.Load() {
 		old, e := w.replace(now)
 		if e == 0 {
+			w.startCaller(w.goCalls.replace(now, 0))
 			continue
 		}
-		blocked = append(blocked, w.id)
+		blocked = append(blocked, w.blockage(old))
+		w.startCaller(w.goCalls.replace(now, 0))
 		stuck = stuck || old&byPump != 0
 		k.rt.crew.enter()
 		go w.work(e)
@@ -135,8 +160,7 @@ func (k *keeper) standIn() {
 	for _, w := range *k.rt.team.Load() {
 		if w.next() <= now {
 			if c := w.claim(now, 0); c != 0 {
-				k.rt.crew.enter()
-				w.work(c)
+				w.workOff(c, true)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package foliot
 
 import (
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 )
@@ -48,6 +47,9 @@ type worker struct {
 	since atomic.Int64  // when that goroutine was last heard of: at the start of a callback
 	rush  atomic.Int64  // until when each callback gets a goroutine of its own
 	away  atomic.Int64  // how many have one now
+
+	goCalls goCalls     // if there is an Options.Go
+	current currentWork // what it runs, for the log
 
 	wakeups atomic.Uint64 // how often it was found to have something due
 	polls   atomic.Uint64 // how often it has polled a task
@@ -137,7 +139,8 @@ func (w *worker) rushes(now int64) bool {
 }
 
 // replace takes the turn from a goroutine that has not been heard of for too long. It
-// returns the new claim, or 0 if there is nothing to replace.
+// returns the new claim, or 0 if there is nothing to replace. Where a callback blocks, more may,
+// so the next ones get goroutines of their own; but not if it is Options.Go that blocks.
 func (w *worker) replace(now int64) (old, e uint64) {
 	old = w.busy.Load()
 	if old == 0 || now-w.since.Load() < patience {
@@ -148,7 +151,9 @@ func (w *worker) replace(now int64) (old, e uint64) {
 		return old, 0
 	}
 	w.since.Store(now)
-	w.rush.Store(now + rushTime)
+	if _, full := w.goCalls.blocked(old); !full {
+		w.rush.Store(now + rushTime)
+	}
 	w.rt.detached.Add(1) // the goroutine of old takes it back when it wants to release or delegate
 	return old, e
 }
@@ -157,13 +162,20 @@ func (w *worker) replace(now int64) (old, e uint64) {
 // to do.
 func (w *worker) work(e uint64) {
 	w.rt.label()
+	w.workOff(e, false)
+	w.rt.crew.leave()
+}
+
+// workOff runs callbacks and polls tasks until there is nothing to do, and releases the worker.
+// If a callback ends the goroutine, a new one takes over; leaves says that the old one has been
+// taken off the crew then.
+func (w *worker) workOff(e uint64, leaves bool) {
 	for more := true; more; {
 		polls := w.polls.Load()
-		_, more = w.run(shift{claim: e, span: never})
+		_, more = w.run(shift{claim: e, span: never, leaves: leaves})
 		more = more || w.polls.Load() != polls && w.linger()
 	}
 	w.release(e)
-	w.rt.crew.leave()
 }
 
 // A shift is how a goroutine runs a worker.
@@ -173,6 +185,8 @@ type shift struct {
 	pump  uint64 // the epoch of the pump, if it is the one
 	drive *drive // the Advance of a manual clock that it is for, if any
 	polls bool   // no timers, just tasks
+
+	leaves bool // see workOff
 }
 
 // goOn starts a goroutine to take over from one that was ended by a callback.
@@ -185,57 +199,68 @@ func (sh shift) goOn(w *worker) {
 	case sh.polls:
 		go w.rt.manual.serve(w, sh.claim)
 	default:
+		if sh.leaves {
+			w.rt.crew.enter()
+		}
 		go w.work(sh.claim)
 	}
 }
 
-// run polls tasks and runs callbacks for about the time of the shift, and tells how many
-// timers it has seen to and whether there is more to do. On callbacks and polls that do
-// not return normally:
+// run polls tasks and runs callbacks for about the time of the shift, and returns how many
+// timers it has seen to, and whether there is more to do. A callback or a poll may not return
+// normally:
 //
-// A panic goes to OnPanic, and run answers true. Without OnPanic it is not recovered,
-// so that the crash shows the place. Goexit ends this goroutine; then another is started.
-// Without OnPanic the two cannot be told apart here, and that other lives no longer than
-// it takes to crash.
+//	panic, with OnPanic      goes to OnPanic, and run returns true
+//	panic, without OnPanic   is not recovered, so that the crash shows the place
+//	Goexit                   ends this goroutine; another is started
+//
+// Without OnPanic the latter two look alike here, and the goroutine that is started lives no
+// longer than it takes to crash.
 func (w *worker) run(sh shift) (n int64, more bool) {
-	rt := w.rt
-	var c call
-	var cx *Context // nil until there is a task to be polled
+	var r progress
+	returned := false
 	defer func() {
-		if c.fn == nil && !cx.polling() && !c.away {
-			return
-		}
-		w.count(cx)
-		defer func() { // even if OnPanic does not return
-			w.over(c, cx)
-			if !more {
-				sh.goOn(w)
-			}
-		}()
-		if rt.onPanic != nil {
-			if v := recover(); v != nil {
-				rt.caught(v)
-				more = true
-			}
+		if !returned {
+			w.over(&r)
+			sh.goOn(w)
 		}
 	}()
+	if w.rt.onPanic == nil {
+		more = w.serve(sh, &r)
+	} else if p := catch(func() { more = w.serve(sh, &r) }); p != nil {
+		w.rt.caught(p) // it may not return
+		w.over(&r)
+		more = true
+	}
+	returned = true
+	return r.n, more
+}
+
+// progress is how far a run has got.
+type progress struct {
+	c  call     // the callback that runs, if c.fn is set
+	cx *Context // of the task that is polled, if one is; nil until there is the first
+	n  int64    // how many timers were seen to
+}
+
+// serve is run without regard to panics.
+func (w *worker) serve(sh shift, r *progress) (more bool) {
+	rt := w.rt
 	limit := pollBatch
 	now := rt.now()
 	began := now
 	for first := true; first || now-began <= sh.span; first = false {
 		if w.busy.Load() != sh.claim {
-			return n, false
+			return false
 		}
 		w.since.Store(now)
 		for _, s := range *w.shards.Load() {
 			if s.ready.empty() {
 				continue
 			}
-			if cx == nil {
-				cx = new(Context)
-			}
-			w.pollReady(s, cx, sh.claim, limit, now)
-			w.count(cx)
+			w.pollReady(s, r.context(), sh.claim, limit, now)
+			w.count(r.cx)
+			rt.label() // a Poll may have set others
 			was := now
 			now = rt.now()
 			w.since.Store(now)
@@ -247,53 +272,73 @@ func (w *worker) run(sh shift) (n int64, more bool) {
 		s, at := w.first()
 		if at > now || sh.polls {
 			if w.ready() == nil {
-				return n, false
+				return false
 			}
 			continue
 		}
 		var ok bool
-		c, ok = s.pop(now)
-		n += c.rang
+		r.c, ok = s.pop(now)
+		r.n += r.c.rang
 		if !ok {
 			now = rt.now()
 			continue
 		}
-		n++
-		if c.task != nil {
-			if cx == nil {
-				cx = new(Context)
-			}
-			w.expired(cx, c, now)
-			w.count(cx)
+		r.n++
+		if r.c.task != nil {
+			w.expired(r.context(), r.c, now)
+			w.count(r.cx)
+			rt.label()
 			now = rt.now()
 			continue
 		}
-		now = w.call(&c, now)
+		now = w.call(&r.c, now)
 	}
-	return n, true
+	return true
+}
+
+// context returns the Context to poll tasks with.
+func (r *progress) context() *Context {
+	if r.cx == nil {
+		r.cx = new(Context)
+	}
+	return r.cx
 }
 
 // call runs a callback, again if its timer comes due meanwhile, and returns the time. It
-// clears c.fn when the callback has returned.
+// clears c.fn when the callback has returned, or is somebody else's business.
 func (w *worker) call(c *call, now int64) int64 {
 	rt := w.rt
-	if c.apart {
-		go c.fn()
+	if c.kind == apart {
+		fn := c.fn
 		c.fn = nil
+		unlabel() // the goroutine is the user's
+		rt.startFunc(fn)
+		rt.label()
 		return rt.now()
 	}
 	for {
-		if rt.goFunc != nil || w.rushes(now) {
-			h := *c
-			*c = call{away: true} // Options.Go may run it right here, and be ended by it
-			w.hand(h)
-			c.away = false
-			return rt.now()
+		if c.kind == plain && (rt.goFunc != nil || w.rushes(now)) {
+			away := *c
+			*c = call{}
+			switch {
+			case rt.goFunc == nil:
+				w.spawn(away)
+				return rt.now()
+			case w.hand(away, now):
+				return rt.now()
+			}
+			*c = away
 		}
+		if rt.logger != nil {
+			w.current.setFunc(c.fn)
+		}
+		began := rt.realTime(now)
 		c.fn()
-		was := now
 		now = rt.now()
-		rt.slow(c.fn, now-was)
+		if c.kind == plain {
+			rt.label() // the callback may have set others
+			rt.slow(c.fn, rt.realTime(now)-began)
+		}
 		again := false
 		if timer := c.timer; timer != 0 {
 			*c, again = c.shard.finish(timer, now)
@@ -306,72 +351,75 @@ func (w *worker) call(c *call, now int64) int64 {
 	}
 }
 
-// over sees to a callback or a poll that has not returned normally.
-func (w *worker) over(c call, cx *Context) {
-	if cx.polling() {
-		cx.finish(taskFinished)
-		return
-	}
-	if c.timer != 0 {
+// over sees to what is left when a callback or a poll has not returned normally.
+func (w *worker) over(r *progress) {
+	w.count(r.cx)
+	c := r.c
+	r.c = call{}
+	switch {
+	case r.cx.polling():
+		r.cx.finish(taskFinished)
+	case c.fn != nil && c.timer != 0:
 		if again, ok := c.shard.finish(c.timer, w.rt.now()); ok {
-			w.hand(again)
+			w.runElsewhere(again)
 		}
 	}
 }
 
-// hand runs a callback or polls a task on a goroutine of its own; a callback the user's
-// way, if there is one.
-func (w *worker) hand(c call) {
-	rt := w.rt
-	rt.crew.enter()
-	rt.detached.Add(1)
-	w.away.Add(1)
-	f := func() { w.detached(c) }
-	if rt.goFunc != nil && c.task == nil {
-		rt.goFunc(f)
-	} else {
-		go f()
+// runElsewhere runs a callback away from the worker, and does not wait for anything.
+func (w *worker) runElsewhere(c call) {
+	if w.rt.goFunc != nil && c.kind == plain {
+		w.handLater(c)
+		return
 	}
+	w.spawn(c)
+}
+
+// spawn runs a callback, or polls a task that is in the state taskExecuting, on a goroutine of
+// its own.
+func (w *worker) spawn(c call) {
+	w.rt.crew.enter()
+	w.rt.detached.Add(1)
+	w.away.Add(1)
+	go func() {
+		w.rt.label()
+		w.detached(c)
+	}()
 }
 
 // detached runs a callback, or polls a task that is in the state taskExecuting, away from
-// the worker.
+// the worker. The goroutine may be one of the user's.
 func (w *worker) detached(c call) {
 	rt := w.rt
-	defer func() { // apart, as what over runs may end this goroutine
+	defer func() {
 		w.away.Add(-1)
 		rt.detached.Add(-1)
 		rt.crew.leave()
 	}()
-	rt.label()
 	if rt.manual != nil {
 		me := goroutine()
 		rt.manual.setInside(me, true)
 		defer rt.manual.setInside(me, false)
 	}
-	began := rt.now()
-	var cx Context
-	normal := false
-	defer func() {
-		w.count(&cx)
-		defer func() { // even if OnPanic does not return
-			if c.task == nil || cx.t != nil {
-				w.over(c, &cx)
-			}
-		}()
-		if !normal && rt.onPanic != nil {
-			if v := recover(); v != nil {
-				rt.caught(v)
-			}
-		}
-	}()
-	if c.task != nil {
-		w.poll(&cx, c.shard, c.task, c.gen, 1, began)
-	} else {
-		c.fn()
-		rt.slow(c.fn, rt.now()-began)
+	r := progress{c: c, cx: &Context{away: true}}
+	defer w.over(&r) // also if OnPanic does not return
+	if rt.onPanic == nil {
+		w.runDetached(&r)
+	} else if p := catch(func() { w.runDetached(&r) }); p != nil {
+		rt.caught(p)
 	}
-	normal = true
+}
+
+func (w *worker) runDetached(r *progress) {
+	rt := w.rt
+	now := rt.now()
+	if c := &r.c; c.task != nil {
+		w.poll(r.cx, c.shard, c.task, c.gen, 1, now)
+		return
+	}
+	began := rt.realTime(now)
+	r.c.fn()
+	rt.slow(r.c.fn, rt.realTime(rt.now())-began)
 }
 
 // count adds what was polled to the worker's count.
@@ -380,10 +428,4 @@ func (w *worker) count(cx *Context) {
 		w.polls.Add(cx.polls)
 		cx.polls = 0
 	}
-}
-
-// caught hands a panic on.
-func (rt *Runtime) caught(v any) {
-	rt.panics.Add(1)
-	rt.onPanic(v, debug.Stack())
 }

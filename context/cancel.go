@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/foliot-go/foliot"
+	_ "github.com/foliot-go/foliot" // fills in package door
+	"github.com/foliot-go/foliot/internal/door"
 )
 
 // WithCancel returns a context derived from parent and a function that cancels it. See the
@@ -108,7 +109,7 @@ type cancelCtx struct {
 	post atomic.Pointer[post]   // nil: nobody waits. Written under mu, once, and not after the end
 
 	mu    sync.Mutex
-	timer foliot.Timer // under mu; the zero Timer if there is no deadline
+	timer door.Brief // under mu; the zero Brief if there is no deadline
 }
 
 // ended returns why the context has ended, and nil if it has not. What has ended above it
@@ -149,7 +150,7 @@ func (c *cancelCtx) finish(r *reason) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.end.Load() == nil {
-		c.timer.Stop()
+		door.StopBrief(c.timer)
 		c.finishLocked(r)
 	}
 }

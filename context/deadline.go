@@ -4,7 +4,7 @@ import (
 	std "context"
 	"time"
 
-	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/door"
 )
 
 // WithTimeout returns a context derived from parent that ends after a time. See the function
@@ -71,7 +71,7 @@ func (c *timerCtx) arm(left time.Duration, f func()) bool {
 	c.mu.Lock() // f may run before the timer is known, and asks for it
 	defer c.mu.Unlock()
 	var err error
-	c.timer, err = foliot.Default().AfterFunc(left, f)
+	c.timer, err = door.ArmBrief(left, f)
 	return err == nil
 }
 
@@ -82,7 +82,7 @@ func (c *timerCtx) stop() {
 	c.follow()
 	c.mu.Lock()
 	if c.end.Load() == nil {
-		if c.timer.Stop() {
+		if door.StopBrief(c.timer) {
 			c.finishLocked(canceled)
 		} else {
 			c.finishLocked(c.late())

@@ -50,4 +50,16 @@ var (
 	ArmChan   func(t *Chan, d, period time.Duration) bool
 	ResetChan func(t *Chan, d, period time.Duration) (was, ok bool)
 	StopChan  func(t *Chan) bool
+
+	// ArmBrief has the default runtime call f once, after d, on a worker: f must neither block
+	// nor call the user's code. StopBrief calls it off, and reports whether that was in time.
+	// ArmBrief returns an error, and does nothing, if the caller is in a synctest bubble.
+	ArmBrief  func(d time.Duration, f func()) (Brief, error)
+	StopBrief func(b Brief) bool
 )
+
+// A Brief names a call that ArmBrief has arranged. The zero Brief names none.
+type Brief struct {
+	Shard  unsafe.Pointer
+	Handle uint64
+}

@@ -1,0 +1,183 @@
+package foliot
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// sensitive names the functions that read the clock, set a timer of the standard library, start
+// a goroutine or make a channel: what goes wrong in a foreign bubble. Each says why it does not.
+var sensitive = map[string]string{
+	// On goroutines of the runtime.
+	"worker.serve":        "runs a worker",
+	"worker.call":         "runs a worker",
+	"worker.over":         "runs a worker, or a callback away from one",
+	"worker.runDetached":  "runs a callback",
+	"worker.delegate":     "hands a worker on",
+	"worker.linger":       "runs a worker",
+	"worker.spawn":        "runs a worker",
+	"worker.hand":         "runs a worker",
+	"worker.callGo":       "runs a worker",
+	"worker.startCaller":  "runs a worker, or the watchdog",
+	"shift.goOn":          "runs a worker",
+	"Runtime.startFunc":   "runs a worker, or the caller has been through enter",
+	"handoff.rescue":      "runs a worker, or a cleanup",
+	"handoffs.add":        "runs a worker, and asks sweeps",
+	"handoffs.sweep":      "a timer",
+	"Context.clock":       "runs a poll",
+	"keeper.space":        "the timekeeper",
+	"keeper.turn":         "the timekeeper",
+	"keeper.spin":         "the timekeeper",
+	"keeper.dispatch":     "the timekeeper",
+	"keeper.fallBack":     "the timekeeper, or the caller has been through enter",
+	"keeper.look":         "the watchdog",
+	"keeper.inspect":      "the watchdog",
+	"keeper.standIn":      "the watchdog",
+	"scrubber.step":       "a timer",
+	"census.take":         "a cleanup",
+	"ManualClock.Advance": "the goroutine and the channel are of one bubble, and nobody else sees them",
+
+	// When the runtime is made.
+	"build":         "the runtime belongs to the bubble that it is made in",
+	"crew.open":     "the runtime belongs to the bubble that it is made in",
+	"stdTimer.open": "the runtime belongs to the bubble that it is made in",
+
+	// On goroutines of the user's.
+	"Runtime.enter":  "this is the check",
+	"Runtime.sitOut": "the caller has been through enter",
+	"Queue.Wait":     "goes through enterToWait",
+	"newSleeper":     "the caller has been through enterToWait",
+	"keeper.notice":  "the caller has been through enter, or the shard has nothing earlier",
+	"keeper.set":     "the caller has been through enter",
+	"keeper.watchAt": "the caller has been through enter",
+	"keeper.rouse":   "goes through enter",
+	"scrubber.start": "asks foreign",
+	"stdTimer.reset": "the callers are in this list",
+}
+
+func TestWhatAForeignBubbleWouldBreakIsCheckedFirst(t *testing.T) {
+	found := map[string]bool{}
+	fset := token.NewFileSet()
+	pkgs, err := parser.ParseDir(fset, ".", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range pkgs["foliot"].Files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				if isSensitive(n) {
+					found[funcName(f)] = true
+				}
+				return true
+			})
+		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(found)) {
+		if sensitive[f] == "" {
+			t.Errorf("%s reads the clock, sets a timer, starts a goroutine or makes a channel; let it go through enter, or say in the list why it need not", f)
+		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(sensitive)) {
+		if !found[f] {
+			t.Errorf("%s is in the list for nothing", f)
+		}
+	}
+}
+
+func isSensitive(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.GoStmt:
+		return true
+	case *ast.CallExpr:
+		switch f := n.Fun.(type) {
+		case *ast.Ident:
+			if f.Name == "make" {
+				_, isChan := n.Args[0].(*ast.ChanType)
+				return isChan
+			}
+		case *ast.SelectorExpr:
+			if x, ok := f.X.(*ast.Ident); ok && x.Name == "time" {
+				return f.Sel.Name == "AfterFunc" || f.Sel.Name == "NewTimer"
+			}
+			switch f.Sel.Name {
+			case "now":
+				return len(n.Args) == 0
+			case "reset":
+				return len(n.Args) == 1 // of a stdTimer
+			case "Reset":
+				x, ok := f.X.(*ast.SelectorExpr)
+				return ok && x.Sel.Name == "timer"
+			}
+		}
+	}
+	return false
+}
+
+// funcName returns Type.Method or the name of a function.
+func funcName(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	typ := f.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	if index, ok := typ.(*ast.IndexExpr); ok {
+		typ = index.X
+	}
+	return typ.(*ast.Ident).Name + "." + f.Name.Name
+}
+
+// A foreign caller may find the worker busy, be allowed to enqueue for that, and find it
+// released afterwards.
+func TestATaskThatWasEnqueuedFromAForeignBubbleIsPolled(t *testing.T) {
+	rt, err := New(Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Shutdown(t.Context())
+	var polls atomic.Int32
+	h, err := rt.Spawn(TaskFunc(func(*Context) Status { polls.Add(1); return Pending }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle := func() bool { return h.s.owner.Load().busy.Load() == 0 }
+	for polls.Load() != 1 || !idle() {
+		time.Sleep(time.Millisecond)
+	}
+	synctest.Test(t, func(*testing.T) {
+		if h.Wake() {
+			t.Error("Wake from a foreign bubble is true")
+		}
+		if h.t.word.move(h.gen, taskWake).do != taskQueue {
+			t.Error("the task is not idle")
+		}
+		h.s.enqueue(h.t)
+	})
+	for end := time.Now().Add(20 * time.Second); polls.Load() != 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the task is not polled")
+		}
+	}
+	if !h.Wake() {
+		t.Error("Wake is false")
+	}
+	for polls.Load() != 3 {
+		time.Sleep(time.Millisecond)
+	}
+}
