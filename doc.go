@@ -16,12 +16,20 @@
 // as long as the thing lives that it belongs to:
 //
 //	idle, err := rt.NewTimer(func() { conn.Close() })
+//	defer idle.Free()
 //	for {
-//		idle.Reset(time.Minute) // before each read; pushing a deadline back is a mere store
+//		idle.Reset(time.Minute) // before each read; to push a deadline back is cheap
 //		n, err := conn.Read(buf)
 //		…
+//		idle.Stop() // at rest while the request is handled
+//		handle(buf[:n])
 //	}
-//	idle.Free()
+//
+// A timer of NewTimer stays until [Timer.Free], armed or not, and keeps its callback alive and
+// all that the callback refers to. One that is never freed stays for as long as the
+// runtime does. So let Free be deferred where NewTimer is called, or be part of closing the
+// thing that the timer belongs to; the example of Timer.Free shows a way for things that are merely
+// dropped.
 //
 // [Runtime.AfterFuncBatch] arms many at once, [Runtime.Sleep] is a time.Sleep that a
 // context can end. A [Timer] is a plain value of two words. All methods are safe to use from
@@ -58,13 +66,15 @@
 //     panics, blocked callbacks, stalls and shutdown.
 //   - A timer's callback never runs concurrently with itself, nor does a task's Poll. No
 //     wake is lost, and a task is not polled after it is done or aborted.
-//   - A stopped timer keeps nothing alive: its callback can be collected at once.
+//   - A one-shot keeps nothing alive once it is stopped or has run, a timer of NewTimer once it
+//     is freed: the callback can be collected at once.
 //   - What happened before a timer was armed is visible in its callback; what a callback did
 //     is visible to its next run, and after [Runtime.Shutdown].
 //   - Idle means idle: when nothing is armed there is no goroutine and no wake-up, 50 ms
 //     after the last timer was stopped at the latest. The runtime of [Default] has no
 //     goroutine while timers are merely armed, either.
-//   - No operation allocates once there is room, other than for Options.Go.
+//   - No operation allocates once there is room, but for Options.Go, a Queue.Wait that has to
+//     wait, and callbacks that get a goroutine of their own because others have blocked.
 //
 // # Callbacks
 //
@@ -75,17 +85,22 @@
 // blocks holds others up by some 10 ms, once. [Options].Go hands callbacks to something
 // else altogether, a pool for instance.
 //
+// As callbacks share goroutines, a callback has to undo what it does to its own: unlock a thread
+// that it has locked (runtime.LockOSThread), for example. Profile labels are set back after each
+// callback.
+//
 // A callback that calls runtime.Goexit ends a goroutine and nothing else. One that panics
 // crashes the program, as with time.AfterFunc, unless there is an Options.OnPanic.
 //
 // # How late
 //
 // On Linux the timekeeper sleeps on a timerfd in Go's network poller, and a timer is late
-// by the time it takes to wake a thread: 50 to 100 µs where package time has half a
+// by the time it takes to wake a thread: 50 to 100 µs at the median on an idle machine, where package time has half a
 // millisecond and more. Options.Precise spins over the last 100 µs and is late by
 // microseconds. Elsewhere, and for [Default], timers are as late as those of package time.
 // Timers that are dense share wake-ups: after one that fired n timers the next comes no
-// sooner than n times 10 µs later, at most a millisecond. Options.Slack lets many more
+// sooner than n times 10 µs later, at most a millisecond; and in the long run there are no more
+// than 2,000 wake-ups a second, with 512 to spare for bursts. Options.Slack lets many more
 // share one.
 //
 // When all processors are busy with goroutines of the program, no timer in Go is on time:
@@ -103,7 +118,9 @@
 //
 // The same program of tasks on a manual clock gives the same order of polls each time: they
 // are polled in the order in which they were woken, and at deadlines in the order of
-// arming. A runtime made in a testing/synctest bubble lives on the time of the bubble.
+// arming. A runtime made in a testing/synctest bubble lives on the time of the bubble, and
+// belongs to it: calls from elsewhere return an error, or false. So do calls from a bubble to
+// a runtime that was made outside of it.
 //
 // # Seeing inside
 //

@@ -4,8 +4,10 @@ import (
 	"context"
 	"expvar"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/foliot-go/foliot"
 )
@@ -150,4 +152,43 @@ func ExampleRuntime_Stats() {
 // A Runtime is an expvar.Var: /debug/vars shows its Stats.
 func ExampleRuntime_String() {
 	expvar.Publish("timers", foliot.Default())
+}
+
+// A cache entry is dropped without a word, so nobody is there to call Free. The callback must
+// not keep the entry alive, or it would never be dropped: it has a weak pointer. When the
+// entry is gone, a cleanup frees the timer.
+func ExampleTimer_Free() {
+	rt, err := foliot.New(foliot.Options{})
+	if err != nil {
+		panic(err)
+	}
+	type entry struct {
+		value   string
+		refresh foliot.Timer
+	}
+	newEntry := func(value string) *entry {
+		e := &entry{value: value}
+		weakly := weak.Make(e)
+		e.refresh, err = rt.NewTimer(func() {
+			if e := weakly.Value(); e != nil {
+				e.value += " again"
+			}
+		})
+		if err != nil {
+			panic(err)
+		}
+		runtime.AddCleanup(e, func(t foliot.Timer) { t.Free() }, e.refresh)
+		e.refresh.Reset(time.Hour)
+		return e
+	}
+	e := newEntry("fresh")
+	fmt.Println(e.value, rt.Stats().Slots)
+	e = nil
+	for rt.Stats().Slots > 0 {
+		runtime.GC()
+	}
+	fmt.Println("gone", rt.Stats().Slots)
+	// Output:
+	// fresh 1
+	// gone 0
 }

@@ -43,11 +43,17 @@ func (c *ManualClock) Now() time.Time {
 
 func (c *ManualClock) sealed() {}
 
-// Advance lets the time go on by d, and runs all that comes due on the way, by deadline,
-// then in the order of arming, on whichever runtime: also what callbacks arm meanwhile. It returns when all of
-// that has run and the clock shows the new time. Advance(0) runs what is due already. A
-// negative d does nothing. Advance in a callback panics: it would wait for that very
-// callback.
+// Advance lets the time go on by d, and runs all that comes due on the way, by deadline, then
+// in the order of arming, on whichever runtime: also what callbacks arm meanwhile. It returns
+// when all of that has run and the clock shows the new time. Advance(0) runs what is due
+// already. A negative d does nothing. Advance in a callback panics: it would wait for that
+// very callback.
+//
+// Advance does not wait for goroutines that it wakes. A goroutine that loops on
+// [Runtime.Sleep] is woken once by an Advance, however long that is, as it calls Sleep again only
+// after Advance has gone on. Use a timer or a task for what has to happen again and again, or
+// advance by one period at a time and wait for the goroutine in between: it sleeps again when
+// Stats().Armed says so.
 func (c *ManualClock) Advance(d time.Duration) {
 	if c.isInside() {
 		panic("foliot: Advance in a callback or a poll on the same clock: it would wait for that very one; call it outside, or arm a timer")

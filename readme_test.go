@@ -1,6 +1,7 @@
 package foliot_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -20,14 +21,19 @@ func serve(rt *foliot.Runtime, conn net.Conn) error {
 	defer idle.Free()
 	buf := make([]byte, 4096)
 	for {
-		idle.Reset(time.Minute) // one store, however many connections there are
+		idle.Reset(time.Minute) // cheap, however many sessions there are
 		n, err := conn.Read(buf)
 		if err != nil {
 			return err
 		}
+		if !idle.Stop() { // the timer rests while handle runs
+			return errIdle // it was too late: the callback has started
+		}
 		handle(buf[:n])
 	}
 }
+
+var errIdle = errors.New("idle for too long")
 
 func handle([]byte) {}
 

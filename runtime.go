@@ -200,7 +200,8 @@ func (rt *Runtime) afterFunc(d time.Duration, f func(), k kind) (Timer, error) {
 }
 
 // NewTimer makes a timer that runs f whenever it fires. It is not armed: that is for
-// [Timer.Reset]. It can be armed again and again, until [Timer.Free].
+// [Timer.Reset]. It can be armed again and again, until [Timer.Free], which must not be
+// forgotten: until then the runtime keeps f, and all that f refers to, armed or not.
 func (rt *Runtime) NewTimer(f func()) (Timer, error) {
 	if f == nil {
 		return Timer{}, errNilFunc

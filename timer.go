@@ -9,14 +9,16 @@ import (
 // A Timer names a timer of a runtime for ever: it goes stale when the timer is freed,
 // and stays stale when its slot is used again. It is a plain value, free to copy and to
 // compare. The zero Timer names none. Methods may be called from any goroutine, also
-// from the timer's own callback; on a stale Timer they answer false.
+// from the timer's own callback; on a stale Timer they return false.
 type Timer struct {
 	s *shard
 	h wheel.Handle
 }
 
-// Reset arms the timer to fire after d, in place of what was armed before. It answers
-// false if that cannot be, because the Timer is stale or the runtime closed.
+// Reset arms the timer to fire after d, and reports whether it could; the Reset of a
+// time.Timer reports whether it was armed before. What was armed before is replaced. It returns
+// false if the Timer is stale or the runtime closed, and in a synctest bubble that the runtime is
+// not part of.
 //
 // Pushing a deadline back is cheaper than pulling it forward: it leaves the wheel alone.
 // Reset while the callback runs makes a new arming that runs afterwards.
@@ -39,16 +41,19 @@ func (t Timer) ResetAt(when time.Time) bool {
 	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due), false)
 }
 
-// Stop calls off what is armed. It answers true if there was something: that arming
-// will not run, whatever else happens at that instant. It answers false if nothing was
+// Stop calls off what is armed. It returns true if there was something: that arming
+// will not run, whatever else happens at that instant. It returns false if nothing was
 // armed, in particular if the callback has started. A one-shot that is stopped is freed.
 func (t Timer) Stop() bool {
 	return t.s != nil && t.s.stop(t.h, stop)
 }
 
 // Free stops the timer and gives its slot back. Every copy of the Timer goes stale. It
-// answers true if the Timer was not stale before. It does not wait for a callback that
+// returns true if the Timer was not stale before. It does not wait for a callback that
 // runs.
+//
+// A timer of NewTimer that is not freed stays for as long as its runtime, with its callback
+// and all that the callback refers to.
 func (t Timer) Free() bool {
 	return t.s != nil && t.s.stop(t.h, release)
 }
