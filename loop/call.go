@@ -17,22 +17,35 @@ func (l *Loop) work(c *core) {
 		l.attempt(c)
 		return
 	}
-	for !l.guarded(c) {
+	for {
+		done, lost := l.guarded(c)
+		if done {
+			return
+		}
+		if lost != nil {
+			c.onPanic(new(runtime.PanicNilError), lost)
+		}
 	}
 }
 
 func (c *core) outside() { c.inside = false }
 
-// guarded is attempt with OnPanic. It answers false if there was a panic: then there may be
+// guarded is attempt with OnPanic. It returns false if there was a panic: then there may be
 // more to do. One deferred call serves all callbacks up to a panic.
-func (l *Loop) guarded(c *core) (done bool) {
+//
+// With GODEBUG=panicnil=1 recover returns nil for panic(nil), as it does for runtime.Goexit.
+// After Goexit guarded does not return. After panic(nil) it returns the stack of the panic in
+// lost, and the caller calls OnPanic.
+func (l *Loop) guarded(c *core) (done bool, lost []byte) {
 	defer func() {
-		if v := recover(); v != nil { // nil: none, or Goexit
+		if v := recover(); v != nil {
 			c.onPanic(v, debug.Stack())
+		} else if !done {
+			lost = debug.Stack()
 		}
 	}()
 	l.attempt(c)
-	return true
+	return true, nil
 }
 
 // attempt runs callbacks until the iteration is finished or the loop closed. Each is taken

@@ -68,6 +68,61 @@ func TestOnPanicGetsRuntimeErrors(t *testing.T) {
 	}
 }
 
+//go:noinline
+func theNilCulprit() { panic(nil) }
+
+func TestOnPanicGetsAPanicNilError(t *testing.T) {
+	for _, setting := range []string{"", "panicnil=1"} {
+		for _, c := range calls {
+			for _, d := range drivers {
+				t.Run(setting+" "+c.name+" "+d.name, func(t *testing.T) {
+					t.Setenv("GODEBUG", setting)
+					var j journal
+					l := newLoop(t, loop.Options{AfterCall: j.note("+"), OnPanic: func(v any, stack []byte) {
+						j.add("panic")
+						if _, ok := v.(*runtime.PanicNilError); !ok {
+							t.Errorf("the value is %v", v)
+						}
+						if !strings.Contains(string(stack), "theNilCulprit") {
+							t.Errorf("the stack does not name the culprit:\n%s", stack)
+						}
+					}})
+					c.call(l, j.note("a"))
+					c.call(l, theNilCulprit)
+					c.call(l, theNilCulprit)
+					c.call(l, j.note("b"))
+					c.call(l, l.Stop)
+					d.run(l)
+					j.want(t, "two panics between two calls", "a + panic + panic + b + +")
+				})
+			}
+		}
+	}
+}
+
+func TestOnPanicIsNotToldOfGoexit(t *testing.T) {
+	for _, setting := range []string{"", "panicnil=1"} {
+		for _, c := range calls {
+			t.Run(setting+" "+c.name, func(t *testing.T) {
+				t.Setenv("GODEBUG", setting)
+				var j journal
+				l := newLoop(t, loop.Options{OnPanic: func(v any, _ []byte) { t.Errorf("OnPanic of a Goexit: %v", v) }})
+				c.call(l, runtime.Goexit)
+				c.call(l, j.note("a"))
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					_ = l.Run(context.Background())
+				}()
+				receive(t, ended, "the end of the goroutine")
+				j.want(t, "before Goexit", "")
+				runIdle(t, l)
+				j.want(t, "after Goexit", "a")
+			})
+		}
+	}
+}
+
 func TestAfterCallFollowsACallbackThatPanicked(t *testing.T) {
 	var j journal
 	l := newLoop(t, loop.Options{AfterCall: j.note("+"), OnPanic: func(any, []byte) { j.add("panic") }})

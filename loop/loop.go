@@ -28,7 +28,8 @@ type Options struct {
 	AfterCall func()
 
 	// OnPanic is given what a callback, or AfterCall, panicked with, and a stack that shows
-	// where; then the loop goes on. nil: the panic reaches the caller of Run or Step.
+	// where; then the loop goes on. For panic(nil), v is a *runtime.PanicNilError, with
+	// GODEBUG=panicnil=1 too. If OnPanic is nil, the panic reaches the caller of Run or Step.
 	OnPanic func(v any, stack []byte)
 
 	// SlowCallback and Logger: callbacks that take at least so long are logged, with their
