@@ -114,17 +114,21 @@ func (c *core) call(f func(), k key) {
 func (c *core) timed(f func(), name string) {
 	begin := time.Now()
 	f()
-	if took := time.Since(begin); took >= c.slow {
+	if took := time.Since(begin); took > c.slow {
 		c.logSlow(f, name, took)
 	}
 }
 
 func (c *core) logSlow(f func(), name string, took time.Duration) {
-	attrs := []any{slog.Duration("took", took), slog.String("func", funcName(f))}
+	attrs := []any{slog.String("callback", funcName(f)), slog.Duration("took", took)}
 	if name != "" {
 		attrs = append(attrs, slog.String("name", name))
 	}
-	c.logger.Warn("loop: slow callback", attrs...)
+	logger := c.logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.Warn("loop: slow callback", attrs...)
 }
 
 // funcName returns the name of a function as stacks show it.

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"log"
 	"log/slog"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestACallbackSlowerThanSlowCallbackIsLogged(t *testing.T) {
 		var r recorder
 		l := newLoop(t, loop.Options{Logger: slog.New(&r), SlowCallback: second})
 		for _, c := range calls {
-			for _, takes := range []time.Duration{0, millisecond, second - 1} {
+			for _, takes := range []time.Duration{0, millisecond, second - 1, second} {
 				c.call(l, func() { time.Sleep(takes) })
 				runIdleInBubble(t, l)
 				if len(r.records) != 0 {
@@ -38,8 +39,12 @@ func TestACallbackSlowerThanSlowCallbackIsLogged(t *testing.T) {
 			c.call(l, func() { time.Sleep(3 * second) })
 			c.call(l, noop)
 			runIdleInBubble(t, l)
-			if len(r.records) != 1 || !strings.Contains(text(r.records[0]), "3s") {
+			if len(r.records) != 1 {
 				t.Fatalf("%s of 3s was logged: %v", c.name, r.records)
+			}
+			got, want := text(r.records[0]), "loop: slow callback callback=github.com/foliot-go/foliot/loop_test.Test"
+			if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, " took=3s") {
+				t.Errorf("%s of 3s was logged as %q", c.name, got)
 			}
 			r.records = nil
 		}
@@ -75,19 +80,47 @@ func TestASlowCallbackIsLoggedOnVirtualTimeToo(t *testing.T) {
 	})
 }
 
-func TestNothingIsLoggedUnlessAsked(t *testing.T) {
+// setDefault makes r what slog.Default logs to until the test ends.
+func setDefault(t *testing.T, r *recorder) {
+	t.Helper()
+	logger, writer, flags := slog.Default(), log.Writer(), log.Flags()
+	t.Cleanup(func() {
+		slog.SetDefault(logger)
+		log.SetOutput(writer) // SetDefault has changed both
+		log.SetFlags(flags)
+	})
+	slog.SetDefault(slog.New(r))
+}
+
+func TestWithoutALoggerASlowCallbackIsLoggedToTheDefault(t *testing.T) {
+	var r recorder
 	synctest.Test(t, func(t *testing.T) {
-		var r recorder
+		l := newLoop(t, loop.Options{SlowCallback: second})
+		setDefault(t, &r) // after New
+		l.CallSoon(func() { time.Sleep(second) })
+		l.CallSoon(func() { time.Sleep(second + 1) })
+		runIdleInBubble(t, l)
+	})
+	if len(r.records) != 1 || !strings.Contains(text(r.records[0]), "slow callback") {
+		t.Errorf("logged: %v", r.records)
+	}
+}
+
+func TestNothingIsLoggedUnlessAsked(t *testing.T) {
+	var r recorder
+	setDefault(t, &r)
+	synctest.Test(t, func(t *testing.T) {
 		for _, o := range []loop.Options{
-			{SlowCallback: second}, // nowhere to log to
-			{Logger: slog.New(&r)}, // nothing counts as slow
+			{},
+			{Logger: slog.New(&r)},
+			{Logger: slog.New(&r), SlowCallback: -second},
 		} {
 			l := newLoop(t, o)
 			l.CallSoon(func() { time.Sleep(hour) })
 			runIdleInBubble(t, l)
 		}
-		if len(r.records) != 0 {
-			t.Errorf("logged: %v", r.records)
-		}
 	})
+	if len(r.records) != 0 {
+		t.Errorf("logged: %v", r.records)
+	}
 }

@@ -32,10 +32,12 @@ type Options struct {
 	// GODEBUG=panicnil=1 too. If OnPanic is nil, the panic reaches the caller of Run or Step.
 	OnPanic func(v any, stack []byte)
 
-	// SlowCallback and Logger: callbacks that take at least so long are logged, with their
-	// names (see [Handle.SetName]). Either alone does nothing.
+	// SlowCallback makes callbacks that take longer be logged, with their names (see
+	// [Handle.SetName]). 0 means none are.
 	SlowCallback time.Duration
-	Logger       *slog.Logger
+
+	// Logger gets the slow callbacks. If it is nil, they are logged to slog.Default().
+	Logger *slog.Logger
 }
 
 // A Call is a callback and its delay, for [Loop.CallLaterBatch].
@@ -82,8 +84,8 @@ type core struct {
 	afterCall func()
 	owed      bool // a callback was begun that AfterCall has not followed yet
 	onPanic   func(v any, stack []byte)
-	slow      time.Duration // 0: nobody wants to know
-	logger    *slog.Logger
+	slow      time.Duration  // 0: nobody wants to know
+	logger    *slog.Logger   // nil: the user gave none
 	names     map[key]string // of pending handles that were given one; nil: none was
 	plain     bool           // a callback is called, and nothing else: none of the above
 
@@ -99,10 +101,8 @@ func New(o Options) *Loop {
 		start:     time.Now(),
 		afterCall: o.AfterCall,
 		onPanic:   o.OnPanic,
+		slow:      max(o.SlowCallback, 0),
 		logger:    o.Logger,
-	}
-	if o.Logger != nil {
-		c.slow = max(o.SlowCallback, 0)
 	}
 	c.bubble = inBubble(c.start)
 	if v, ok := o.Clock.(virtual); ok {
