@@ -24,7 +24,8 @@
 //   - A delay is converted to a number and cut to whole milliseconds. Less than 1, NaN and
 //     more than 2^31-1 count as 1, the latter with a warning. With -html delays are 32-bit
 //     integers that wrap, less than 0 counts as 0, and from the seventh of a chain of timers
-//     on, each armed by the one before, a delay is at least 4 ms.
+//     on, each armed by the callback of the one before, a delay is at least 4 ms. A timer
+//     that a microtask arms begins a new chain.
 //   - Timers of equal delay run in the order in which they were armed. An interval counts as
 //     armed anew after each run, from the time at which the run began.
 //   - Immediates run in the next turn of the loop, before the timers that are due then. One

@@ -27,7 +27,7 @@ type timer struct {
 	callback goja.Callable
 	args     []goja.Value
 	delay    time.Duration
-	nesting  int         // how many timers led to it, each armed by the callback of the one before
+	nesting  int         // how many timers led to it, itself included, each armed by the callback of the one before
 	handle   loop.Handle // of the next run
 	fire     func()      // what the loop calls
 }
@@ -40,7 +40,7 @@ type timers struct {
 	running *timer        // whose callback is running; nil: none
 	latest  time.Duration // the latest deadline that the callback of running has armed with a delay up to its own
 
-	nesting int // of the task that is running, its microtasks included
+	nesting int // of the timer whose callback is running; 0: none is. Microtasks run after the callback
 }
 
 const (
@@ -88,17 +88,18 @@ func (h *Host) arm(k kind, call goja.FunctionCall) goja.Value {
 	return h.vm.ToValue(t.id)
 }
 
-// fire runs a timer's callback, as one task.
+// fire runs a timer's callback, as one task. goja runs the microtasks when the task has returned: for
+// what they arm the nesting is 0, as HTML has it.
 func (h *Host) fire(t *timer) {
-	h.timers.nesting = t.nesting
 	h.enter(func() error {
+		h.timers.nesting = t.nesting
+		defer func() { h.timers.nesting = 0 }()
 		if t.kind == interval {
 			return h.fireInterval(t)
 		}
 		delete(h.timers.armed, t.id) // to clear it in its own callback is to clear nothing
 		return h.invoke(t)
 	})
-	h.timers.nesting = 0
 }
 
 // fireInterval runs an interval's callback between two runs. The next is armed before the callback, so
@@ -178,7 +179,7 @@ func (h *Host) delay(v goja.Value) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// nested returns the delay of a timer that is armed by a task of that nesting.
+// nested returns the delay of a timer that is armed at that nesting.
 func (h *Host) nested(delay time.Duration, nesting int) time.Duration {
 	if h.HTML && nesting > htmlMaxNesting {
 		return max(delay, htmlMinNested)
