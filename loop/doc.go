@@ -57,7 +57,7 @@
 //
 // On Linux Run waits on a timerfd in Go's network poller, and a timer is late by the
 // time it takes to wake a thread, some 50 to 100 µs. Elsewhere it is a timer of package
-// time. With [Virtual] time jumps from deadline to deadline. A loop made in a testing/synctest
+// time, and so it is while no timerfd can be had: Run tries again, at most once a second. With [Virtual] time jumps from deadline to deadline. A loop made in a testing/synctest
 // bubble lives on the time of the bubble.
 //
 // # Inside

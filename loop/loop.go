@@ -36,7 +36,9 @@ type Options struct {
 	// [Handle.SetName]). 0 means none are.
 	SlowCallback time.Duration
 
-	// Logger gets the slow callbacks. If it is nil, they are logged to slog.Default().
+	// Logger gets slow callbacks, and on Linux a failure of the timerfd that Run waits on: one
+	// record until a timerfd works again. If it is nil, slow callbacks are logged to
+	// slog.Default(), and failures are not logged.
 	Logger *slog.Logger
 }
 

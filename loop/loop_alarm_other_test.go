@@ -2,6 +2,10 @@
 
 package loop
 
-import "github.com/foliot-go/foliot/internal/alarm"
+import "testing"
 
-func breakAlarm(*alarm.Alarm, string) {}
+// faults are ways to make the alarm fail. There is none here.
+var faults []struct {
+	name  string
+	cause func(t *testing.T, l *Loop) (repair func())
+}

@@ -2,7 +2,10 @@ package loop
 
 import (
 	"context"
+	"log/slog"
+	"math"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 )
@@ -45,7 +48,7 @@ var ways = []struct {
 }{
 	{"no deadline", func(*Loop) {}, onBell},
 	{"a deadline", func(l *Loop) { l.CallLater(time.Hour, idle) }, onAlarm},
-	{"a deadline and no alarm", func(l *Loop) { l.CallLater(time.Hour, idle); l.waker.failed = true }, onBell},
+	{"a deadline and no alarm", func(l *Loop) { l.CallLater(time.Hour, idle); l.waker.retry = math.MaxInt64 }, onBell},
 }
 
 func TestEverySignalEndsEverySleep(t *testing.T) {
@@ -91,38 +94,132 @@ func TestCloseEndsEverySleep(t *testing.T) {
 	}
 }
 
-func TestAnAlarmThatFailsIsReplacedByATimer(t *testing.T) {
+// sleepsIn waits until the loop sleeps in the given way.
+func sleepsIn(t *testing.T, l *Loop, how word) {
+	t.Helper()
+	for end := time.Now().Add(patience); l.board.load()&asleep != how; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("the loop sleeps in way %b, want %b", l.board.load()&asleep, how)
+		}
+	}
+}
+
+// onLoop posts f and waits until it has run.
+func onLoop(t *testing.T, l *Loop, f func()) {
+	t.Helper()
+	ran := make(chan struct{})
+	l.Post(func() {
+		defer close(ran)
+		f()
+	})
+	select {
+	case <-ran:
+	case <-time.After(patience):
+		t.Fatal("the callback is not called")
+	}
+}
+
+// A messages is a slog handler that keeps the messages.
+type messages struct {
+	slog.Handler
+	mu  sync.Mutex
+	all []string
+}
+
+func (m *messages) Enabled(context.Context, slog.Level) bool { return true }
+
+func (m *messages) Handle(_ context.Context, r slog.Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all = append(m.all, r.Message)
+	return nil
+}
+
+func (m *messages) want(t *testing.T, n int) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.all) != n {
+		t.Errorf("%d failures are logged, want %d: %q", len(m.all), n, m.all)
+	}
+}
+
+func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("no alarm here")
 	}
-	for _, fault := range []string{"closed under the sleeper", "cannot be set by the waker"} {
-		t.Run(fault, func(t *testing.T) {
-			l := New(Options{})
+	for _, fault := range faults {
+		t.Run(fault.name, func(t *testing.T) {
+			log := messages{Handler: slog.DiscardHandler}
+			l := New(Options{Logger: slog.New(&log)})
+			c := l.core.Load()
 			l.CallLater(time.Hour, idle)
 			how, ended := asleepIn(t, l)
 			if how != onAlarm {
 				t.Fatalf("the loop sleeps in way %b", how)
 			}
-			ran := make(chan struct{})
-			l.waker.mu.Lock()
-			breakAlarm(l.waker.alarm, fault)
-			l.waker.mu.Unlock()
-			l.Post(func() {
-				l.CallLater(time.Millisecond, func() { close(ran) })
-			})
-			select {
-			case <-ran:
-			case <-time.After(patience):
-				t.Fatal("the timer does not fire")
+			for failures := range 3 {
+				log.want(t, failures)
+				before := c.clock()
+				repair := fault.cause(t, l)
+				sleepsIn(t, l, onBell)
+				log.want(t, failures+1)
+				onLoop(t, l, func() {
+					if after := l.waker.retry - alarmRetry; after < before || after > c.clock() {
+						t.Errorf("the alarm fails between %v and %v, and is tried again at %v", before, c.clock(), l.waker.retry)
+					}
+					l.waker.retry = math.MaxInt64 // however long the test takes
+				})
+				sleepsIn(t, l, onBell)
+				fired := make(chan struct{})
+				onLoop(t, l, func() { l.CallLater(time.Millisecond, func() { close(fired) }) })
+				select {
+				case <-fired:
+				case <-time.After(patience):
+					t.Fatal("the timer does not fire")
+				}
+				if repair != nil { // until then, it fails again and again
+					for range 3 {
+						onLoop(t, l, func() { l.waker.retry = 0 })
+						sleepsIn(t, l, onBell)
+						onLoop(t, l, func() {
+							if l.waker.retry == 0 {
+								t.Error("the alarm is not tried again")
+							}
+						})
+					}
+					log.want(t, failures+1)
+					repair()
+				}
+				onLoop(t, l, func() { l.waker.retry = 0 })
+				sleepsIn(t, l, onAlarm)
+				onLoop(t, l, idle) // ends a sleep on the new alarm
+				sleepsIn(t, l, onAlarm)
+				log.want(t, failures+1)
 			}
 			l.Stop()
 			if err := returned(t, ended); err != nil {
 				t.Error(err)
 			}
-			if !l.waker.failed {
-				t.Error("the alarm has not failed")
-			}
 		})
+	}
+}
+
+func TestALoopTriesAFailedAlarmAgainAfterASecond(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("no alarm here")
+	}
+	l := New(Options{}) // nobody is told
+	l.CallLater(time.Hour, idle)
+	_, ended := asleepIn(t, l)
+	faults[0].cause(t, l)
+	sleepsIn(t, l, onBell)
+	time.Sleep(alarmRetry)
+	l.Post(idle)
+	sleepsIn(t, l, onAlarm)
+	l.Stop()
+	if err := returned(t, ended); err != nil {
+		t.Error(err)
 	}
 }
 

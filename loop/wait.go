@@ -25,19 +25,26 @@ const (
 	gathering  = time.Microsecond
 	gatherings = 64
 	fewPosts   = 32
+
+	// alarmRetry is how long the loop does without an alarm after one has failed.
+	alarmRetry = time.Second
 )
 
 // A waker is what a loop sleeps on, and how others wake it. There are two ways. The bell is
 // a channel; with a timer of the standard library beside it, it does everywhere, and in a
 // synctest bubble. The alarm is exact, and there is one only on Linux, and only while
-// Run waits for deadlines.
+// Run waits for deadlines. If it fails, the loop uses the timer, and tries another alarm later.
 type waker struct {
 	bell  chan struct{} // capacity 1. Made with the loop, in the bubble of the loop if there is one
 	timer *time.Timer   // the loop's goroutine
 
-	mu     sync.Mutex   // guards alarm against being closed while it is set
-	alarm  *alarm.Alarm // written by the loop's goroutine, or by who fails to set it, under mu
-	failed bool         // under mu: no alarm is to be had
+	mu    sync.Mutex   // guards alarm against being closed while it is set
+	alarm *alarm.Alarm // written by the loop's goroutine, or by who fails to set it, under mu
+	fault error        // under mu: why another goroutine has dropped the alarm. nil: none has, or the loop knows
+
+	// These belong to the loop's goroutine.
+	retry   time.Duration // no alarm is made before the clock shows this time
+	failing bool          // an alarm has failed, and none has worked since
 }
 
 // wake ends a sleep of the given kind, or cuts a later one short.
@@ -51,43 +58,74 @@ func (w *waker) wake(how word) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.alarm != nil && w.alarm.Set(1) != nil {
+	if w.alarm == nil {
+		return
+	}
+	if err := w.alarm.Set(1); err != nil {
 		w.drop() // ends the wait
+		w.fault = err
 	}
 }
 
-// drop does without an alarm from now on. The caller holds mu.
+// drop closes the alarm. The caller holds mu.
 func (w *waker) drop() {
 	w.alarm.Close()
 	w.alarm = nil
-	w.failed = true
 }
 
 // close gives the descriptor back, when Run returns.
 func (w *waker) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.alarm.Close()
-	w.alarm = nil
+	w.drop()
 }
 
-// set sets the alarm, and returns it; nil: there is none.
-func (w *waker) set(d time.Duration) *alarm.Alarm {
+// set sets the alarm, and returns it. It returns nil if there is none, and an error if one has failed.
+func (w *waker) set(d time.Duration) (*alarm.Alarm, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failed {
-		return nil
+	if err := w.fault; err != nil {
+		w.fault = nil
+		return nil, err
 	}
 	if w.alarm == nil {
-		if w.alarm, _ = alarm.New(); w.alarm == nil {
-			w.failed = true
-			return nil
+		a, err := alarm.New()
+		if a == nil {
+			return nil, err
 		}
+		w.alarm = a
 	}
-	if w.alarm.Set(int64(d)) != nil {
+	if err := w.alarm.Set(int64(d)); err != nil {
+		w.drop()
+		return nil, err
+	}
+	return w.alarm, nil
+}
+
+// mend drops an alarm that could not be waited for, and returns why it has failed. err is the error of Wait.
+// If another goroutine has dropped the alarm, Wait was ended by that, and the error is that goroutine's.
+func (w *waker) mend(a *alarm.Alarm, err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.alarm == a {
 		w.drop()
 	}
-	return w.alarm
+	if w.fault != nil {
+		err, w.fault = w.fault, nil
+	}
+	return err
+}
+
+// failed notes that an alarm has failed, and logs the first failure after one that worked.
+func (w *waker) failed(c *core, err error) {
+	w.retry = c.clock() + alarmRetry
+	if w.failing {
+		return
+	}
+	w.failing = true
+	if c.logger != nil {
+		c.logger.Warn("loop: no timerfd: until there is one, timers are as late as those of package time", "error", err)
+	}
 }
 
 // sleep waits for the first deadline, if any timer is armed, or a signal. It may return early.
@@ -105,7 +143,8 @@ func (l *Loop) sleep(c *core, armed bool) {
 		return
 	}
 	at, _ := c.soonest()
-	left := at - c.clock()
+	now := c.clock()
+	left := at - now
 	switch {
 	case left <= 0:
 		return
@@ -114,15 +153,16 @@ func (l *Loop) sleep(c *core, armed bool) {
 		for c.clock() < at && l.board.load()&signals == 0 {
 		}
 		return
-	default:
+	case now >= w.retry:
 		// The alarm is set before the loop dozes: afterwards, it would undo what a waker does.
-		if a := w.set(left); a != nil {
+		a, err := w.set(left)
+		if err != nil {
+			w.failed(c, err)
+			return // the logger may have taken long, or called the loop
+		}
+		if a != nil {
 			if l.board.doze(onAlarm) {
-				err := a.Wait()
-				l.board.rouse()
-				if err != nil {
-					w.mend(a)
-				}
+				l.await(c, a)
 			}
 			return
 		}
@@ -142,13 +182,15 @@ func (l *Loop) sleep(c *core, armed bool) {
 	w.timer.Stop()
 }
 
-// mend does without an alarm that could not be waited for.
-func (w *waker) mend(a *alarm.Alarm) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.alarm == a {
-		w.drop()
+// await waits until the alarm goes off, or fails.
+func (l *Loop) await(c *core, a *alarm.Alarm) {
+	err := a.Wait()
+	l.board.rouse()
+	if err == nil {
+		l.waker.failing = false
+		return
 	}
+	l.waker.failed(c, l.waker.mend(a, err))
 }
 
 // lingered yields for a while if there were posts lately, and tells whether there is a
