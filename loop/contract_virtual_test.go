@@ -121,6 +121,39 @@ func TestVirtualTimeDoesNotJumpWhileSomethingIsHeld(t *testing.T) {
 	}
 }
 
+func TestWhatIsDueRunsOnVirtualTimeWhileSomethingIsHeld(t *testing.T) {
+	for _, r := range runners {
+		for _, way := range atOnce {
+			t.Run(r.name+" "+way.name, func(t *testing.T) {
+				l := newVirtual(t, hour)
+				var j journal
+				l.CallLater(second, j.note("timer"))
+				release := l.Hold()
+				l.CallSoon(func() {
+					j.add("first")
+					way.call(l, func() {
+						j.add("next")
+						way.call(l, func() {
+							j.add("last")
+							l.Stop()
+							release()
+						})
+					})
+				})
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				defer cancel()
+				if err := r.run(l, ctx); err != nil {
+					t.Error(err)
+				}
+				j.want(t, "while held", "first next last")
+				if at := l.Time(); at != hour {
+					t.Errorf("Time is %v in the end", at)
+				}
+			})
+		}
+	}
+}
+
 // A release in a callback lets time go on, a hold in a callback stops it.
 func TestHoldsTakenByCallbacksStopVirtualTime(t *testing.T) {
 	l := newVirtual(t, 0)

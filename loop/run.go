@@ -64,10 +64,13 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 			c.trim()
 			return nil
 		}
-		if c.virtual {
-			if armed && held == 0 {
+		if c.virtual && armed {
+			if held == 0 {
 				c.trim()
 				continue // the next iteration jumps
+			}
+			if at, _ := c.soonest(); at <= c.now {
+				continue // due without a jump
 			}
 			armed = false
 		}
