@@ -16,16 +16,12 @@ func TestNoDelayAndLessCountAsNowInArmingOrder(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		var j journal
 		l.CallLater(-1, j.note("a"))
-		l.CallAt(-1, j.note("b"))
-		l.CallLater(0, j.note("c"))
-		l.CallAt(math.MinInt64, j.note("d"))
-		l.CallLater(math.MinInt64, j.note("e"))
-		l.CallAt(l.Time()-5, j.note("f"))
-		l.CallAt(l.Time()-10, j.note("g"))
-		l.CallLaterBatch(nil, []loop.Call{{-hour, j.note("h")}, {0, j.note("i")}, {math.MinInt64, j.note("j")}})
-		l.CallLater(0, j.note("k"))
+		l.CallLater(0, j.note("b"))
+		l.CallLater(math.MinInt64, j.note("c"))
+		l.CallLaterBatch(nil, []loop.Call{{-hour, j.note("d")}, {0, j.note("e")}, {math.MinInt64, j.note("f")}})
+		l.CallLater(0, j.note("g"))
 		l.Step()
-		j.want(t, "the first iteration", "a b c d e f g h i j k")
+		j.want(t, "the first iteration", "a b c d e f g")
 	})
 }
 
@@ -211,7 +207,7 @@ func TestCallAtIsOnTheClockOfTime(t *testing.T) {
 						t.Errorf("CallAt(Time()+%v) ran after %v, not %v", d, took, want)
 					}
 				})
-				if d >= minute && h.When() != base+d {
+				if h.When() != base+d {
 					t.Errorf("CallAt(%v).When() is %v", base+d, h.When())
 				}
 			}

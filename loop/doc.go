@@ -27,6 +27,8 @@
 //   - [Loop.Time] is the same for all callbacks of an iteration.
 //   - [Loop.CallLater] counts from the clock as it is at that moment, not from Time: nothing
 //     is early, however long the iteration has taken. Deadlines are kept to the nanosecond.
+//   - A [Loop.CallAt] in the past keeps its time: it is due at once, and runs before the
+//     timers of its iteration that have a later one.
 //
 // # Goroutines
 //

@@ -53,7 +53,8 @@ func (h Handle) Pending() bool {
 }
 
 // When returns the time for which the callback was scheduled, also after that: the
-// deadline of a timer, and for CallSoon the Time at which it was called.
+// deadline of a timer, which for CallAt is the time it was given, and for CallSoon the
+// Time at which it was called.
 func (h Handle) When() time.Duration { return h.when }
 
 // SetName gives the callback a name, for [Options].SlowCallback and String, and tells

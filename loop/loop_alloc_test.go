@@ -25,7 +25,8 @@ func TestNoOperationOfAWarmLoopAllocates(t *testing.T) {
 		{"CallLater of zero", func() { l.CallLater(0, idle); l.Step() }},
 		{"CallLater and Cancel", func() { l.CallLater(time.Hour, idle).Cancel() }},
 		{"CallAt and Cancel", func() { l.CallAt(l.Time()+time.Hour, idle).Cancel() }},
-		{"CallAt in the past", func() { l.CallAt(-1, idle); l.Step() }},
+		{"CallAt in the past", func() { l.CallAt(-1, idle); l.CallAt(-2, idle); l.Step() }},
+		{"CallAt in the past and Cancel", func() { l.CallAt(-1, idle).Cancel() }},
 		{"CallLaterBatch", func() {
 			for _, h := range l.CallLaterBatch(handles, calls) {
 				h.Cancel()

@@ -26,6 +26,7 @@ func TestBuffersOfABurstAreGivenBack(t *testing.T) {
 		l.CallSoon(idle)
 		l.Post(idle)
 		l.CallLater(time.Second, idle)
+		l.CallAt(-1, idle)
 	}
 	c := l.core.Load()
 	if err := l.RunUntilIdle(context.Background()); err != nil {
@@ -36,11 +37,32 @@ func TestBuffersOfABurstAreGivenBack(t *testing.T) {
 		"inbox":          chunkSize * (len(l.inbox.calls.chunks) + len(l.inbox.stock)),
 		"list of chunks": max(cap(c.queue.running), cap(c.queue.waiting.chunks), cap(l.inbox.calls.chunks)),
 		"due":            cap(c.agenda.due),
+		"overdue":        cap(c.agenda.overdue),
 		"wheel":          c.timers.Cap(),
 	} {
 		if size > keep {
 			t.Errorf("%s: %d places are kept", name, size)
 		}
+	}
+}
+
+func TestCancelledCallsInThePastTakeNoMemory(t *testing.T) {
+	l := New(Options{})
+	c := l.core.Load()
+	l.CallAt(-1, idle)
+	for range 10_000 {
+		l.CallAt(-2, idle).Cancel()
+	}
+	if size := cap(c.agenda.overdue); size > 100 {
+		t.Errorf("%d places are kept for one call", size)
+	}
+	kept := make([]Handle, 1000)
+	for i := range 100_000 {
+		kept[i%len(kept)].Cancel()
+		kept[i%len(kept)] = l.CallAt(-3, idle)
+	}
+	if size := cap(c.agenda.overdue); size > 5*len(kept) {
+		t.Errorf("%d places are kept for %d calls", size, len(kept))
 	}
 }
 

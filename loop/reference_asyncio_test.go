@@ -19,13 +19,13 @@ type asyncioProgram struct {
 func randomAsyncioProgram(rng *rand.Rand) asyncioProgram {
 	const bodies = 8
 	p := asyncioProgram{Runs: 60}
-	names := []string{"soon", "post", "later", "later", "at", "cancel", "cancel", "stop", "panic"}
-	p.Bodies = append(p.Bodies, randomBody(rng, 1+rng.IntN(8), bodies, 4, "soon", "post", "later", "at"))
+	names := []string{"soon", "post", "later", "later", "at", "past", "past", "cancel", "cancel", "stop", "panic"}
+	p.Bodies = append(p.Bodies, randomBody(rng, 1+rng.IntN(8), bodies, 4, "soon", "post", "later", "at", "past"))
 	if rng.IntN(4) == 0 {
 		p.Bodies[0] = append(p.Bodies[0], makeOp("stop", 0, 0))
 	}
 	for range bodies - 1 {
-		body := randomBody(rng, rng.IntN(7), bodies, 4, names[:7+rng.IntN(3)]...)
+		body := randomBody(rng, rng.IntN(7), bodies, 4, names[:9+rng.IntN(3)]...)
 		for i, o := range body {
 			if name, a, _ := o.parts(); name == "cancel" {
 				body[i] = makeOp(name, a, rng.IntN(300))
@@ -59,14 +59,21 @@ func (x *asyncioExecution) callback(body int) func() {
 	}
 }
 
+const modulus = 1024
+
 func (x *asyncioExecution) delay(base int) time.Duration {
-	const modulus = 1024
 	if base == 0 && x.zeroAt != x.l.Time() {
 		x.zeroAt = x.l.Time()
 		return 0
 	}
 	odd := (time.Duration(x.calls) - x.l.Time()) % modulus
 	return time.Duration(base+1)*modulus + (odd+modulus)%modulus
+}
+
+// past is a time before the present that is no other deadline.
+func (x *asyncioExecution) past(base int) time.Duration {
+	odd := (x.l.Time() - time.Duration(x.calls)) % modulus
+	return x.l.Time() - time.Duration(base+1)*modulus - (odd+modulus)%modulus
 }
 
 func (x *asyncioExecution) run(ops []scriptOp) {
@@ -93,6 +100,10 @@ func (x *asyncioExecution) run(ops []scriptOp) {
 		case name == "at":
 			when := x.l.Time() + x.delay(b)
 			x.handles = append(x.handles, x.l.CallAt(when, x.callback(a)))
+		case name == "past":
+			h := x.l.CallAt(x.past(b), x.callback(a))
+			x.note("when %d", h.When())
+			x.handles = append(x.handles, h)
 		}
 	}
 }

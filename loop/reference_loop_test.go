@@ -88,7 +88,7 @@ func (r *reference) CallLater(d time.Duration, f func()) handle {
 }
 
 func (r *reference) CallAt(when time.Duration, f func()) handle {
-	return r.arm(max(when, r.clock), f)
+	return r.arm(when, f)
 }
 
 func (r *reference) CallLaterBatch(calls []loop.Call) []handle {
@@ -132,7 +132,7 @@ func (r *reference) next() (time.Duration, bool) {
 	case r.owed || len(r.running)+len(r.soon) > 0:
 		return 0, true
 	case len(r.timers) > 0:
-		return max(r.timers[0].when-r.clock, 0), true
+		return max(r.timers[0].when, r.clock) - r.clock, true
 	}
 	return 0, false
 }

@@ -34,6 +34,7 @@ const (
 	opSoon opcode = iota
 	opLater
 	opAt
+	opAgain // CallAt, counted from the When of a recent handle
 	opBatch
 	opPost
 	opPostBatch
@@ -51,7 +52,7 @@ const (
 )
 
 var opNames = [opCodes]string{
-	"soon", "later", "at", "batch", "post", "postbatch", "cancel", "cancelrecent", "query", "hold", "release", "sleep",
+	"soon", "later", "at", "again", "batch", "post", "postbatch", "cancel", "cancelrecent", "query", "hold", "release", "sleep",
 	"panic", "stop", "step", "run",
 }
 
@@ -105,7 +106,8 @@ func (p program) String() string {
 }
 
 var delays = [...]time.Duration{
-	0, 0, 1, 1, 2, 3, 5, 1000, millisecond, second, hour, year, -1, -hour, math.MinInt64, math.MaxInt64,
+	0, 0, 1, 1, 2, 3, 5, 1000, millisecond, second, hour, year, math.MaxInt64,
+	-1, -1, -2, -3, -5, -1000, -hour, math.MinInt64,
 }
 
 // delay is one of delays. In a bubble there is no time for years: it ends after three centuries.
@@ -173,7 +175,11 @@ func (x *execution) do(o op) {
 	case opAt:
 		// Outside an iteration Time is not what the reference says, unless it is virtual.
 		if !full && (x.inside || x.virtual) {
-			x.at(delay, o.a)
+			x.at(x.m.Time(), delay, o.a)
+		}
+	case opAgain:
+		if n := len(x.handles); !full && n > 0 && x.virtual { // only there When is the same on all machines
+			x.at(x.handles[n-1-int(o.a)%min(n, 6)].When(), delay, o.a)
 		}
 	case opBatch:
 		if !full {
@@ -227,13 +233,12 @@ func (x *execution) do(o op) {
 	}
 }
 
-func (x *execution) at(delay time.Duration, body byte) {
-	now := x.m.Time()
-	when := now + delay
+func (x *execution) at(base, delay time.Duration, body byte) {
+	when := base + delay
 	switch {
-	case delay > 0 && when < now:
+	case delay > 0 && when < base:
 		when = math.MaxInt64
-	case delay < 0 && when > now:
+	case delay < 0 && when > base:
 		when = math.MinInt64
 	}
 	x.hand(x.m.CallAt(when, x.callback(body)))

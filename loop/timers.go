@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -18,6 +19,12 @@ type agenda struct {
 	due  []wheel.Handle
 	next int // index in due of the next to be called
 
+	// overdue are the timers of the next iteration that were armed for a time before the tick
+	// of the wheel. The wheel cannot order them. They are parked there, where Cancel finds
+	// them; what was cancelled stays in overdue until tidy or the next iteration. They are in
+	// order of arming, and all of them are due before every timer that is armed in the wheel.
+	overdue []late
+
 	// earliest is the first deadline in the wheel, if known. It saves looking for it before
 	// each sleep.
 	earliest time.Duration
@@ -27,6 +34,12 @@ type agenda struct {
 	// and then half of what it had the last time. A trim takes time in proportion to them.
 	few  int
 	size int // Cap of the wheel when few was settled
+}
+
+// A late is a timer that was overdue when it was armed.
+type late struct {
+	when  time.Duration
+	timer wheel.Handle
 }
 
 // tick maps times to ticks of the wheel, a nanosecond each, and keeps their order.
@@ -45,12 +58,45 @@ func after(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// arm files a timer.
+// arm files a timer that is not due before the tick of the wheel.
 func (c *core) arm(l *Loop, when time.Duration, f func()) Handle {
 	if when < c.agenda.earliest {
 		c.agenda.earliest = when // a bound, of no use unless known
 	}
 	return Handle{loop: l, when: when, timer: c.timers.Schedule(tick(when), f)}
+}
+
+// armLate files a timer that is due before the tick of the wheel.
+func (c *core) armLate(l *Loop, when time.Duration, f func()) Handle {
+	a := &c.agenda
+	if len(a.overdue) == cap(a.overdue) {
+		c.tidy()
+	}
+	h := c.timers.Reserve(f)
+	a.overdue = append(a.overdue, late{when, h})
+	return Handle{loop: l, when: when, timer: h}
+}
+
+// fewLate is how many places tidy makes at least.
+const fewLate = 16
+
+// tidy makes room in overdue: what was cancelled goes, and what is left takes at most half of the memory.
+func (c *core) tidy() {
+	a := &c.agenda
+	a.overdue = slices.DeleteFunc(a.overdue, func(t late) bool { return c.timers.Value(t.timer) == nil })
+	a.overdue = slices.Grow(a.overdue, max(len(a.overdue), fewLate))
+}
+
+// isLate reports whether overdue has a timer that was not cancelled. It drops those that were from the end.
+func (c *core) isLate() bool {
+	a := &c.agenda
+	for last := len(a.overdue) - 1; last >= 0; last-- {
+		if c.timers.Value(a.overdue[last].timer) != nil {
+			return true
+		}
+		a.overdue = a.overdue[:last]
+	}
+	return false
 }
 
 // CallLater calls f once d has passed from this moment, by the clock and not by
@@ -67,7 +113,9 @@ func (l *Loop) CallLater(d time.Duration, f func()) Handle {
 	return c.arm(l, after(c.clock(), d), f)
 }
 
-// CallAt calls f when the clock of [Loop.Time] says so. A time that is past counts as now.
+// CallAt calls f when the clock of [Loop.Time] says so. A CallAt in the past keeps its time: it
+// is due at once, has its place in the order by it, and When tells it. So timers that are armed
+// for When plus a period keep to their grid after a callback that took long.
 func (l *Loop) CallAt(when time.Duration, f func()) Handle {
 	if f == nil {
 		panic("loop: CallAt of a nil func")
@@ -76,7 +124,10 @@ func (l *Loop) CallAt(when time.Duration, f func()) Handle {
 	if c == nil {
 		return Handle{}
 	}
-	return c.arm(l, max(when, c.clock()), f)
+	if tick(when) < c.timers.Now() {
+		return c.armLate(l, when, f)
+	}
+	return c.arm(l, when, f)
 }
 
 // CallLaterBatch is CallLater for many callbacks, whose delays all count from the same
@@ -99,10 +150,17 @@ func (l *Loop) CallLaterBatch(dst []Handle, calls []Call) []Handle {
 	return dst
 }
 
-// expire takes what is due out of the wheel.
+// expire takes what is due out of overdue and out of the wheel.
 func (c *core) expire() {
 	a := &c.agenda
 	a.due, a.next = a.due[:0], 0
+	if len(a.overdue) > 0 {
+		slices.SortStableFunc(a.overdue, func(t, u late) int { return cmp.Compare(t.when, u.when) })
+		for _, t := range a.overdue {
+			a.due = append(a.due, t.timer)
+		}
+		a.overdue = a.overdue[:0]
+	}
 	if c.timers.Len() == 0 {
 		return
 	}
@@ -118,10 +176,13 @@ func (c *core) expire() {
 	}
 }
 
-// soonest returns the first deadline, and false if no timer is armed.
+// soonest returns the first deadline, or the present if that is past, and false if no timer is armed.
 func (c *core) soonest() (time.Duration, bool) {
 	if c.timers.Len() == 0 {
 		return 0, false
+	}
+	if c.isLate() {
+		return c.now, true
 	}
 	a := &c.agenda
 	if !a.known {
@@ -131,9 +192,12 @@ func (c *core) soonest() (time.Duration, bool) {
 	return a.earliest, true
 }
 
-// jump moves a virtual clock to the first deadline. The wheel knows it by steps: where it
-// has one that is not exact, a look from there shows a later one.
+// jump moves a virtual clock to the first deadline, unless that is past. The wheel knows it by
+// steps: where it has one that is not exact, a look from there shows a later one.
 func (c *core) jump() {
+	if c.isLate() {
+		return
+	}
 	for {
 		t, ok := c.timers.Next()
 		if !ok || t <= tick(c.now) {
@@ -151,6 +215,9 @@ func (c *core) trimTimers() {
 	a := &c.agenda
 	if cap(a.due) > keep && a.next == len(a.due) {
 		a.due, a.next = nil, 0
+	}
+	if cap(a.overdue) > keep && len(a.overdue) == 0 {
+		a.overdue = nil
 	}
 	n, size := c.timers.Len(), c.timers.Cap()
 	if size > a.size {

@@ -70,6 +70,10 @@ class Execution:
             return 0
         return (base + 1) * MODULUS + (self.calls - self.now()) % MODULUS
 
+    def past(self, base):
+        """A time before the present that is no other deadline."""
+        return self.now() - (base + 1) * MODULUS - (self.now() - self.calls) % MODULUS
+
     def run(self, ops):
         for name, a, b in ops:
             if name == "cancel":
@@ -93,6 +97,11 @@ class Execution:
             elif name == "at":
                 when = self.now() + self.delay(b)
                 self.handles.append(self.loop.call_at(when, self.callback(a)))
+            elif name == "past":
+                when = self.past(b)
+                handle = self.loop.call_at(when, self.callback(a))
+                self.trace.append(f"when {int(handle.when())}")
+                self.handles.append(handle)
 
     def execute(self, runs):
         self.run(self.bodies[0])
