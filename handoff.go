@@ -389,7 +389,12 @@ func (w *worker) callGoOnce(h *handoff) {
 		}
 	}()
 	unlabel() // goroutines that it starts would have the label for good
-	rt.goFunc(fn.run)
+	if rt.onPanic == nil {
+		rt.goFunc(fn.run)
+	} else if p := catch(func() { rt.goFunc(fn.run) }); p != nil {
+		rt.caught(p)
+		return
+	}
 	h.accepted.Store(true)
 	returned = true
 }
