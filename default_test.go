@@ -2,6 +2,7 @@ package foliot_test
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/exec"
 	"regexp"
@@ -192,4 +193,38 @@ func TestTheDropInsRunOnADefaultRuntimeOfAnyKind(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestSleepsAndContextsInAFullPoolOfTheDefaultRuntimeAreWoken(t *testing.T) {
+	inAFreshProgram(t, func(t *testing.T) {
+		if err := foliot.SetDefault(foliot.Options{Workers: 1, Go: pool(t, 1, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		var ran sync.WaitGroup
+		for range 10 {
+			ran.Add(1)
+			after(t, foliot.Default(), millisecond, func() {
+				defer ran.Done()
+				foliottime.Sleep(millisecond)
+				<-foliottime.After(millisecond)
+				ctx, cancel := foliotcontext.WithTimeout(context.Background(), millisecond)
+				defer cancel()
+				<-ctx.Done()
+			})
+		}
+		returns(t, "callbacks that wait, on a pool of one", ran.Wait)
+	})
+}
+
+func slowFunction() { time.Sleep(2 * millisecond) }
+
+func TestSlowFunctionsOfTheDropInsAreLogged(t *testing.T) {
+	inAFreshProgram(t, func(t *testing.T) {
+		var h records
+		if err := foliot.SetDefault(foliot.Options{Logger: slog.New(&h), SlowCallback: millisecond}); err != nil {
+			t.Fatal(err)
+		}
+		foliottime.AfterFunc(millisecond, slowFunction)
+		wantLogged(t, &h, "slow", "foliot_test.slowFunction")
+	})
 }
