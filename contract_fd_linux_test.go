@@ -39,3 +39,28 @@ func TestNoFileDescriptorIsLeaked(t *testing.T) {
 		t.Errorf("%d file descriptors after fifty runtimes, %d before", now, before)
 	}
 }
+
+func TestRuntimesWithFarTimersHoldNoFileDescriptor(t *testing.T) {
+	const crowd = 1000
+	for name, use := range map[string]func(r *foliot.Runtime){
+		"no timer was near": func(r *foliot.Runtime) { after(t, r, hour, func() {}) },
+		"a timer was near": func(r *foliot.Runtime) {
+			ran := make(chan struct{})
+			after(t, r, millisecond, func() { close(ran) })
+			after(t, r, hour, func() {})
+			receive(t, ran, "a timer")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			use(newRuntime(t, foliot.Options{Workers: 1})) // whatever the process needs once
+			before := descriptors(t)
+			for range crowd {
+				use(newRuntime(t, foliot.Options{Workers: 1}))
+			}
+			var now int
+			if !holdsWithin(10*second, func() bool { now = descriptors(t); return now <= before+1 }) {
+				t.Errorf("%d file descriptors with a thousand runtimes, %d before", now, before)
+			}
+		})
+	}
+}

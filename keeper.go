@@ -33,6 +33,10 @@ const (
 	// a while can have a wakeBurst of them, one for each timer.
 	wakePrice = int64(500 * time.Microsecond)
 	wakeBurst = 512 * wakePrice
+
+	// alarmIdle is how long no deadline has to be near before the timerfd is closed. It is
+	// closed only if none will be near for another alarmIdle.
+	alarmIdle = int64(time.Second)
 )
 
 // The timekeeper of a runtime wakes when the earliest deadline of all shards has come
@@ -46,6 +50,12 @@ const (
 //	near      the pump, in a read of the timerfd         when it will wake
 //	awake     nobody: the pump runs callbacks            0
 //	          or is about to look for the next deadline  never, lowered by whoever arms
+//
+// The pump opens the timerfd when it has to wait for a near deadline and none is open. In
+// mode far the standard library's timer also wakes the pump to close one that has not been
+// used for alarmIdle. Mode parked keeps it open: a parked runtime must not wake, and one
+// that is used with pauses would open one after each pause. If nobody refers to the
+// runtime, the garbage collector closes it.
 //
 // Who arms a deadline stores it in the next of the shard, and then compares it with
 // wakeAt. If that is later, he sets the alarm himself, under mu; the pump need not wake
@@ -66,12 +76,15 @@ type keeper struct {
 	closed bool
 	std    stdTimer     // wakes for far deadlines
 	watch  stdTimer     // looks for blocked workers
-	alarm  *alarm.Alarm // for near deadlines; nil: none, std does it all
+	alarm  *alarm.Alarm // for near deadlines; nil: none is open
+	used   int64        // when alarm was last set
+	retry  int64        // no timerfd is opened before this time
 
 	guard atomic.Int64 // when watch goes off; never: it is not armed. Written under mu
 
-	spins  int64 // how long to spin rather than sleep. Set by open
-	spaced bool  // wake-ups are spaced. Set by open
+	spins    int64                        // how long to spin rather than sleep. Set by open
+	spaced   bool                         // wake-ups are spaced. Set by open
+	newAlarm func() (*alarm.Alarm, error) // opens a timerfd; nil: std does it all. Set by open
 
 	wakeups atomic.Uint64
 }
@@ -101,12 +114,8 @@ func (k *keeper) open(rt *Runtime, timerfd bool) {
 		k.spins = spinPrecise
 	}
 	k.spaced = !rt.precise
-	if timerfd {
-		a, err := alarm.New()
-		if err != nil {
-			rt.event("foliot: no timerfd: timers will be as late as those of package time", "error", err)
-		}
-		k.alarm = a
+	if timerfd && alarm.Supported {
+		k.newAlarm = alarm.New
 	}
 }
 
@@ -141,7 +150,7 @@ func (k *keeper) notice(due int64) {
 		return
 	}
 	now := k.rt.now()
-	if k.mode != near && at-now <= farAway && (k.alarm != nil || at <= now) {
+	if k.mode != near && at-now <= farAway && (k.exact(now) || at <= now) {
 		go k.pump(k.takeOffice())
 		return
 	}
@@ -162,6 +171,31 @@ func (k *keeper) space(n int64) {
 	}
 }
 
+// exact reports whether the pump can wait with a timerfd at a given time: one is open, or
+// may be opened then. The caller holds mu.
+func (k *keeper) exact(at int64) bool {
+	return k.alarm != nil || k.newAlarm != nil && at >= k.retry
+}
+
+// provide opens the timerfd if the deadline that the pump has to wait for is near. It
+// closes the timerfd if it has not been used for alarmIdle and will not be for that long.
+// The caller is the pump and holds mu. Nobody else may open one: a goroutine that arms a
+// timer may be in a synctest bubble.
+func (k *keeper) provide(at, now int64) {
+	switch left := at - now; {
+	case k.alarm == nil && left <= farAway && k.exact(now):
+		a, err := k.newAlarm()
+		if err != nil {
+			k.fail(err, now)
+			return
+		}
+		k.alarm = a
+	case k.alarm != nil && left > alarmIdle && now-k.used >= alarmIdle:
+		k.alarm.Close()
+		k.alarm = nil
+	}
+}
+
 // set sets the alarm. The caller holds mu; if it is the pump, and the mode is near
 // afterwards, it goes on to wait.
 func (k *keeper) set(at, now int64) {
@@ -173,27 +207,31 @@ func (k *keeper) set(at, now int64) {
 		err := k.alarm.Set(max(left, 1))
 		if err == nil {
 			k.mode = near
+			k.used = now
 			k.guardFrom(at, now)
 			return
 		}
-		k.fallBack(err)
+		k.fail(err, now)
 	}
-	if k.alarm != nil {
+	if k.exact(at - farMargin) {
 		left -= farMargin
+	}
+	if idle := k.used + alarmIdle; k.alarm != nil && at-max(idle, now) > alarmIdle {
+		left = min(left, idle-now) // to close it
 	}
 	k.mode = far
 	k.guardFrom(never, now)
 	k.std.reset(max(left, 0))
 }
 
-// fallBack does without the timerfd from now on. The event is logged by a goroutine, as
-// a logger may well use timers of this runtime, and the caller holds mu.
-func (k *keeper) fallBack(err error) {
-	if k.alarm != nil {
-		go k.rt.event("foliot: no timerfd any more: timers will be as late as those of package time", "error", err)
-		k.alarm.Close()
-		k.alarm = nil
-	}
+// fail closes the timerfd after an error. The standard library's timer waits from now on.
+// The caller holds mu. A goroutine logs the error, as the logger may use timers of this
+// runtime.
+func (k *keeper) fail(err error, now int64) {
+	k.alarm.Close()
+	k.alarm = nil
+	k.retry = never
+	go k.rt.event("foliot: the timerfd has failed; timers are as late as those of package time", "error", err)
 }
 
 // ring is what the standard library's timer calls. It may come late, when somebody has
@@ -261,13 +299,18 @@ func (k *keeper) turn(e uint64) bool {
 			k.mode = parked
 			k.guardFrom(never, now)
 		} else {
+			k.provide(at, now)
 			k.set(at, now)
 			if k.mode == near {
 				a = k.alarm
 			}
 		}
 		k.mu.Unlock()
-		return a != nil && k.wait(e, a)
+		if a == nil {
+			return false
+		}
+		k.wait(a)
+		return true
 	}
 }
 
@@ -292,17 +335,17 @@ func (k *keeper) wake(e uint64, wakeAt int64) bool {
 }
 
 // wait waits for the alarm.
-func (k *keeper) wait(e uint64, a *alarm.Alarm) bool {
+func (k *keeper) wait(a *alarm.Alarm) {
 	err := a.Wait()
 	k.wakeups.Add(1)
-	if err != nil {
-		k.mu.Lock()
-		if k.epoch == e && !k.closed && k.alarm == a {
-			k.fallBack(err)
-		}
-		k.mu.Unlock()
+	if err == nil {
+		return
 	}
-	return true
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.alarm == a && !k.closed {
+		k.fail(err, k.rt.now())
+	}
 }
 
 // spin waits for wakeAt without sleeping. Whoever arms an earlier deadline lowers it.

@@ -131,10 +131,11 @@ func TestATimerfdThatFailsIsDoneWithoutAndNothingIsLost(t *testing.T) {
 				}
 				time.Sleep(rand.N(4 * time.Millisecond))
 				rt.keeper.mu.Lock()
-				if rt.keeper.alarm == nil {
+				broken := rt.keeper.alarm
+				if broken == nil {
 					t.Error("there is no timerfd")
 				} else {
-					fail(rt.keeper.alarm)
+					fail(broken)
 				}
 				rt.keeper.mu.Unlock()
 				fires(t, rt, 2, 10)
@@ -149,7 +150,7 @@ func TestATimerfdThatFailsIsDoneWithoutAndNothingIsLost(t *testing.T) {
 				log.wantOne(t)
 				rt.keeper.mu.Lock()
 				defer rt.keeper.mu.Unlock()
-				if rt.keeper.alarm != nil {
+				if broken != nil && rt.keeper.alarm == broken {
 					t.Error("the timerfd is still in use")
 				}
 			})
@@ -188,11 +189,16 @@ func TestShutdownWhileATimerfdFails(t *testing.T) {
 func TestShutdownRightAfterATimerfdWasGivenUp(t *testing.T) {
 	rt, log := newWithLog(t, Options{Workers: 1})
 	k := &rt.keeper
+	a, err := k.newAlarm()
+	if err != nil {
+		t.Skip(err)
+	}
 	k.mu.Lock()
 	k.mode = near
-	k.alarm.File.Close()
+	k.alarm = a
+	a.File.Close()
 	k.mu.Unlock()
-	k.wait(k.epoch, k.alarm)
+	k.wait(a)
 	defer func() {
 		if v := recover(); v != nil {
 			t.Errorf("Shutdown panics: %v", v)
@@ -221,7 +227,9 @@ func TestNoFileDescriptorIsLeftBehind(t *testing.T) {
 		}
 		if i%4 == 0 {
 			rt.keeper.mu.Lock()
-			rt.keeper.alarm.FD = 1<<31 - 1
+			if rt.keeper.alarm != nil {
+				rt.keeper.alarm.FD = 1<<31 - 1
+			}
 			rt.keeper.mu.Unlock()
 			fires(t, rt, 1, 2)
 		}
@@ -232,8 +240,9 @@ func TestNoFileDescriptorIsLeftBehind(t *testing.T) {
 	}
 }
 
-// A process that has as many files as it may have gets no timerfd.
-func TestWithoutATimerfdToBeHadTimersFireAllTheSame(t *testing.T) {
+// withoutFiles runs f while the process can open no more files.
+func withoutFiles(t *testing.T, f func()) {
+	t.Helper()
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Skip(err)
@@ -249,15 +258,24 @@ func TestWithoutATimerfdToBeHadTimersFireAllTheSame(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lower); err != nil {
 		t.Skip(err)
 	}
+	defer func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	f()
+}
+
+func TestWithoutATimerfdToBeHadTimersFireAllTheSame(t *testing.T) {
 	rt, log := newWithLog(t, Options{Workers: 2})
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
 	defer closeNow(t, rt)
-	if rt.keeper.alarm != nil {
-		t.Skip("there was a timerfd to be had")
-	}
-	log.wantOne(t)
-	fires(t, rt, 4, 20)
+	withoutFiles(t, func() {
+		fires(t, rt, 4, 20)
+		rt.keeper.mu.Lock()
+		defer rt.keeper.mu.Unlock()
+		if rt.keeper.alarm != nil {
+			t.Skip("there was a timerfd to be had")
+		}
+	})
 	log.wantOne(t)
 }

@@ -103,3 +103,29 @@ func TestNoFileIsLeftOpenByRuntimesThatAreDropped(t *testing.T) {
 		})
 	}
 }
+
+func TestARuntimeWithAFarTimerHoldsNoFile(t *testing.T) {
+	for name, use := range map[string]func(t *testing.T, r *foliot.Runtime){
+		"never near":    func(*testing.T, *foliot.Runtime) {},
+		"near at first": func(t *testing.T, r *foliot.Runtime) { fire(t, r, 5) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := filesAtRest(t)
+			var rs []*foliot.Runtime
+			for range crowd {
+				r, err := foliot.New(foliot.Options{Workers: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				arm(t, r, 3, time.Hour)
+				use(t, r)
+				rs = append(rs, r)
+			}
+			noMoreFiles(t, want, func() {})
+			noGoroutine(t)
+			for _, r := range rs {
+				shutdown(t, r, 3)
+			}
+		})
+	}
+}

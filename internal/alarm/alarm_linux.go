@@ -6,6 +6,9 @@ import (
 	"unsafe"
 )
 
+// Supported reports whether the system has timerfds.
+const Supported = true
+
 // An Alarm is a timerfd. Set may be called from any goroutine, also while another waits;
 // Close must not run at the same time as Set, which may otherwise set a descriptor of
 // somebody else that has got the number.

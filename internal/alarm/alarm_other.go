@@ -4,6 +4,9 @@ package alarm
 
 import "errors"
 
+// Supported reports whether the system has timerfds.
+const Supported = false
+
 // An Alarm is a timerfd, which only Linux has. Elsewhere New returns nil, and its callers
 // do with the timers of the standard library.
 type Alarm struct{}

@@ -1,0 +1,289 @@
+package foliot
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foliot-go/foliot/internal/alarm"
+)
+
+// An opener opens the timerfds of a runtime, counts them, and fails on demand.
+type opener struct {
+	mu     sync.Mutex
+	opened []*alarm.Alarm
+	tries  []time.Time
+	err    error // what open returns instead of a timerfd
+}
+
+// openerOf replaces what a runtime opens timerfds with.
+func openerOf(rt *Runtime) *opener {
+	o := new(opener)
+	rt.keeper.mu.Lock()
+	defer rt.keeper.mu.Unlock()
+	rt.keeper.newAlarm = o.open
+	return o
+}
+
+func (o *opener) open() (*alarm.Alarm, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tries = append(o.tries, time.Now())
+	if o.err != nil {
+		return nil, o.err
+	}
+	a, err := alarm.New()
+	if err == nil {
+		o.opened = append(o.opened, a)
+	}
+	return a, err
+}
+
+// count returns how many timerfds have been opened.
+func (o *opener) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.opened)
+}
+
+// left returns how many of them are open.
+func (o *opener) left() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, a := range o.opened {
+		if _, err := a.File.Stat(); !errors.Is(err, os.ErrClosed) {
+			n++
+		}
+	}
+	return n
+}
+
+// soon waits until ok returns true.
+func soon(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not so after 20 seconds", what)
+		}
+	}
+}
+
+// reaches waits until the timekeeper is in a mode.
+func reaches(t *testing.T, rt *Runtime, m mode) {
+	t.Helper()
+	soon(t, "the mode", func() bool {
+		rt.keeper.mu.Lock()
+		defer rt.keeper.mu.Unlock()
+		return rt.keeper.mode == m
+	})
+}
+
+func newWithOpener(t *testing.T, o Options) (*Runtime, *opener) {
+	t.Helper()
+	rt, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeNow(t, rt) })
+	return rt, openerOf(rt)
+}
+
+// fireIn arms a timer and returns a channel that is closed when it fires.
+func fireIn(t *testing.T, rt *Runtime, d time.Duration) <-chan struct{} {
+	t.Helper()
+	fired := make(chan struct{})
+	if _, err := rt.AfterFunc(d, func() { close(fired) }); err != nil {
+		t.Fatal(err)
+	}
+	return fired
+}
+
+func TestATimerfdIsOpenedWhenADeadlineIsNear(t *testing.T) {
+	rt, o := newWithOpener(t, Options{})
+	fireIn(t, rt, time.Hour)
+	fireIn(t, rt, time.Minute)
+	if n := o.count(); n != 0 {
+		t.Errorf("%d timerfds are opened for far deadlines", n)
+	}
+	<-fireIn(t, rt, time.Millisecond)
+	if n := o.count(); n != 1 {
+		t.Errorf("%d timerfds are opened for a near deadline, want 1", n)
+	}
+}
+
+func TestATimerfdIsOpenedShortlyBeforeAFarDeadline(t *testing.T) {
+	rt, o := newWithOpener(t, Options{})
+	<-fireIn(t, rt, 100*time.Millisecond)
+	if n := o.count(); n != 1 {
+		t.Errorf("%d timerfds are opened, want 1", n)
+	}
+}
+
+func TestATimerfdIsClosedWhileNoDeadlineIsNear(t *testing.T) {
+	for name, use := range map[string]func(t *testing.T, rt *Runtime){
+		"the far timer was first": func(t *testing.T, rt *Runtime) {
+			fireIn(t, rt, time.Hour)
+			<-fireIn(t, rt, time.Millisecond)
+		},
+		"the far timer comes last": func(t *testing.T, rt *Runtime) {
+			<-fireIn(t, rt, time.Millisecond)
+			fireIn(t, rt, time.Hour)
+		},
+		"the far timer comes after a pause": func(t *testing.T, rt *Runtime) {
+			<-fireIn(t, rt, time.Millisecond)
+			time.Sleep(time.Duration(alarmIdle) + 10*time.Millisecond)
+			fireIn(t, rt, time.Hour)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rt, o := newWithOpener(t, Options{})
+			for round := 1; round <= 2; round++ {
+				use(t, rt)
+				if n := o.count(); n != round {
+					t.Errorf("%d timerfds are opened, want %d", n, round)
+				}
+				soon(t, "the timerfd is closed", func() bool { return o.left() == 0 })
+				reaches(t, rt, far)
+			}
+		})
+	}
+}
+
+// The pump wakes once to close the timerfd, and then no more.
+func TestATimerfdIsClosedByOneWakeUp(t *testing.T) {
+	rt, o := newWithOpener(t, Options{})
+	fireIn(t, rt, time.Hour)
+	<-fireIn(t, rt, time.Millisecond)
+	reaches(t, rt, far)
+	before := rt.keeper.wakeups.Load()
+	soon(t, "the timerfd is closed", func() bool { return o.left() == 0 })
+	time.Sleep(200 * time.Millisecond)
+	if n := rt.keeper.wakeups.Load() - before; n != 1 {
+		t.Errorf("%d wake-ups, want 1", n)
+	}
+}
+
+func TestAParkedRuntimeKeepsItsTimerfdAndDoesNotWake(t *testing.T) {
+	rt, o := newWithOpener(t, Options{})
+	<-fireIn(t, rt, time.Millisecond)
+	reaches(t, rt, parked)
+	before := rt.keeper.wakeups.Load()
+	time.Sleep(time.Duration(alarmIdle) + 200*time.Millisecond)
+	if n := rt.keeper.wakeups.Load() - before; n != 0 || o.left() != 1 {
+		t.Errorf("%d wake-ups, %d timerfds, want 0 and 1", n, o.left())
+	}
+}
+
+// A busy machine may keep the timers from being near for longer than alarmIdle, once or twice.
+func TestTimersInARowShareATimerfd(t *testing.T) {
+	const few = 3
+	for name, row := range map[string]func(t *testing.T, rt *Runtime){
+		"1,000 at once, 1 ms apart": func(t *testing.T, rt *Runtime) {
+			var fired sync.WaitGroup
+			fired.Add(1000)
+			for i := range 1000 {
+				if _, err := rt.AfterFunc(time.Duration(i)*time.Millisecond, fired.Done); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fired.Wait()
+		},
+		"each armed by the one before": func(t *testing.T, rt *Runtime) {
+			n, done := 0, make(chan struct{})
+			var timer Timer
+			timer, err := rt.NewTimer(func() {
+				if n++; n == 20 {
+					close(done)
+					return
+				}
+				timer.Reset(100 * time.Millisecond)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			timer.Reset(100 * time.Millisecond)
+			<-done
+		},
+		"sleeps": func(t *testing.T, rt *Runtime) {
+			for range 20 {
+				if err := rt.Sleep(context.Background(), 100*time.Millisecond); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"sleeps while a far timer is armed": func(t *testing.T, rt *Runtime) {
+			fireIn(t, rt, time.Hour)
+			for range 20 {
+				if err := rt.Sleep(context.Background(), 100*time.Millisecond); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"short sleeps and far timers that are stopped": func(t *testing.T, rt *Runtime) {
+			for range 100 {
+				timer, err := rt.AfterFunc(time.Hour, func() {})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := rt.Sleep(context.Background(), time.Millisecond); err != nil {
+					t.Fatal(err)
+				}
+				timer.Stop()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rt, o := newWithOpener(t, Options{})
+			row(t, rt)
+			if n := o.count(); n < 1 || n > few {
+				t.Errorf("%d timerfds were opened, want 1", n)
+			}
+		})
+	}
+}
+
+// Shutdown comes while the pump is about to open the timerfd, opens it, or waits with it.
+func TestShutdownClosesATimerfdThatIsBeingOpened(t *testing.T) {
+	opened := 0
+	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end) && !t.Failed(); {
+		rt, err := New(Options{Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := openerOf(rt)
+		if _, err := rt.AfterFunc(20*time.Millisecond, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(rand.N(100 * time.Microsecond)); time.Now().Before(end); {
+		}
+		closeNow(t, rt)
+		opened += o.count()
+		if n := o.left(); n != 0 {
+			t.Errorf("%d of %d timerfds are open after Shutdown", n, o.count())
+		}
+	}
+	t.Logf("%d timerfds", opened)
+}
+
+func TestSomeRuntimesUseNoTimerfd(t *testing.T) {
+	check := func(name string, rt *Runtime, err error) {
+		t.Helper()
+		if err != nil || rt.keeper.newAlarm != nil {
+			t.Errorf("%s: it may open timerfds, or there is none: %v", name, err)
+		}
+	}
+	check("the default runtime", shared.standby, nil)
+	rt, err := New(Options{Clock: NewManualClock(time.Unix(0, 0))})
+	check("on a manual clock", rt, err)
+	synctest.Test(t, func(t *testing.T) {
+		rt, err := New(Options{})
+		check("in a bubble", rt, err)
+	})
+}
