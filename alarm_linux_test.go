@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,8 @@ type opener struct {
 	mu     sync.Mutex
 	opened []*alarm.Alarm
 	tries  []time.Time
-	err    error // what open returns instead of a timerfd
+	err    error                // what open returns instead of a timerfd
+	spoil  func(a *alarm.Alarm) // what is done to each
 }
 
 // openerOf replaces what a runtime opens timerfds with.
@@ -40,8 +42,30 @@ func (o *opener) open() (*alarm.Alarm, error) {
 	a, err := alarm.New()
 	if err == nil {
 		o.opened = append(o.opened, a)
+		if o.spoil != nil {
+			o.spoil(a)
+		}
 	}
 	return a, err
+}
+
+// fault makes open fail from now on, or return timerfds that do not work, or neither.
+func (o *opener) fault(err error, spoil func(a *alarm.Alarm)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.err, o.spoil = err, spoil
+}
+
+// wantPauses checks that no two tries came within alarmRetry. The runtime has read the clock a little before each.
+func (o *opener) wantPauses(t *testing.T) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, try := range o.tries[1:] {
+		if d := try.Sub(o.tries[i]); d < time.Duration(alarmRetry*9/10) {
+			t.Errorf("try %d came %v after the one before", i+2, d)
+		}
+	}
 }
 
 // count returns how many timerfds have been opened.
@@ -49,6 +73,13 @@ func (o *opener) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.opened)
+}
+
+// tried returns how often one was to be opened.
+func (o *opener) tried() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.tries)
 }
 
 // left returns how many of them are open.
@@ -286,4 +317,78 @@ func TestSomeRuntimesUseNoTimerfd(t *testing.T) {
 		rt, err := New(Options{})
 		check("in a bubble", rt, err)
 	})
+}
+
+// nap sleeps until ok returns true. Each of its sleeps is a near deadline.
+func nap(t *testing.T, rt *Runtime, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); {
+		if err := rt.Sleep(context.Background(), time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: not so after 20 seconds", what)
+		}
+	}
+}
+
+func TestATimerfdThatFailsIsReplacedAfterASecond(t *testing.T) {
+	for name, fault := range map[string]struct {
+		err   error
+		spoil func(a *alarm.Alarm)
+	}{
+		"it cannot be opened": {err: syscall.EMFILE},
+		"it cannot be set":    {spoil: faults["it cannot be set"]},
+		"it cannot be read":   {spoil: faults["it cannot be read"]},
+		"it is closed":        {spoil: faults["it is closed"]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rt, log := newWithLog(t, Options{Workers: 1})
+			defer closeNow(t, rt)
+			o := openerOf(rt)
+			o.fault(fault.err, fault.spoil)
+			nap(t, rt, "it was tried twice", func() bool { return o.tried() == 2 })
+			log.wantOne(t)
+			o.fault(nil, nil)
+			nap(t, rt, "it is logged that the timerfd works again", func() bool { return log.works.Load() == 1 })
+			log.wantOne(t)
+			o.wantPauses(t)
+			if n := o.left(); n != 1 {
+				t.Errorf("%d timerfds are open, want 1", n)
+			}
+			rt.keeper.mu.Lock()
+			if rt.keeper.alarm == nil {
+				t.Error("there is no timerfd")
+			} else {
+				faults["it cannot be set"](rt.keeper.alarm)
+			}
+			rt.keeper.mu.Unlock()
+			nap(t, rt, "the next failure is logged", func() bool { return log.failed.Load() == 2 })
+		})
+	}
+}
+
+func TestNoTimerfdIsOpenedAgainWhileNoDeadlineIsNear(t *testing.T) {
+	rt, o := newWithOpener(t, Options{})
+	o.fault(syscall.EMFILE, nil)
+	fireIn(t, rt, time.Hour)
+	<-fireIn(t, rt, time.Millisecond)
+	reaches(t, rt, far)
+	before := rt.keeper.wakeups.Load()
+	time.Sleep(time.Duration(alarmRetry) + 200*time.Millisecond)
+	if n := rt.keeper.wakeups.Load() - before; n != 0 || o.tried() != 1 {
+		t.Errorf("%d wake-ups, %d tries, want 0 and 1", n, o.tried())
+	}
+}
+
+// A process that is out of file descriptors for a while.
+func TestTimersAreExactAgainWhenThereAreFileDescriptors(t *testing.T) {
+	rt, log := newWithLog(t, Options{})
+	defer closeNow(t, rt)
+	withoutFiles(t, func() {
+		nap(t, rt, "a failure is logged", func() bool { return log.failed.Load() == 1 })
+	})
+	nap(t, rt, "it is logged that the timerfd works again", func() bool { return log.works.Load() == 1 })
+	log.wantOne(t)
 }

@@ -37,6 +37,9 @@ const (
 	// alarmIdle is how long no deadline has to be near before the timerfd is closed. It is
 	// closed only if none will be near for another alarmIdle.
 	alarmIdle = int64(time.Second)
+
+	// alarmRetry is how long no timerfd is opened after one has failed.
+	alarmRetry = int64(time.Second)
 )
 
 // The timekeeper of a runtime wakes when the earliest deadline of all shards has come
@@ -56,6 +59,10 @@ const (
 // used for alarmIdle. Mode parked keeps it open: a parked runtime must not wake, and one
 // that is used with pauses would open one after each pause. If nobody refers to the
 // runtime, the garbage collector closes it.
+//
+// If the timerfd cannot be opened, set or read, it is closed. The standard library's timer
+// then waits for near deadlines too, in mode far. The pump opens another one for the first
+// near deadline that comes after alarmRetry.
 //
 // Who arms a deadline stores it in the next of the shard, and then compares it with
 // wakeAt. If that is later, he sets the alarm himself, under mu; the pump need not wake
@@ -79,6 +86,8 @@ type keeper struct {
 	alarm  *alarm.Alarm // for near deadlines; nil: none is open
 	used   int64        // when alarm was last set
 	retry  int64        // no timerfd is opened before this time
+
+	failing atomic.Bool // the last timerfd failed, and none has worked since. Written under mu
 
 	guard atomic.Int64 // when watch goes off; never: it is not armed. Written under mu
 
@@ -224,14 +233,15 @@ func (k *keeper) set(at, now int64) {
 	k.std.reset(max(left, 0))
 }
 
-// fail closes the timerfd after an error. The standard library's timer waits from now on.
-// The caller holds mu. A goroutine logs the error, as the logger may use timers of this
-// runtime.
+// fail closes the timerfd after an error. The first error of a run of failures is logged.
+// A goroutine does that, as the logger may use timers of this runtime. The caller holds mu.
 func (k *keeper) fail(err error, now int64) {
 	k.alarm.Close()
 	k.alarm = nil
-	k.retry = never
-	go k.rt.event("foliot: the timerfd has failed; timers are as late as those of package time", "error", err)
+	k.retry = now + alarmRetry
+	if !k.failing.Swap(true) {
+		go k.rt.event("foliot: the timerfd has failed; until one works, timers are as late as those of package time", "error", err)
+	}
 }
 
 // ring is what the standard library's timer calls. It may come late, when somebody has
@@ -334,17 +344,22 @@ func (k *keeper) wake(e uint64, wakeAt int64) bool {
 	return true
 }
 
-// wait waits for the alarm.
+// wait waits for the alarm. Only then it is known whether a timerfd works.
 func (k *keeper) wait(a *alarm.Alarm) {
 	err := a.Wait()
 	k.wakeups.Add(1)
-	if err == nil {
+	if err == nil && !k.failing.Load() {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.alarm == a && !k.closed {
+	switch {
+	case k.alarm != a || k.closed: // it was closed or woken by another goroutine
+	case err != nil:
 		k.fail(err, k.rt.now())
+	default:
+		k.failing.Store(false)
+		go k.rt.event("foliot: the timerfd works again")
 	}
 }
 
