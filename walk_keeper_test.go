@@ -4,12 +4,14 @@ import "fmt"
 
 // This is a model of the timekeeper's protocol in small steps: each is one access to something shared, or all that is
 // done under mu that nobody sees without it. Time is a number of ticks, and goes on whenever it likes. The model has no
-// Slack and no spacing, which only move the time of the alarm, and is not shut down.
+// Slack and no spacing, which only move the time of the alarm. A timerfd that is not used may be closed at any time, and
+// not just after alarmIdle.
 
 const (
 	kNever = 7 // the deadline of nothing
 	kLast  = 3 // the last deadline there can be
 	kFar   = 1 // deadlines further off than this are far
+	kRetry = 1 // how long no timerfd is opened after one has failed
 	kSlots = 5 // goroutines at a time
 )
 
@@ -48,6 +50,7 @@ type kRun struct {
 	again bool  // the pump has found something on its way through the team
 	now   uint8 // when the pump set out on that way
 	at    uint8 // the earliest deadline that the pump has seen
+	alarm uint8 // the timerfd that the pump waits for
 	n     kNotice
 }
 
@@ -69,6 +72,7 @@ const (
 	pcLowering         // take the earlier of what was read and wakeAt
 	pcDeciding         // set the alarm or park, and unlock
 	pcAsleep           // wait for the alarm
+	pcFailing          // close a timerfd that could not be read
 	pcSpinning         // wait for wakeAt
 	pcResting          // rest: lock mu, wakeAt = never
 	pcReviewing        // raise the next of a shard that is empty
@@ -80,7 +84,7 @@ const (
 
 var runNames = [...]string{
 	"gone", "rings", "wakes", "surveys", "claims", "pops", "returns", "releases", "rereads", "notices", "settles",
-	"checks busy", "reads next", "locks", "lowers", "decides", "is woken", "has spun",
+	"checks busy", "reads next", "locks", "lowers", "decides", "is woken", "fails", "has spun",
 	"rests", "reviews", "rest checks busy", "rest reads next", "rest looks for busy", "rested",
 }
 
@@ -93,6 +97,9 @@ type kState struct {
 	wakeAt  uint8
 	held    bool // mu
 	mode    mode
+	alarm   uint8 // the number of the timerfd that is open; 0: none
+	opened  uint8 // how many were opened
+	retry   uint8 // none is opened before this time
 	fd      uint8 // when the timerfd will wake the pump
 	std     uint8 // when the standard library's timer will make one
 	epoch   uint8
@@ -100,9 +107,49 @@ type kState struct {
 	rests   uint8 // how often rest may still be called
 	long    uint8 // how often the pump may still take too long
 	stands  uint8 // how often somebody may still stand in for it
+	faults  uint8 // how often a timerfd may still fail
+	idles   uint8 // how often a timerfd may still be closed, or the pump woken to do so
+	shuts   uint8 // how often the runtime may still be shut down
+	choice  uint8 // what the next step is to do if it can
+	closed  bool
 	crowded bool
 	armers  [2]kArmer
 	runs    [kSlots]kRun
+}
+
+// What a step may do instead of what it mostly does.
+const (
+	mostly uint8 = iota
+	openFails
+	setFails
+	waitFails
+	goesIdle // a timerfd is closed that is not needed
+	numChoices
+)
+
+// chooses reports whether the step is to do something that it can do now. Each is done once.
+func (s *kState) chooses(c uint8) bool {
+	if s.choice != c {
+		return false
+	}
+	s.choice = mostly
+	if c == goesIdle {
+		s.idles--
+	} else {
+		s.faults--
+	}
+	return true
+}
+
+// may reports whether a choice is left.
+func (s *kState) may(c uint8) bool {
+	switch c {
+	case mostly:
+		return true
+	case goesIdle:
+		return s.idles > 0
+	}
+	return s.faults > 0
 }
 
 // A kBug is a way to get the protocol wrong.
@@ -122,6 +169,11 @@ const (
 	staysInOffice         // the watch takes the worker from a pump that is held up, but not the office
 	goesOn                // a pump that was held up goes on through the team
 	restsTooEarly         // rest looks at the shards before it sets wakeAt to never
+	staysNear             // no timerfd can be opened, and nobody waits instead
+	setsNothing           // the timerfd cannot be set, and nobody waits instead
+	leavesOpen            // the pump that finds the timekeeper closed leaves the timerfd open
+	opensAnyway           // the pump opens a timerfd although the timekeeper is closed
+	shutsAsleep           // who shuts down does not wake the pump
 	numBugs
 )
 
@@ -165,14 +217,29 @@ func (m *kModel) steps(s kState) {
 	if s.blocks > 0 && !s.held {
 		m.look(s)
 	}
-	for i := range s.runs {
-		if s.runs[i].pc != pcGone {
-			m.run(s, i)
+	emit := m.emit
+	m.emit = func(step kStep, to kState) {
+		if to.choice == mostly {
+			emit(step, to)
 		}
 	}
-	for i := range s.armers {
-		m.arm(s, i)
+	for s.choice = mostly; s.choice < numChoices; s.choice++ {
+		if !s.may(s.choice) {
+			continue
+		}
+		for i := range s.runs {
+			if s.runs[i].pc != pcGone {
+				m.run(s, i)
+			}
+		}
+		for i := range s.armers {
+			m.arm(s, i)
+		}
+		if s.shuts > 0 && !s.held {
+			m.shut(s)
+		}
 	}
+	s.choice = mostly
 	if s.rests > 0 {
 		t := s
 		t.rests--
@@ -185,8 +252,12 @@ func (m *kModel) steps(s kState) {
 		t.start(kRun{pc: pcSurveying, stand: true, now: t.now})
 		m.emit(kStep{"stand-in", t.stands, 0}, t)
 	}
-	if s.std <= s.now {
+	early := s.mode == far && s.alarm != 0 && s.idles > 0
+	if s.std <= s.now || s.std != kNever && early {
 		t := s
+		if s.std > s.now {
+			t.idles--
+		}
 		t.std = kNever
 		t.start(kRun{pc: pcRinging, pump: true})
 		m.emit(kStep{"std", t.now, 0}, t)
@@ -218,11 +289,49 @@ func (s *kState) takeOffice() (epoch uint8) {
 	return s.epoch
 }
 
+// exact is keeper.exact for the present.
+func (m *kModel) exact(s *kState) bool { return s.alarm != 0 || m.timerfd && s.now >= s.retry }
+
+// closeAlarm closes the timerfd. Who waits for it is woken.
+func (s *kState) closeAlarm() { s.alarm, s.fd = 0, kNever }
+
+// fail is keeper.fail.
+func (s *kState) fail() {
+	s.closeAlarm()
+	s.retry = s.now + kRetry
+}
+
+// provide is keeper.provide.
+func (m *kModel) provide(s *kState, at uint8) {
+	isNear := at <= s.now+kFar
+	switch {
+	case isNear && s.alarm == 0 && m.exact(s):
+		if s.chooses(openFails) {
+			s.fail()
+			return
+		}
+		s.opened++
+		s.alarm = s.opened
+	case !isNear && s.alarm != 0 && s.chooses(goesIdle):
+		s.closeAlarm()
+	}
+}
+
 // set sets the alarm, with mu held.
 func (m *kModel) set(s *kState, at uint8) {
-	if m.timerfd && at <= s.now+kFar {
+	if s.alarm != 0 && at <= s.now+kFar {
+		if !s.chooses(setFails) {
+			s.mode = near
+			s.fd = at
+			return
+		}
+		s.fail()
+		if m.bug == setsNothing {
+			return
+		}
+	}
+	if m.bug == staysNear && s.alarm == 0 && at <= s.now+kFar {
 		s.mode = near
-		s.fd = at
 		return
 	}
 	s.mode = far
@@ -244,7 +353,7 @@ func (m *kModel) notice(s *kState, n *kNotice) (able bool) {
 		s.held = true
 		n.pc = nLower
 	case nLower:
-		if n.at >= s.wakeAt && m.bug != lowersBlindly {
+		if n.at >= s.wakeAt && m.bug != lowersBlindly || s.closed {
 			s.held = false
 			n.pc = nOut
 			return true
@@ -254,7 +363,7 @@ func (m *kModel) notice(s *kState, n *kNotice) (able bool) {
 	case nSet:
 		switch {
 		case s.mode == awake && m.bug != setsAnyway:
-		case s.mode != near && n.at <= s.now+kFar && (m.timerfd || n.at <= s.now):
+		case s.mode != near && n.at <= s.now+kFar && (m.exact(s) || n.at <= s.now):
 			s.start(kRun{pc: pcWaking, pump: true, epoch: s.takeOffice()})
 		default:
 			m.set(s, n.at)
@@ -285,6 +394,10 @@ func (m *kModel) arm(s kState, i int) {
 	}
 	o := m.orders[i][a.done]
 	a.done++
+	if s.closed {
+		m.emit(kStep{"armer in vain", uint8(i), 0}, s)
+		return
+	}
 	if o.stop {
 		s.wheel[o.shard] &^= 1 << o.at
 		m.emit(kStep{"armer stops", uint8(i), 0}, s)
@@ -305,8 +418,28 @@ func (m *kModel) arm(s kState, i int) {
 	m.emit(kStep{"armer", uint8(i), nOut}, s)
 }
 
+// shut is Shutdown: no shard has a deadline any more, and then keeper.close.
+func (m *kModel) shut(s kState) {
+	s.shuts--
+	s.closed = true
+	s.wheel, s.next = [2]uint8{}, [2]uint8{kNever, kNever}
+	s.std = kNever
+	switch {
+	case s.mode == near && s.alarm != 0 && m.bug == shutsAsleep:
+		s.fd = kNever
+	case s.mode == near && s.alarm != 0 && !s.chooses(setFails):
+		s.fd = 0
+	case s.mode != awake:
+		s.closeAlarm()
+	}
+	m.emit(kStep{"shutdown", 0, 0}, s)
+}
+
 // look is keeper.look: it takes some callback to be held up, and with it the pump if that is where it is.
 func (m *kModel) look(s kState) {
+	if s.closed {
+		return
+	}
 	for w := range s.busy {
 		old := s.busy[w]
 		if old == 0 || s.runs[old-1].pc != pcInCallback {

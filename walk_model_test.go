@@ -18,6 +18,10 @@ func (s *kState) check() error {
 		switch r.pc {
 		case pcGone:
 		case pcAsleep:
+			if r.alarm != s.alarm {
+				quiet = false // it is closed
+				continue
+			}
 			sleepers++
 			wait = s.fd
 			thief = thief || !in
@@ -65,6 +69,9 @@ func (m *kModel) final(s *kState) error {
 		if int(a.done) != len(m.orders[i]) || a.n.pc != nOut {
 			return fmt.Errorf("armer %d comes to no end", i)
 		}
+	}
+	if s.closed && s.alarm != 0 {
+		return fmt.Errorf("the timerfd is open after Shutdown")
 	}
 	if s.wheel != [2]uint8{} || s.busy != [2]uint8{} {
 		return fmt.Errorf("deadlines are left: %b, or workers' turns: %v", s.wheel, s.busy)
@@ -121,6 +128,9 @@ type kScene struct {
 	rests  uint8       // calls of rest
 	long   uint8       // times that the pump takes too long and another goroutine goes on
 	stands uint8       // times that somebody stands in for it
+	faults uint8       // times that a timerfd fails
+	idles  uint8       // times that a timerfd is closed, or the pump woken to do so
+	shuts  uint8       // times that the runtime is shut down
 }
 
 var kScenes = []kScene{
@@ -134,12 +144,16 @@ var kScenes = []kScene{
 	{end: 2, armed: [2]uint8{1 << 0, 1 << 1}, stands: 1, blocks: 1},
 	{end: 2, armed: [2]uint8{1 << 0, 1 << 1}, long: 1, orders: [2][]kOrder{{{shard: 0, at: 2}}}},
 	{end: 3, busy: true, orders: [2][]kOrder{{{shard: 0, at: 2}, {shard: 1, at: 1}}}},
+	{end: 3, armed: [2]uint8{1 << 1, 1 << 2}, faults: 2, orders: [2][]kOrder{{{shard: 0, at: 0}}}},
+	{end: 3, armed: [2]uint8{1 << 0, 1 << 1}, faults: 1, idles: 2, orders: [2][]kOrder{{{shard: 0, at: 3}, {shard: 0, at: 2}}}},
+	{end: 3, armed: [2]uint8{1 << 0, 1 << 1}, faults: 1, idles: 1, shuts: 1, orders: [2][]kOrder{{{shard: 0, at: 3}}}},
 }
 
 // explore explores a scene.
 func (c kScene) explore(timerfd bool, spin uint8, bug kBug) (int, error) {
 	s := kState{next: [2]uint8{kNever, kNever}, wakeAt: kNever, fd: kNever, std: kNever, wheel: c.armed}
 	s.blocks, s.rests, s.long, s.stands = c.blocks, c.rests, c.long, c.stands
+	s.faults, s.idles, s.shuts = c.faults, c.idles, c.shuts
 	if c.busy {
 		s.busy[1] = s.start(kRun{pc: pcInCallback, w: 1})
 	}
@@ -156,7 +170,7 @@ func TestNoDeadlineIsSleptOverAndOnePumpIsInOffice(t *testing.T) {
 	for i, c := range kScenes {
 		for _, timerfd := range []bool{true, false} {
 			for spin := range uint8(2) {
-				if spin > 0 && (!c.busy || c.rests > 0) || !timerfd && c.blocks == 1 || stride() > 1 && (spin > 0 || !timerfd) {
+				if spin > 0 && (!c.busy || c.rests > 0) || !timerfd && (c.blocks == 1 || c.faults > 0) || stride() > 1 && (spin > 0 || !timerfd) {
 					continue // for the sake of time
 				}
 				n, err := c.explore(timerfd, spin, kSound)
@@ -176,6 +190,11 @@ var kBugs = [numBugs]int{
 	restsTooEarly: 2,
 	staysInOffice: 3,
 	goesOn:        3,
+	staysNear:     10,
+	setsNothing:   10,
+	leavesOpen:    12,
+	opensAnyway:   12,
+	shutsAsleep:   12,
 }
 
 func TestTheModelFindsEveryWrongOrderOfSteps(t *testing.T) {

@@ -10,7 +10,7 @@ func (m *kModel) run(s kState, i int) {
 		if s.held {
 			return
 		}
-		if s.mode == far || m.bug == ringsAnyway {
+		if s.mode == far && !s.closed || m.bug == ringsAnyway {
 			r.epoch = s.takeOffice()
 			r.pc = pcWaking
 		} else {
@@ -21,6 +21,14 @@ func (m *kModel) run(s kState, i int) {
 			return
 		}
 		if r.epoch != s.epoch {
+			*r = kRun{}
+			break
+		}
+		if s.closed {
+			s.mode = parked
+			if m.bug != leavesOpen {
+				s.closeAlarm()
+			}
 			*r = kRun{}
 			break
 		}
@@ -104,7 +112,7 @@ func (m *kModel) run(s kState, i int) {
 		s.held = true
 		r.pc = pcLowering
 	case pcLowering:
-		if r.epoch != s.epoch {
+		if r.epoch != s.epoch || s.closed && m.bug != opensAnyway {
 			s.held = false
 			r.pc, r.now, r.at = pcSurveying, s.now, 0
 			break
@@ -123,19 +131,34 @@ func (m *kModel) run(s kState, i int) {
 		case r.at <= s.now+m.spin:
 			r.pc = pcSpinning
 		default:
+			m.provide(&s, r.at)
 			m.set(&s, r.at)
-			r.pc = pcAsleep
-			if s.mode == far {
+			r.pc, r.alarm = pcAsleep, s.alarm
+			if s.mode == far || s.alarm == 0 {
 				*r = kRun{}
 			}
 		}
 		r.at = 0
 	case pcAsleep:
-		if s.fd > s.now {
+		switch {
+		case r.alarm != s.alarm:
+			r.pc, r.alarm = pcWaking, 0
+		case s.chooses(waitFails):
+			r.pc = pcFailing
+		case s.fd > s.now:
+			return
+		default:
+			s.fd = kNever
+			r.pc, r.alarm = pcWaking, 0
+		}
+	case pcFailing:
+		if s.held {
 			return
 		}
-		s.fd = kNever
-		r.pc = pcWaking
+		if r.alarm == s.alarm && !s.closed {
+			s.fail()
+		}
+		r.pc, r.alarm = pcWaking, 0
 	case pcSpinning:
 		if s.wakeAt > s.now {
 			return
@@ -221,7 +244,7 @@ func (m *kModel) rest(s *kState, r *kRun) (able bool) {
 		if s.held {
 			return false
 		}
-		if s.mode != far {
+		if s.mode != far || s.closed {
 			*r = kRun{}
 			return true
 		}
