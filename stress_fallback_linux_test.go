@@ -281,3 +281,73 @@ func TestWithoutATimerfdToBeHadTimersFireAllTheSame(t *testing.T) {
 	})
 	log.wantOne(t)
 }
+
+// disturb does something to the timerfd of a runtime, or makes it believe that a second has passed.
+func disturb(rt *Runtime, o *opener) {
+	k := &rt.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch rand.IntN(8) {
+	case 0:
+		o.fault(syscall.EMFILE, nil)
+	case 1, 2:
+		o.fault(nil, nil)
+	case 3:
+		if k.alarm != nil {
+			for _, fail := range faults {
+				fail(k.alarm)
+				break
+			}
+		}
+	case 4, 5:
+		k.retry = 0
+	default:
+		k.used -= alarmIdle
+	}
+}
+
+// Timerfds fail, are opened again and closed in any order, and the runtime is shut down at any time.
+func TestTimersFireWhateverBecomesOfTheTimerfd(t *testing.T) {
+	span := 500 * time.Millisecond
+	if text := os.Getenv("FOLIOT_STRESS"); text != "" {
+		var err error
+		if span, err = time.ParseDuration(text); err != nil {
+			t.Fatalf("FOLIOT_STRESS: %v", err)
+		}
+	}
+	opened, tried, failed, works := 0, 0, int64(0), int64(0)
+	for end := time.Now().Add(span); time.Now().Before(end) && !t.Failed(); {
+		rt, log := newWithLog(t, Options{Workers: 1 + rand.IntN(3), Precise: rand.IntN(4) == 0})
+		o := openerOf(rt)
+		fireIn(t, rt, time.Hour)
+		stop := make(chan struct{})
+		var disturber sync.WaitGroup
+		disturber.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					disturb(rt, o)
+					time.Sleep(rand.N(time.Millisecond))
+				}
+			}
+		})
+		fires(t, rt, 1+rand.IntN(3), 10+rand.IntN(30))
+		if rand.IntN(2) == 0 {
+			fireIn(t, rt, rand.N(5*time.Millisecond))
+			time.Sleep(rand.N(time.Millisecond))
+		}
+		closeNow(t, rt)
+		close(stop)
+		disturber.Wait()
+		if n := o.left(); n != 0 {
+			t.Errorf("%d of %d timerfds are open after Shutdown", n, o.count())
+		}
+		opened += o.count()
+		tried += o.tried()
+		failed += log.failed.Load()
+		works += log.works.Load()
+	}
+	t.Logf("%d of %d timerfds were opened; %d failures and %d recoveries were logged", opened, tried, failed, works)
+}
