@@ -103,6 +103,10 @@
 // than 2,000 wake-ups a second, with 512 to spare for bursts. Options.Slack lets many more
 // share one.
 //
+// The timerfd is opened when a deadline is near. It is closed when none has been near for
+// a second and the next one is far; it stays open while nothing is armed. If it cannot be
+// opened, timers are as late as those of package time until it can.
+//
 // When all processors are busy with goroutines of the program, no timer in Go is on time:
 // a goroutine that wakes has to wait for one of them to be preempted, 10 ms and more. It
 // helps to set GOMAXPROCS one higher than there are processors.

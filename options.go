@@ -61,8 +61,8 @@ type Options struct {
 	OnPanic func(v any, stack []byte)
 
 	// Logger gets events: a blocked worker and its replacement, slow callbacks, workers
-	// retired and adopted, a fallback to a less exact clock. nil means silence, but for
-	// SlowCallback.
+	// retired and adopted, a timerfd that fails and one that works again. nil means
+	// silence, but for SlowCallback.
 	Logger *slog.Logger
 
 	// SlowCallback makes callbacks and polls that take longer be logged: to Logger, or to
