@@ -89,7 +89,8 @@ type keeper struct {
 
 	failing atomic.Bool // the last timerfd failed, and none has worked since. Written under mu
 
-	guard atomic.Int64 // when watch goes off; never: it is not armed. Written under mu
+	guard   atomic.Int64 // when watch goes off; never: it is not armed. Written under mu
+	retired []*worker    // retired workers that may be busy. Protected by mu
 
 	spins    int64                        // how long to spin rather than sleep. Set by open
 	spaced   bool                         // wake-ups are spaced. Set by open

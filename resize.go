@@ -56,10 +56,9 @@ func (rt *Runtime) resize(workers int) (adopted []adoption, err error) {
 	for _, w := range leaving {
 		adopted = append(adopted, rt.retire(w, team)...)
 	}
-	staff := append(slices.Clone(team), rt.retired...)
-	rt.staff.Store(&staff)
 	rt.team.Store(&team)
 	for _, w := range team {
+		w.retired.Store(false) // after team, so that the watch sees the worker all the time
 		rt.keeper.notice(w.next())
 	}
 	return adopted, nil
@@ -90,6 +89,10 @@ func (rt *Runtime) recruit(team []*worker) *worker {
 // can go on until it is done.
 func (rt *Runtime) retire(w *worker, team []*worker) (adopted []adoption) {
 	rt.retired = append(rt.retired, w)
+	w.retired.Store(true)
+	if w.busy.Load() != 0 {
+		rt.keeper.watchRetired(w)
+	}
 	shards := *w.shards.Load()
 	for _, s := range shards {
 		heir, armed := rt.leastLoaded(team), s.pending()

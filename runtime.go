@@ -42,7 +42,6 @@ type Runtime struct {
 	scrubInterval time.Duration
 
 	team   atomic.Pointer[[]*worker] // the workers; replaced as a whole under mu
-	staff  atomic.Pointer[[]*worker] // these and the retired ones; replaced as a whole under mu
 	homes  atomic.Pointer[[]*shard]  // where timers are made; replaced as a whole under mu
 	all    atomic.Pointer[[]*shard]  // every shard there is; replaced as a whole under mu
 	closed atomic.Bool               // set by Shutdown, before the shards are closed
@@ -136,7 +135,6 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 		homes = homes[:1] // one wheel, so that order is order
 	}
 	rt.team.Store(&team)
-	rt.staff.Store(&team)
 	rt.homes.Store(&homes)
 	rt.keeper.open(rt, timerfd)
 	rt.scrubber.open(rt)

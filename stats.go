@@ -2,6 +2,7 @@ package foliot
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/foliot-go/foliot/internal/hist"
 )
@@ -62,7 +63,7 @@ func (rt *Runtime) Stats() Stats {
 		Rescued:  rt.handoffs.rescued.Load(),
 		Running:  int(max(rt.detached.Sum(), 0)),
 	}
-	for _, w := range *rt.staff.Load() {
+	for _, w := range slices.Concat(team, rt.retired) {
 		st.Polls += w.polls.Load()
 		if w.busy.Load() != 0 {
 			st.Running++

@@ -1,6 +1,9 @@
 package foliot
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // overdue is how late the timekeeper may be before the watch does its work.
 const overdue = int64(time.Millisecond)
@@ -54,15 +57,37 @@ func (k *keeper) guarded(now int64) {
 	}
 }
 
-// anyBusy tells whether anybody runs callbacks, for a worker that may have retired
-// meanwhile.
+// anyBusy reports whether any worker is busy, in the team or retired. The caller holds mu.
 func (k *keeper) anyBusy() bool {
-	for _, w := range *k.rt.staff.Load() {
+	for _, w := range *k.rt.team.Load() {
 		if w.busy.Load() != 0 || w.goCalls.caller.Load() != 0 {
 			return true
 		}
 	}
-	return false
+	return len(k.retired) > 0 && len(k.retiredBusy()) > 0
+}
+
+// watchRetired makes the watch look at a retired worker as long as that is busy. Resize sets
+// worker.retired and then calls watchRetired if the worker is busy. A goroutine that claims a
+// worker makes it busy and then calls watchRetired if retired is set. So at least one of the
+// two calls it before a callback runs.
+func (k *keeper) watchRetired(w *worker) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !w.watched {
+		w.watched = true
+		k.retired = append(k.retired, w)
+	}
+}
+
+// retiredBusy removes the workers that are not busy from k.retired and returns the rest. Some
+// of those may be in the team again. The caller holds mu.
+func (k *keeper) retiredBusy() []*worker {
+	k.retired = slices.DeleteFunc(k.retired, func(w *worker) bool {
+		w.watched = w.busy.Load() != 0 || w.goCalls.caller.Load() != 0
+		return !w.watched
+	})
+	return k.retired
 }
 
 // look replaces workers that are held up in a callback, and the pump if it is the one. If
@@ -122,7 +147,7 @@ func (k *keeper) inspect() (blocked []blockage, epoch uint64, late bool) {
 	}
 	now := k.rt.now()
 	stuck := false
-	for _, w := range *k.rt.staff.Load() {
+	for _, w := range slices.Concat(*k.rt.team.Load(), k.retiredBusy()) {
 		old, e := w.replace(now)
 		if e == 0 {
 			w.startCaller(w.goCalls.replace(now, 0))
@@ -160,6 +185,7 @@ func (k *keeper) standIn() {
 	for _, w := range *k.rt.team.Load() {
 		if w.next() <= now {
 			if c := w.claim(now, 0); c != 0 {
+				k.guarded(now)
 				w.workOff(c, true)
 			}
 		}

@@ -38,10 +38,12 @@ const (
 // as its callback returns. That is harmless: each takes its callbacks from the shard under
 // the lock, and tasks by compare-and-swap.
 type worker struct {
-	rt     *Runtime
-	id     int
-	own    []*shard                 // set when it is made
-	shards atomic.Pointer[[]*shard] // these and those adopted; replaced as a whole under Runtime.mu
+	rt      *Runtime
+	id      int
+	own     []*shard                 // set when it is made
+	shards  atomic.Pointer[[]*shard] // these and those adopted; replaced as a whole under Runtime.mu
+	retired atomic.Bool              // it is not in the team, or is about to leave it. Written under Runtime.mu
+	watched bool                     // it is in keeper.retired
 
 	busy  atomic.Uint64 // the claim of the goroutine that runs callbacks; 0: none
 	since atomic.Int64  // when that goroutine was last heard of: at the start of a callback
@@ -93,6 +95,9 @@ func (w *worker) claim(now int64, kind uint64) uint64 {
 		return 0
 	}
 	w.wakeups.Add(1)
+	if w.retired.Load() {
+		w.rt.keeper.watchRetired(w)
+	}
 	return e
 }
 
