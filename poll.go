@@ -102,22 +102,19 @@ func (s *shard) mayEnqueue() bool {
 // goroutine of the runtime, or has asked mayEnqueue.
 func (s *shard) enqueue(t *task) {
 	if s.ready.push(t) {
-		// A goroutine that runs the worker looks at the inbox after it has released the
-		// worker. Here it is the other way round, so one of the two sees the other.
-		if w := s.owner.Load(); w.busy.Load() == 0 {
-			s.rt.keeper.rouse(w)
-		}
+		s.announce()
 	}
 }
 
-// ready returns a shard that has tasks to be polled, or nil.
+// ready returns a shard that has tasks to be polled, or nil. An adopted shard may have none any
+// more; then the next call of pollable removes it from the list.
 func (w *worker) ready() *shard {
-	for _, s := range *w.shards.Load() {
+	for _, s := range w.own {
 		if !s.ready.empty() {
 			return s
 		}
 	}
-	return nil
+	return w.adopted.ready.Load()
 }
 
 // pollReady polls some of the tasks that are to be polled, at most limit. cx is in use
@@ -131,6 +128,9 @@ func (w *worker) pollReady(s *shard, cx *Context, claim uint64, limit int, now i
 		t := s.ready.pop(&s.tasks)
 		if t == nil {
 			return
+		}
+		if s.maker != w && !s.ready.empty() {
+			s.announce() // pop may have made the queue look empty, see adopted
 		}
 		gen, _ := t.word.load()
 		switch t.word.move(gen, taskTake).do {

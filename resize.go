@@ -53,9 +53,13 @@ func (rt *Runtime) resize(workers int) (adopted []adoption, err error) {
 		homes = homes[:1]
 	}
 	rt.homes.Store(&homes)
-	for _, w := range leaving {
-		adopted = append(adopted, rt.retire(w, team)...)
+	if len(leaving) > 0 {
+		heirs := heirsOf(team)
+		for _, w := range leaving {
+			adopted = append(adopted, rt.retire(w, heirs)...)
+		}
 	}
+	rt.assign()
 	rt.team.Store(&team)
 	for _, w := range team {
 		w.retired.Store(false) // after team, so that the watch sees the worker all the time
@@ -72,51 +76,63 @@ func (rt *Runtime) recruit(team []*worker) *worker {
 	}
 	w := rt.retired[last]
 	rt.retired = rt.retired[:last]
-	for _, other := range team {
-		rest := slices.DeleteFunc(slices.Clone(*other.shards.Load()), func(s *shard) bool {
-			return slices.Contains(w.own, s)
-		})
-		other.shards.Store(&rest)
-	}
 	for _, s := range w.own {
-		s.owner.Store(w)
+		s.handOver(w)
 	}
 	return w
 }
 
-// retire hands the shards of a worker on to those in the team that have the fewest timers.
-// It keeps its own for itself too, so that a goroutine that runs its callbacks just now
-// can go on until it is done.
-func (rt *Runtime) retire(w *worker, team []*worker) (adopted []adoption) {
+// An heir is a worker of the team that adopts shards, and how much it has so far.
+type heir struct {
+	w             *worker
+	armed, shards int
+}
+
+func heirsOf(team []*worker) (heirs []heir) {
+	for _, w := range team {
+		h := heir{w: w, shards: len(w.shards)}
+		for _, s := range w.shards {
+			h.armed += s.pending()
+		}
+		heirs = append(heirs, h)
+	}
+	return heirs
+}
+
+// retire hands each shard of a worker to the heir that has the fewest timers, and among equals
+// the fewest shards. A goroutine that runs the worker at the moment goes on with the worker's
+// own shards until nothing is due.
+func (rt *Runtime) retire(w *worker, heirs []heir) (adopted []adoption) {
 	rt.retired = append(rt.retired, w)
 	w.retired.Store(true)
 	if w.busy.Load() != 0 {
 		rt.keeper.watchRetired(w)
 	}
-	shards := *w.shards.Load()
-	for _, s := range shards {
-		heir, armed := rt.leastLoaded(team), s.pending()
-		grown := append(slices.Clone(*heir.shards.Load()), s)
-		heir.shards.Store(&grown)
-		s.owner.Store(heir)
+	for _, s := range w.shards {
+		h := &heirs[0]
+		for i := range heirs {
+			if o := &heirs[i]; o.armed < h.armed || o.armed == h.armed && o.shards < h.shards {
+				h = o
+			}
+		}
+		armed := s.handOver(h.w)
+		h.armed += armed
+		h.shards++
 		rt.migrated.Add(uint64(armed))
-		adopted = append(adopted, adoption{w.id, heir.id, armed})
+		adopted = append(adopted, adoption{w.id, h.w.id, armed})
 	}
-	w.shards.Store(&w.own)
 	return adopted
 }
 
-func (rt *Runtime) leastLoaded(team []*worker) *worker {
-	return slices.MinFunc(team, func(a, b *worker) int {
-		return a.pending() - b.pending()
-	})
-}
-
-func (w *worker) pending() (n int) {
-	for _, s := range *w.shards.Load() {
-		n += s.pending()
+// assign makes worker.shards of all workers agree with shard.owner of all shards.
+func (rt *Runtime) assign() {
+	for _, s := range *rt.all.Load() {
+		s.maker.shards = nil
 	}
-	return n
+	for _, s := range *rt.all.Load() {
+		w := s.owner.Load()
+		w.shards = append(w.shards, s)
+	}
 }
 
 // pending returns the number of armed timers.

@@ -149,9 +149,10 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 // runtime.
 func (rt *Runtime) newWorker(id, capacity int) *worker {
 	w := &worker{rt: rt, id: id}
+	w.adopted.first.Store(never)
 	all := slices.Clone(*rt.all.Load())
 	for range rt.perWorker {
-		s := &shard{rt: rt, number: uint32(len(all) + 1)}
+		s := &shard{rt: rt, number: uint32(len(all) + 1), maker: w}
 		all = append(all, s)
 		s.next.Store(never)
 		s.owner.Store(w)
@@ -160,7 +161,7 @@ func (rt *Runtime) newWorker(id, capacity int) *worker {
 		}
 		w.own = append(w.own, s)
 	}
-	w.shards.Store(&w.own)
+	w.shards = w.own
 	rt.all.Store(&all)
 	return w
 }

@@ -43,6 +43,8 @@ type shard struct {
 	w      wheel.Wheel[body]
 	closed bool // the runtime is shut down and the wheel empty
 
+	adopted bool // the owner is not the maker
+
 	armed   int // pending armings: those in the wheel and those of state runningDue
 	fired   uint64
 	stopped uint64
@@ -58,8 +60,11 @@ type shard struct {
 
 	tasks taskArena
 	ready queue                  // of tasks
-	owner atomic.Pointer[worker] // who polls them. Written under Runtime.mu
+	maker *worker                // the worker that it was made for. Does not change
+	owner atomic.Pointer[worker] // the worker that runs it. Written under Runtime.mu and mu; adopted.mu of the old owner too if that is not the maker
 	told  atomic.Int64           // the latest time that one was told. Raised by compare-and-swap
+
+	places places
 
 	_ [128]byte // the next shard's lock is on a line of its own
 }
@@ -131,7 +136,7 @@ func (s *shard) order(at int64) (n uint32, ok bool) {
 func (s *shard) expect(at wheel.Tick) bool {
 	due := s.rt.nanos(at)
 	if due < s.next.Load() {
-		s.next.Store(due)
+		s.storeNext(due)
 		return true
 	}
 	return false
@@ -442,11 +447,20 @@ func (s *shard) prepare(now int64) {
 }
 
 func (s *shard) setNext(at wheel.Tick, ok bool) {
-	if !ok {
-		s.next.Store(never)
-		return
+	due := never
+	if ok {
+		due = s.rt.nanos(at)
 	}
-	s.next.Store(s.rt.nanos(at))
+	s.storeNext(due)
+}
+
+// storeNext stores a time in next, and moves the shard in the heap of its owner if it is
+// adopted. The caller holds the lock.
+func (s *shard) storeNext(at int64) {
+	s.next.Store(at)
+	if s.adopted {
+		s.moved()
+	}
 }
 
 // review raises next if nothing is armed any more.
@@ -467,6 +481,6 @@ func (s *shard) close() (pending int) {
 	s.armed, s.owned = 0, 0
 	s.tasks.clear()
 	s.w = wheel.Wheel[body]{}
-	s.next.Store(never)
+	s.setNext(0, false)
 	return pending
 }

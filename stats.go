@@ -72,7 +72,7 @@ func (rt *Runtime) Stats() Stats {
 	now, _ := rt.enter() // 0 if the call is foreign: then nothing is known to be due
 	for _, w := range team {
 		ws := WorkerStats{Wakeups: w.wakeups.Load()}
-		for _, s := range *w.shards.Load() {
+		for _, s := range w.shards {
 			s.addTo(&st, &ws, now)
 		}
 		st.Worker = append(st.Worker, ws)

@@ -173,7 +173,7 @@ func TestAReplacedGoroutineLeavesNoTaskBehind(t *testing.T) {
 	}
 	defer rt.Shutdown(t.Context())
 	w := (*rt.team.Load())[0]
-	s := (*w.shards.Load())[0]
+	s := w.shards[0]
 	old := w.claim(rt.now(), 0)
 	var polls atomic.Int64
 	const tasks = 2 * pollBatch
@@ -210,7 +210,7 @@ func TestAWorkerPollsTheTasksOfAllItsShards(t *testing.T) {
 	}
 	w := (*rt.team.Load())[0]
 	e := w.claim(rt.now(), 0)
-	shards := *w.shards.Load()
+	shards := w.shards
 	polls := make([]int, len(shards))
 	for i, s := range shards {
 		rt.homes.Store(&[]*shard{s})
@@ -241,7 +241,7 @@ func TestABatchOfPollsThatAreHandedOnIsBounded(t *testing.T) {
 	defer rt.Shutdown(t.Context())
 	w := (*rt.team.Load())[0]
 	e := w.claim(rt.now(), 0)
-	s := (*w.shards.Load())[0]
+	s := w.shards[0]
 	const tasks = 10 * pollBatch
 	var polled sync.WaitGroup
 	polled.Add(tasks)

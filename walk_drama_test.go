@@ -115,7 +115,7 @@ func (st *stage) close() error {
 		return err
 	}
 	for i, w := range st.workers {
-		if shards := *w.shards.Load(); len(shards) != 1 || shards[0] != st.shards[i] {
+		if shards := w.shards; len(shards) != 1 || shards[0] != st.shards[i] {
 			return fmt.Errorf("worker %d does not have its own shard alone when both are back", i)
 		}
 	}

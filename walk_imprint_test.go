@@ -20,7 +20,7 @@ func (st *stage) imprint(own [2]*entry, done [2]int) (p imprint) {
 			due = 1
 		}
 		w := st.workers[i]
-		b = append(b, due, byte(len(*w.shards.Load())), st.turn(w, 0))
+		b = append(b, due, byte(len(w.shards)), st.turn(w, 0))
 	}
 	for _, c := range st.crew {
 		b = c.imprint(st, b)

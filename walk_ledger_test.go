@@ -187,13 +187,9 @@ func (y *yard) missed(r *runner) error {
 	return nil
 }
 
+// has reports whether a goroutine that runs the worker looks at the shard: it is one of its own, or adopted.
 func (w *worker) has(s *shard) bool {
-	for _, own := range *w.shards.Load() {
-		if own == s {
-			return true
-		}
-	}
-	return false
+	return s.maker == w || s.owner.Load() == w
 }
 
 // begin starts a callback.
@@ -271,7 +267,7 @@ func (y *yard) check() error {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
 	}
-	return nil
+	return checkAdopted(y.rt)
 }
 
 // compare compares a shard with the ledger.

@@ -49,7 +49,7 @@ func (y *taskYard) check() error {
 	case a.timers > slots:
 		return fmt.Errorf("%d timers of %d tasks", a.timers, slots)
 	}
-	return nil
+	return checkAdopted(y.rt)
 }
 
 // holds tells whether a slot is that of a task.

@@ -40,10 +40,10 @@ const (
 type worker struct {
 	rt      *Runtime
 	id      int
-	own     []*shard                 // set when it is made
-	shards  atomic.Pointer[[]*shard] // these and those adopted; replaced as a whole under Runtime.mu
-	retired atomic.Bool              // it is not in the team, or is about to leave it. Written under Runtime.mu
-	watched bool                     // it is in keeper.retired
+	own     []*shard    // set when it is made
+	shards  []*shard    // those that it owns: its own, unless it has retired, and those adopted. Protected by Runtime.mu
+	retired atomic.Bool // it is not in the team, or is about to leave it. Written under Runtime.mu
+	watched bool        // it is in keeper.retired
 
 	busy  atomic.Uint64 // the claim of the goroutine that runs callbacks; 0: none
 	since atomic.Int64  // when that goroutine was last heard of: at the start of a callback
@@ -55,6 +55,8 @@ type worker struct {
 
 	wakeups atomic.Uint64 // how often it was found to have something due
 	polls   atomic.Uint64 // how often it has polled a task
+
+	adopted adopted // the adopted shards that have something to do
 
 	_ [128]byte // the next worker's words are on lines of their own
 }
@@ -72,8 +74,13 @@ func (w *worker) next() int64 {
 // first returns the shard that has to be looked at first, and when.
 func (w *worker) first() (s *shard, at int64) {
 	at = never
-	for _, t := range *w.shards.Load() {
+	for _, t := range w.own {
 		if n := t.next.Load(); s == nil || n < at {
+			s, at = t, n
+		}
+	}
+	if w.adopted.first.Load() < at {
+		if t, n := w.adopted.peek(); n < at {
 			s, at = t, n
 		}
 	}
@@ -259,7 +266,7 @@ func (w *worker) serve(sh shift, r *progress) (more bool) {
 			return false
 		}
 		w.since.Store(now)
-		for _, s := range *w.shards.Load() {
+		for i, s := 0, w.pollable(0); s != nil; i, s = i+1, w.pollable(i+1) {
 			if s.ready.empty() {
 				continue
 			}
