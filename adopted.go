@@ -25,8 +25,9 @@ import (
 //   - take looks at the queue and removes the shard while it holds mu. If a task is pushed
 //     after take has looked, the call of list for it waits for mu and adds the shard again.
 //   - queue.pop empties the inbox before it fills todo. In between the queue looks empty. So
-//     after a pop the goroutine calls list if there are tasks left. A goroutine that runs the
-//     maker of the shard need not: it looks at the queue again before it ends.
+//     after a pop the goroutine calls list if there are tasks left. A goroutine that has the
+//     turn of the maker of the shard need not: it, or the one that replaces it, looks at the
+//     queue again.
 //   - A goroutine that changes the owner of a shard looks at the queue afterwards, and calls
 //     list if the queue is not empty.
 //

@@ -129,7 +129,7 @@ func (w *worker) pollReady(s *shard, cx *Context, claim uint64, limit int, now i
 		if t == nil {
 			return
 		}
-		if s.maker != w && !s.ready.empty() {
+		if (s.maker != w || w.busy.Load() != claim) && !s.ready.empty() {
 			s.announce() // pop may have made the queue look empty, see adopted
 		}
 		gen, _ := t.word.load()

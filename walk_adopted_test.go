@@ -64,6 +64,7 @@ const (
 	rPop             // pop from todo, or go on to the inbox
 	rSwap            // take the whole inbox
 	rFill            // put all of it into todo
+	rMine            // of the maker: make sure that the turn is still its own
 	rLook            // see whether there is more in the queue
 	rAnnounce
 	rPoll    // poll the task, or be blocked in it
@@ -101,6 +102,7 @@ const (
 	lUnlocked          // take looks at the queue without the lock
 	lAsksFirst         // who pushes looks whether the worker is busy before it puts the shard into the list
 	lStoresFirst       // who moves the shard stores the owner before it has the lock
+	lKeeps             // who has lost the turn of the maker does not look for what is left
 	numLBugs
 )
 
@@ -348,7 +350,10 @@ func (m *lModel) runner(s *lState, i int) bool {
 		}
 		r.task = s.todo & -s.todo
 		s.todo &^= r.task
-		goTo(r.w == 0 || m.bug == lPopsBlindly || m.bug == lTakesAway, rPoll, rLook)
+		goTo(m.bug == lPopsBlindly || m.bug == lTakesAway, rPoll, rLook)
+		if r.pc == rLook && r.w == 0 {
+			r.pc = rMine
+		}
 	case rSwap:
 		hand := s.inbox
 		s.inbox = 0
@@ -357,6 +362,8 @@ func (m *lModel) runner(s *lState, i int) bool {
 	case rFill:
 		s.todo |= r.hand
 		goTo(true, rPop, 0)
+	case rMine:
+		goTo(s.busy[r.w] == r.claim || m.bug == lKeeps, rPoll, rLook)
 	case rLook:
 		goTo(empty, rPoll, rAnnounce)
 		if !empty {
@@ -486,6 +493,7 @@ type lScene struct {
 
 var lScenes = []lScene{
 	{owner: 1, push: [2][]uint8{{1, 2}, {4}}, batch: 2, blocks: 1},
+	{owner: 0, push: [2][]uint8{{1, 2}, {4}}, batch: 1, blocks: 1, replaces: 1},
 	{owner: 1, push: [2][]uint8{{1, 2}, {4}}, batch: 1, replaces: 1},
 	{owner: 1, push: [2][]uint8{{1, 2}, {4}}, batch: 1, moves: []uint8{2}},
 	{owner: 1, push: [2][]uint8{{1, 2}}, batch: 2, moves: []uint8{2, 0}},
