@@ -1,0 +1,36 @@
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// StressTime returns how long a stress test should run: the duration in the environment
+// variable FOLIOT_STRESS, for example 30s, or short if it is not set.
+func StressTime(t testing.TB, short time.Duration) time.Duration {
+	t.Helper()
+	text := os.Getenv("FOLIOT_STRESS")
+	if text == "" {
+		return short
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("FOLIOT_STRESS: %v", err)
+	}
+	return d
+}
+
+// EachProcs runs a subtest with each of 1, 2 and 8 processors. Tests that use it must not
+// be parallel. Cleanups of the subtest run before the number of processors is set back.
+func EachProcs(t *testing.T, f func(t *testing.T)) {
+	for _, procs := range []int{1, 2, 8} {
+		t.Run(fmt.Sprintf("GOMAXPROCS %d", procs), func(t *testing.T) {
+			prior := runtime.GOMAXPROCS(procs)
+			t.Cleanup(func() { runtime.GOMAXPROCS(prior) })
+			f(t)
+		})
+	}
+}
