@@ -1,0 +1,127 @@
+package contract_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+// wantNoAllocs runs f some thousands of times to warm up, and as often again without an allocation.
+func wantNoAllocs(t *testing.T, name string, f func()) {
+	t.Helper()
+	const runs = 5000
+	for range 4 * runs {
+		f()
+	}
+	if n := testing.AllocsPerRun(runs, f); n != 0 {
+		t.Errorf("%s: %v allocations a run, want none", name, n)
+	}
+}
+
+// M-16
+func TestWarmOperationsOnTimersDoNotAllocate(t *testing.T) {
+	if testkit.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for name, o := range map[string]foliot.Options{
+		"default":  {},
+		"1 worker": {Workers: 1},
+		"reserved": {Workers: 2, Capacity: 10_000},
+		"bound":    {MaxTimers: 100_000},
+		"manual":   {Clock: foliot.NewManualClock(kit.Epoch)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := kit.NewRuntime(t, o)
+			now := time.Now()
+			if o.Clock != nil {
+				now = o.Clock.Now()
+			}
+			f := func() {}
+			var timers [1000]foliot.Timer // company at all distances
+			for i := range timers {
+				timers[i] = kit.NewTimer(t, r, f)
+				timers[i].Reset(hour << (i % 16))
+			}
+			i := 0
+			far := func() time.Duration { i++; return hour + time.Duration(i*7919%100_000)*millisecond }
+
+			wantNoAllocs(t, "AfterFunc and Stop", func() {
+				timer, err := r.AfterFunc(far(), f)
+				if err != nil || !timer.Stop() {
+					t.Fatal("AfterFunc or Stop failed")
+				}
+			})
+			wantNoAllocs(t, "AfterFunc and Free", func() {
+				timer, err := r.AfterFunc(far(), f)
+				if err != nil || !timer.Free() {
+					t.Fatal("AfterFunc or Free failed")
+				}
+			})
+			wantNoAllocs(t, "Reset later", func() {
+				if timer := timers[i%1000]; !timer.Reset(100*hour + time.Duration(i)*second) {
+					t.Fatal("Reset is false")
+				}
+				i++
+			})
+			wantNoAllocs(t, "Reset earlier", func() {
+				if !timers[i%1000].Reset(far() - time.Duration(i)*microsecond) {
+					t.Fatal("Reset is false")
+				}
+			})
+			wantNoAllocs(t, "ResetAt", func() {
+				if !timers[i%1000].ResetAt(now.Add(far())) {
+					t.Fatal("ResetAt is false")
+				}
+			})
+			wantNoAllocs(t, "Reset and Stop", func() {
+				timer := timers[i%1000]
+				if !timer.Reset(far()) || !timer.Stop() || timer.Stop() {
+					t.Fatal("Reset or Stop failed")
+				}
+			})
+			wantNoAllocs(t, "NewTimer and Free", func() {
+				timer, err := r.NewTimer(f)
+				if err != nil || !timer.Free() {
+					t.Fatal("NewTimer or Free failed")
+				}
+			})
+			wantNoAllocs(t, "NewTimer, Reset and Free", func() {
+				timer, err := r.NewTimer(f)
+				if err != nil || !timer.Reset(far()) || !timer.Free() {
+					t.Fatal("NewTimer, Reset or Free failed")
+				}
+			})
+			wantNoAllocs(t, "Deadline", func() {
+				timer := timers[i%1000]
+				timer.Reset(hour)
+				if _, ok := timer.Deadline(); !ok {
+					t.Fatal("Deadline is false")
+				}
+			})
+			calls := make([]foliot.Call, 10)
+			for k := range calls {
+				calls[k] = foliot.Call{After: hour, Func: f}
+			}
+			batch := make([]foliot.Timer, 0, 10)
+			wantNoAllocs(t, "AfterFuncBatch and Stop", func() {
+				var err error
+				if batch, err = r.AfterFuncBatch(batch[:0], calls); err != nil {
+					t.Fatal(err)
+				}
+				for _, timer := range batch {
+					if !timer.Stop() {
+						t.Fatal("Stop is false")
+					}
+				}
+			})
+			wantNoAllocs(t, "methods of stale handles", func() {
+				if batch[0].Stop() || batch[0].Reset(hour) || batch[0].Free() {
+					t.Fatal("a stale handle answers true")
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,228 @@
+package contract_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+// wantDeadline checks that the deadline lies from first to last, both included.
+func wantDeadline(t *testing.T, what string, timer foliot.Timer, first, last time.Time) {
+	t.Helper()
+	at, ok := timer.Deadline()
+	switch {
+	case !ok:
+		t.Errorf("%s: Deadline is false", what)
+	case at.Before(first):
+		t.Errorf("%s: Deadline is %v too early", what, first.Sub(at))
+	case at.After(last):
+		t.Errorf("%s: Deadline is %v too late", what, at.Sub(last))
+	}
+}
+
+func TestDeadlineIsTheRequestedTimeRoundedUpAtMostToTheResolution(t *testing.T) {
+	for _, resolution := range []time.Duration{1, 7, microsecond, 100 * microsecond, millisecond, 10 * millisecond, second} {
+		for _, o := range []foliot.Options{
+			{Resolution: resolution},
+			{Resolution: resolution, Slack: 20 * millisecond},
+			{Resolution: resolution, Precise: true},
+			{Resolution: resolution, Clock: foliot.NewManualClock(kit.Epoch)},
+		} {
+			t.Run(fmt.Sprint(resolution), func(t *testing.T) {
+				r := kit.NewRuntime(t, o)
+				now := time.Now
+				if o.Clock != nil {
+					now = o.Clock.Now
+				}
+				again := kit.NewTimer(t, r, func() {})
+				for _, d := range []time.Duration{second, second + 1, 90*second + 333, hour, 1000 * hour, 10 * 365 * 24 * hour} {
+					first := now().Add(d)
+					timer := kit.After(t, r, d, func() {})
+					wantDeadline(t, fmt.Sprintf("AfterFunc(%v)", d), timer, first, now().Add(d+resolution))
+
+					first = now().Add(2 * d)
+					timer.Reset(2 * d)
+					wantDeadline(t, "pushed back", timer, first, now().Add(2*d+resolution))
+
+					first = now().Add(d / 2)
+					timer.Reset(d / 2)
+					wantDeadline(t, "pulled forward", timer, first, now().Add(d/2+resolution))
+
+					first = now().Add(d)
+					again.Reset(d)
+					wantDeadline(t, "Reset", again, first, now().Add(d+resolution))
+
+					when := now().Add(d + 12345)
+					again.ResetAt(when)
+					wantDeadline(t, "ResetAt", again, when, when.Add(resolution))
+				}
+			})
+		}
+	}
+}
+
+// The default resolution is finer than a tenth of a millisecond: deadlines are not rounded to Go's own grain.
+func TestTheDefaultResolutionIsFine(t *testing.T) {
+	for name, o := range map[string]foliot.Options{
+		"default": {}, "precise": {Precise: true}, "manual": {Clock: foliot.NewManualClock(kit.Epoch)},
+	} {
+		r := kit.NewRuntime(t, o)
+		now, fine := time.Now, 100*microsecond
+		if o.Clock != nil {
+			now, fine = o.Clock.Now, 0
+		}
+		timer := kit.NewTimer(t, r, func() {})
+		for i := range 100 {
+			when := now().Add(hour + time.Duration(i)*777)
+			timer.ResetAt(when)
+			wantDeadline(t, name, timer, when, when.Add(fine))
+		}
+	}
+}
+
+func TestDeadlineIsFalseWhenNothingIsArmed(t *testing.T) {
+	r, clock := kit.NewManual(t, foliot.Options{})
+	var timer foliot.Timer
+	timer = kit.NewTimer(t, r, func() {
+		if at, ok := timer.Deadline(); ok {
+			t.Errorf("Deadline is %v, true in the callback", at)
+		}
+	})
+	check := func(when string, want bool) {
+		t.Helper()
+		if at, ok := timer.Deadline(); ok != want {
+			t.Errorf("%s: Deadline is %v, %t", when, at, ok)
+		}
+	}
+	check("new", false)
+	timer.Reset(second)
+	check("armed", true)
+	timer.Stop()
+	check("stopped", false)
+	timer.Reset(second)
+	clock.Advance(second - 1)
+	check("a nanosecond before", true)
+	clock.Advance(1)
+	check("fired", false)
+	timer.Reset(second)
+	timer.Free()
+	check("freed", false)
+}
+
+func TestResetAtFiresAtItsTimeWithAndWithoutAMonotonicReading(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	for name, c := range map[string]struct {
+		strip func(time.Time) time.Time
+		early time.Duration // what the system's wall clock may differ from its monotonic clock between two readings
+	}{
+		"monotonic": {func(at time.Time) time.Time { return at }, 0},
+		"wall":      {func(at time.Time) time.Time { return at.Round(0) }, millisecond},
+		"elsewhere": {func(at time.Time) time.Time { return at.In(time.FixedZone("east", 7*3600)) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ran := make(chan time.Time, 1)
+			timer := kit.NewTimer(t, r, func() { ran <- time.Now() })
+			for _, d := range []time.Duration{-hour, -1, 0, 1, millisecond, 15 * millisecond} {
+				when := c.strip(time.Now().Add(d))
+				if !timer.ResetAt(when) {
+					t.Fatal("ResetAt is false")
+				}
+				at := testkit.Receive(t, ran, name)
+				if early := when.Sub(at); early > c.early {
+					t.Errorf("%v early", early)
+				}
+				if late := at.Sub(when); late > max(0, -d)+10*second {
+					t.Errorf("%v late", late)
+				}
+			}
+			for _, when := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1<<40, 0)} {
+				timer.ResetAt(when)
+				testkit.Receive(t, ran, "a time long past")
+			}
+		})
+	}
+}
+
+// withWall is at with its wall clock reading moved and its monotonic reading as it was: what a program holds after the
+// system's clock was set.
+func withWall(at time.Time, by time.Duration) time.Time {
+	reading := (*struct {
+		wall uint64 // monotonic flag, 33 bits of seconds, 30 bits of nanoseconds
+		ext  int64
+	})(unsafe.Pointer(&at))
+	reading.wall += uint64(by/second) << 30
+	return at
+}
+
+func TestResetAtUsesTheMonotonicReading(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	for _, by := range []time.Duration{hour, -hour} {
+		now := time.Now()
+		moved := withWall(now, by)
+		if moved.Sub(now) != 0 || moved.Round(0).Sub(now.Round(0)) != by {
+			t.Skip("this release of Go lays out a time.Time in another way")
+		}
+		ran := make(chan time.Time, 1)
+		timer := kit.NewTimer(t, r, func() { ran <- time.Now() })
+
+		before := time.Now()
+		timer.ResetAt(withWall(before.Add(20*millisecond), by))
+		if got := testkit.Receive(t, ran, "a time with another wall clock reading").Sub(before); got < 20*millisecond {
+			t.Errorf("with the wall clock moved by %v: %v early", by, 20*millisecond-got)
+		}
+
+		before = time.Now()
+		timer.ResetAt(withWall(before.Add(hour), by))
+		at, ok := timer.Deadline()
+		if got := at.Sub(before); !ok || got < hour || got > hour+second {
+			t.Errorf("with the wall clock moved by %v: the deadline is in %v, %t", by, got, ok)
+		}
+	}
+}
+
+func TestResetAtOnAManualClock(t *testing.T) {
+	for name, start := range map[string]time.Time{
+		"wall":      kit.Epoch,
+		"monotonic": time.Now(),
+		"zero":      {},
+		"past":      time.Date(1800, 1, 1, 0, 0, 0, 0, time.UTC),
+		"far":       time.Date(9990, 1, 1, 0, 0, 0, 0, time.UTC),
+		"zone":      kit.Epoch.In(time.FixedZone("west", -8*3600)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := foliot.NewManualClock(start)
+			r := kit.NewRuntime(t, foliot.Options{Clock: clock, Workers: 2})
+			if !clock.Now().Equal(start) {
+				t.Fatalf("Now is %v, want %v", clock.Now(), start)
+			}
+			runs := 0
+			timer := kit.NewTimer(t, r, func() { runs++ })
+			for i, when := range []time.Time{clock.Now().Add(5 * second), start.Add(10 * second), start.Round(0).Add(15 * second)} {
+				if !timer.ResetAt(when) {
+					t.Fatal("ResetAt is false")
+				}
+				if at, ok := timer.Deadline(); !ok || !at.Round(0).Equal(when.Round(0)) {
+					t.Fatalf("Deadline is %v, %t, want %v", at, ok, when)
+				}
+				clock.Advance(5*second - 1)
+				if runs != i {
+					t.Fatalf("%d runs a nanosecond before", runs)
+				}
+				clock.Advance(1)
+				if runs != i+1 {
+					t.Fatalf("%d runs at the deadline", runs)
+				}
+			}
+			timer.ResetAt(start) // past by now
+			clock.Advance(0)
+			if runs != 4 {
+				t.Fatalf("%d runs after ResetAt with a time in the past", runs)
+			}
+		})
+	}
+}

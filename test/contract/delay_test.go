@@ -1,0 +1,340 @@
+package contract_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+func TestADelayStartsAtItsFirstPollAndStaysTrueOnceDue(t *testing.T) {
+	r, clock := kit.NewManual(t, foliot.Options{})
+	delay := foliot.NewDelay(5 * second)
+	var dueAt []time.Duration
+	polls := 0
+	h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
+		polls++
+		if cx.Now() < 10*second {
+			cx.WakeAt(10 * second) // the delay is not polled before
+			return foliot.Pending
+		}
+		if delay.Poll(cx) {
+			dueAt = append(dueAt, cx.Now())
+		}
+		return foliot.Pending
+	})
+	clock.Advance(12 * second)
+	if dueAt != nil || polls != 2 {
+		t.Fatalf("due at %v after %d polls", dueAt, polls)
+	}
+	clock.Advance(hour)
+	h.Wake()
+	clock.Advance(0)
+	h.Wake()
+	clock.Advance(hour)
+	if want := []time.Duration{15 * second, hour + 12*second, hour + 12*second}; !slices.Equal(dueAt, want) || polls != 5 {
+		t.Errorf("due at %v after %d polls, want %v after 5", dueAt, polls, want)
+	}
+	if got := r.Stats().Armed; got != 0 {
+		t.Errorf("Armed is %d", got)
+	}
+}
+
+func TestADelayThatIsPolledOftenKeepsItsTime(t *testing.T) {
+	r, clock := kit.NewManual(t, foliot.Options{})
+	delay := foliot.NewDelay(10 * second)
+	var at []time.Duration
+	h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
+		if delay.Poll(cx) {
+			at = append(at, cx.Now())
+			return foliot.Done
+		}
+		return foliot.Pending
+	})
+	for range 30 {
+		clock.Advance(second / 2)
+		h.Wake()
+	}
+	if clock.Advance(0); !slices.Equal(at, []time.Duration{10 * second}) {
+		t.Errorf("due at %v", at)
+	}
+}
+
+func TestResetStartsADelayAtTheNextPoll(t *testing.T) {
+	r, clock := kit.NewManual(t, foliot.Options{})
+	delay := foliot.NewDelay(second)
+	var due []time.Duration
+	h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
+		switch {
+		case cx.Now() == 3*second: // in the middle of the second pause: it becomes a longer one that has not begun
+			delay.Reset(10 * second)
+			return foliot.Pending
+		case delay.Poll(cx):
+			due = append(due, cx.Now())
+			if len(due) == 1 {
+				delay.Reset(3 * second)
+				if delay.Poll(cx) {
+					t.Error("due right after Reset")
+				}
+			}
+		}
+		return foliot.Pending
+	})
+	clock.Advance(3 * second)
+	h.Wake()
+	clock.Advance(2 * second) // the arming of the pause that was reset, at 4 s, polls and so starts the new one
+	clock.Advance(hour)
+	if want := []time.Duration{second, 14 * second}; !slices.Equal(due, want) {
+		t.Errorf("due at %v, want %v", due, want)
+	}
+}
+
+func TestSeveralDelaysInOneTask(t *testing.T) {
+	r, clock := kit.NewManual(t, foliot.Options{})
+	var delays [20]foliot.Delay
+	var due [20]time.Duration
+	for i := range delays {
+		delays[i] = foliot.NewDelay(time.Duration(i*7%20+1) * second)
+	}
+	polls := 0
+	spawn(t, r, func(cx *foliot.Context) foliot.Status {
+		polls++
+		left := 0
+		for i := range delays {
+			if !delays[i].Poll(cx) {
+				left++
+			} else if due[i] == 0 {
+				due[i] = cx.Now()
+			}
+		}
+		if left == 0 {
+			return foliot.Done
+		}
+		return foliot.Pending
+	})
+	for i := range 20 {
+		clock.Advance(0)
+		if got := r.Stats().Armed; got != 1 {
+			t.Errorf("Armed is %d after %d s: a task has one timer", got, i)
+		}
+		clock.Advance(second)
+	}
+	for i, at := range due {
+		if want := time.Duration(i*7%20+1) * second; at != want {
+			t.Errorf("delay %d was due at %v, want %v", i, at, want)
+		}
+	}
+	if s := r.Stats(); polls != 21 || s.Tasks != 0 || s.Armed != 0 {
+		t.Errorf("%d polls, %d tasks, %d armed", polls, s.Tasks, s.Armed)
+	}
+}
+
+func TestADelayOfNothingIsDueAtOnce(t *testing.T) {
+	r, clock := kit.NewManual(t, foliot.Options{})
+	spawn(t, r, func(cx *foliot.Context) foliot.Status {
+		var zero foliot.Delay
+		for range 2 {
+			if !zero.Poll(cx) {
+				t.Error("the zero Delay is not due")
+			}
+		}
+		for _, d := range []time.Duration{0, -1, -hour, math.MinInt64} {
+			delay := foliot.NewDelay(d)
+			for range 2 {
+				if !delay.Poll(cx) {
+					t.Errorf("a Delay of %v is not due", d)
+				}
+			}
+			delay = foliot.NewDelay(hour)
+			delay.Poll(cx)
+			delay.Reset(d)
+			if !delay.Poll(cx) {
+				t.Errorf("a Delay reset to %v is not due", d)
+			}
+		}
+		for _, d := range []time.Duration{1, math.MaxInt64} {
+			if delay := foliot.NewDelay(d); delay.Poll(cx) {
+				t.Errorf("a Delay of %v is due at once", d)
+			}
+		}
+		return foliot.Done
+	})
+	clock.Advance(0)
+	if s := r.Stats(); s.Tasks != 0 || s.Armed != 0 {
+		t.Errorf("%d tasks, %d armed", s.Tasks, s.Armed)
+	}
+}
+
+func TestATaskThatEndsLeavesNothingArmed(t *testing.T) {
+	eachWorkers(t, func(t *testing.T, workers int) {
+		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
+		for range 200 {
+			delay := foliot.NewDelay(hour)
+			tick, err := foliot.NewInterval(millisecond, foliot.Skip)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spawn(t, r, func(cx *foliot.Context) foliot.Status {
+				delay.Poll(cx)
+				if tick.Poll(cx) == 0 {
+					return foliot.Pending
+				}
+				cx.WakeAfter(second)
+				return foliot.Done
+			})
+		}
+		testkit.Eventually(t, "all ended", func() bool { return r.Stats().Tasks == 0 })
+		if got := r.Stats().Armed; got != 0 {
+			t.Errorf("Armed is %d", got)
+		}
+		if got := kit.Shutdown(t, r); got != 0 {
+			t.Errorf("Shutdown counts %d armed", got)
+		}
+	})
+}
+
+func TestIntervalsNeedAPeriodAndAKnownPolicy(t *testing.T) {
+	for _, period := range []time.Duration{0, -1, math.MinInt64} {
+		_, err := foliot.NewInterval(period, foliot.Skip)
+		wantError(t, period.String(), err)
+	}
+	for _, m := range []foliot.Missed{foliot.Shift + 1, 255} {
+		_, err := foliot.NewInterval(second, m)
+		wantError(t, "an unknown Missed", err)
+	}
+	for _, m := range []foliot.Missed{foliot.Skip, foliot.Burst, foliot.Shift} {
+		if _, err := foliot.NewInterval(1, m); err != nil {
+			t.Error(err)
+		}
+	}
+	var m foliot.Missed
+	if m != foliot.Skip {
+		t.Error("Skip is not the default")
+	}
+	r, clock := kit.NewManual(t, foliot.Options{})
+	spawn(t, r, func(cx *foliot.Context) foliot.Status {
+		var zero foliot.Interval
+		if zero.Poll(cx) != 0 {
+			t.Error("the zero Interval ticks")
+		}
+		return foliot.Pending
+	})
+	clock.Advance(hour)
+	if got := r.Stats().Polls; got != 1 {
+		t.Errorf("%d polls because of the zero Interval", got)
+	}
+}
+
+// tick is what an Interval answered, and when.
+type tick struct {
+	at time.Duration
+	n  int
+}
+
+// ticksOf runs a task with an interval for a while, in which the task does not look between two times.
+func ticksOf(t *testing.T, period time.Duration, m foliot.Missed, from, to, end time.Duration) (ticks []tick) {
+	t.Helper()
+	r, clock := kit.NewManual(t, foliot.Options{})
+	every, err := foliot.NewInterval(period, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spawn(t, r, func(cx *foliot.Context) foliot.Status {
+		if now := cx.Now(); now > from && now < to {
+			cx.WakeAt(to)
+			return foliot.Pending
+		}
+		if n := every.Poll(cx); n != 0 {
+			ticks = append(ticks, tick{cx.Now(), n})
+			if again := every.Poll(cx); again != 0 {
+				t.Errorf("%d ticks more at the same time", again)
+			}
+		}
+		return foliot.Pending
+	})
+	clock.Advance(end)
+	return ticks
+}
+
+func TestAnIntervalFirstTicksAfterOnePeriodAndOnAGrid(t *testing.T) {
+	for _, m := range []foliot.Missed{foliot.Skip, foliot.Burst, foliot.Shift} {
+		want := []tick{}
+		for i := range 10 {
+			want = append(want, tick{time.Duration(i+1) * 3 * second, 1})
+		}
+		if got := ticksOf(t, 3*second, m, hour, hour, 32*second); !slices.Equal(got, want) {
+			t.Errorf("policy %d: %v, want %v", m, got, want)
+		}
+	}
+}
+
+func TestAnIntervalHeldUpForThreeAndAHalfPeriods(t *testing.T) {
+	const p = 10 * second
+	// It ticks at 1 and 2 periods, and is not polled from there to 5.5.
+	for m, want := range map[foliot.Missed][]tick{
+		foliot.Skip:  {{p, 1}, {2 * p, 1}, {11 * p / 2, 1}, {6 * p, 1}, {7 * p, 1}},
+		foliot.Burst: {{p, 1}, {2 * p, 1}, {11 * p / 2, 3}, {6 * p, 1}, {7 * p, 1}},
+		foliot.Shift: {{p, 1}, {2 * p, 1}, {11 * p / 2, 1}, {13 * p / 2, 1}, {15 * p / 2, 1}},
+	} {
+		if got := ticksOf(t, p, m, 2*p, 11*p/2, 15*p/2); !slices.Equal(got, want) {
+			t.Errorf("policy %d: %v, want %v", m, got, want)
+		}
+	}
+}
+
+func TestAnIntervalPolledInBetweenKeepsItsGrid(t *testing.T) {
+	r, clock := kit.NewManual(t, foliot.Options{})
+	every, err := foliot.NewInterval(10*second, foliot.Skip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at []time.Duration
+	h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
+		if every.Poll(cx) != 0 {
+			at = append(at, cx.Now())
+		}
+		return foliot.Pending
+	})
+	for range 33 {
+		clock.Advance(second)
+		h.Wake()
+	}
+	clock.Advance(0)
+	if want := []time.Duration{10 * second, 20 * second, 30 * second}; !slices.Equal(at, want) {
+		t.Errorf("ticks at %v, want %v", at, want)
+	}
+}
+
+// M-20
+func TestAnIntervalDoesNotDrift(t *testing.T) {
+	ticks := 1_000_000
+	if testkit.RaceEnabled {
+		ticks = 10_000
+	}
+	const period = 333_333 * time.Nanosecond
+	for _, o := range []foliot.Options{{}, {Resolution: 16_384}} {
+		r, clock := kit.NewManual(t, o)
+		every, err := foliot.NewInterval(period, foliot.Burst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total, polls := 0, 0
+		spawn(t, r, func(cx *foliot.Context) foliot.Status {
+			polls++
+			if total += every.Poll(cx); time.Duration(total)*period > cx.Now() || time.Duration(total+1)*period <= cx.Now() {
+				t.Errorf("tick %d at %v", total, cx.Now())
+				return foliot.Done
+			}
+			return foliot.Pending
+		})
+		clock.Advance(0)
+		testkit.Returns(t, "Advance", func() { clock.Advance(time.Duration(ticks)*period + o.Resolution) })
+		if total != ticks || polls != ticks+1 {
+			t.Errorf("%d ticks in %d polls, want %d", total, polls, ticks)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package contract_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+func TestARuntimeWithNothingArmedHasNoGoroutine(t *testing.T) {
+	for name, o := range map[string]foliot.Options{
+		"default": {}, "1 worker": {Workers: 1}, "8 workers": {Workers: 8}, "precise": {Precise: true},
+		"slack": {Slack: millisecond}, "go": {Go: func(f func()) { go f() }}, "manual": {Clock: foliot.NewManualClock(kit.Epoch)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := kit.NewRuntime(t, o)
+			wantNoGoroutines(t, "before anything was armed")
+
+			var timers []foliot.Timer
+			for i := range 100 {
+				timers = append(timers, kit.After(t, r, hour+time.Duration(i)*second, func() {}))
+			}
+			for _, timer := range timers {
+				timer.Stop()
+			}
+			wantNoGoroutines(t, "after all were stopped")
+
+			kept := kit.NewTimer(t, r, func() {})
+			kept.Reset(hour)
+			kept.Stop()
+			wantNoGoroutines(t, "with a reusable timer that is not armed")
+			kept.Reset(hour)
+			kept.Free()
+			wantNoGoroutines(t, "after all were freed")
+
+			if clock, ok := o.Clock.(*foliot.ManualClock); ok {
+				kit.After(t, r, second, func() {})
+				clock.Advance(second)
+				wantNoGoroutines(t, "after Advance")
+				return
+			}
+			for range 3 {
+				var wg sync.WaitGroup
+				for range 50 {
+					wg.Add(1)
+					kit.After(t, r, kit.Random(2*millisecond), wg.Done)
+				}
+				testkit.Returns(t, "all timers", wg.Wait)
+				wantNoGoroutines(t, "after all fired")
+			}
+		})
+	}
+}
+
+func TestAfterShutdownNoGoroutineIsLeft(t *testing.T) {
+	for round := range 5 {
+		r := kit.NewRuntime(t, foliot.Options{Workers: 1 + round, Precise: round%2 == 1})
+		for range 1000 {
+			kit.After(t, r, kit.Random(10*millisecond), func() {})
+			kit.After(t, r, hour, func() {})
+		}
+		if round > 2 {
+			if err := r.Resize(2); err != nil {
+				t.Error(err)
+			}
+		}
+		kit.Shutdown(t, r)
+		wantNoGoroutines(t, "after Shutdown")
+	}
+}
+
+func TestAfterBlockedCallbacksCameBackNoGoroutineIsLeft(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
+	release := make(chan struct{})
+	var started, ended sync.WaitGroup
+	for range 100 {
+		started.Add(1)
+		ended.Add(1)
+		kit.After(t, r, 0, func() {
+			started.Done()
+			<-release
+			ended.Done()
+		})
+	}
+	testkit.Returns(t, "a hundred callbacks", started.Wait)
+	close(release)
+	testkit.Returns(t, "the end of a hundred callbacks", ended.Wait)
+	wantNoGoroutines(t, "after a hundred blocked callbacks came back")
+}
+
+// A timer that is soon due leaves less time to look than a busy machine may need.
+func TestTheDefaultRuntimeHasNoGoroutineWhileParked(t *testing.T) {
+	r := foliot.Default()
+	wantNoGoroutines(t, "with nothing armed")
+	far := kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
+	defer far.Stop()
+	wantNoGoroutines(t, "with a timer in an hour")
+	var more []foliot.Timer
+	for i := range 1000 {
+		more = append(more, kit.After(t, r, hour+time.Duration(i)*second, func() {}))
+	}
+	wantNoGoroutines(t, "with a thousand timers")
+	for _, timer := range more {
+		timer.Stop()
+	}
+
+	parked := false
+	for attempt := range 3 {
+		var fired atomic.Bool
+		ran := make(chan struct{})
+		kit.After(t, r, 100*millisecond<<attempt, func() { fired.Store(true); close(ran) })
+		for !fired.Load() && !parked {
+			none := len(kit.LibraryGoroutines()) == 0
+			parked = none && !fired.Load()
+			time.Sleep(millisecond)
+		}
+		testkit.Receive(t, ran, fmt.Sprint("a timer in ", 100*millisecond<<attempt))
+		wantNoGoroutines(t, "after the timer fired")
+		if parked {
+			return
+		}
+	}
+	t.Error("there was a goroutine all the while until the timer fired, in three attempts")
+}

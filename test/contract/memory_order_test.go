@@ -1,0 +1,144 @@
+package contract_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+// These tests share plain variables. It is the race detector that finds fault with a missing edge; without it they
+// check the values.
+
+func TestWhatHappenedBeforeArmingIsVisibleInTheCallback(t *testing.T) {
+	eachRunner(t, func(t *testing.T, o foliot.Options) {
+		r := kit.NewRuntime(t, o)
+		const n = 500
+		var wg sync.WaitGroup
+		check := func(p *[2]int, i int) func() {
+			return func() {
+				defer wg.Done()
+				if p[0] != i || p[1] != -i {
+					t.Errorf("the callback sees %v, want %d", *p, i)
+				}
+			}
+		}
+		for i := range n {
+			wg.Add(4)
+			p := new([2]int)
+			p[0], p[1] = i, -i
+			kit.After(t, r, kit.Random(millisecond), check(p, i))
+
+			p = new([2]int)
+			timer := kit.NewTimer(t, r, check(p, i))
+			p[0], p[1] = i, -i
+			timer.Reset(kit.Random(100 * microsecond))
+
+			// Each Reset publishes anew, the one that leaves the entry where it is too.
+			p = new([2]int)
+			timer = kit.After(t, r, hour, check(p, i))
+			p[0], p[1] = i, -i
+			timer.Reset(2 * hour)
+			timer.ResetAt(time.Now())
+
+			p = new([2]int)
+			call := foliot.Call{After: kit.Random(millisecond), Func: check(p, i)}
+			p[0], p[1] = i, -i
+			if _, err := r.AfterFuncBatch(nil, []foliot.Call{call}); err != nil {
+				t.Error(err)
+			}
+		}
+		testkit.Returns(t, "all callbacks", wg.Wait)
+	})
+}
+
+func TestWhatACallbackDidIsVisibleToItsNextRun(t *testing.T) {
+	eachRunner(t, func(t *testing.T, o foliot.Options) {
+		r := kit.NewRuntime(t, o)
+		const n = 1000
+		done := make(chan struct{})
+		runs := 0
+		var timer foliot.Timer
+		timer = kit.NewTimer(t, r, func() {
+			if runs++; runs == n {
+				close(done)
+				return
+			}
+			timer.Reset(0)
+		})
+		timer.Reset(0)
+		testkit.Receive(t, done, "the last run")
+		if runs != n {
+			t.Errorf("%d runs, want %d", runs, n)
+		}
+	})
+}
+
+// Another goroutine arms, with no edge of its own to the run before.
+func TestRunsOfOneTimerFollowEachOther(t *testing.T) {
+	eachRunner(t, func(t *testing.T, o foliot.Options) {
+		r := kit.NewRuntime(t, o)
+		runs := 0
+		timer := kit.NewTimer(t, r, func() { runs++ })
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for range 300 {
+					timer.Reset(kit.Random(20 * microsecond))
+					time.Sleep(kit.Random(100 * microsecond))
+				}
+			})
+		}
+		for workers := range 5 {
+			if err := r.Resize(1 + workers%3); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(millisecond)
+		}
+		wg.Wait()
+		kit.Shutdown(t, r)
+		if got := r.Stats().Fired; got != uint64(runs) || runs == 0 {
+			t.Errorf("%d runs, Fired is %d", runs, got)
+		}
+	})
+}
+
+func TestWhatCallbacksDidIsVisibleAfterShutdown(t *testing.T) {
+	eachRunner(t, func(t *testing.T, o foliot.Options) {
+		r := kit.NewRuntime(t, o)
+		const n = 1000
+		cells := make([]int, n)
+		for i := range cells {
+			kit.After(t, r, kit.Random(2*millisecond), func() { cells[i]++ })
+		}
+		time.Sleep(kit.Random(3 * millisecond))
+		armed, ran := kit.Shutdown(t, r), 0
+		for _, c := range cells {
+			ran += c
+		}
+		if armed+ran != n {
+			t.Errorf("%d armed, %d ran, want %d in all", armed, ran, n)
+		}
+	})
+}
+
+func TestWhatCallbacksDidIsVisibleAfterAdvance(t *testing.T) {
+	for name, run := range runners {
+		t.Run(name, func(t *testing.T) {
+			r, clock := kit.NewManual(t, foliot.Options{Workers: 3, Go: run})
+			cells := make([]int, 300)
+			for i := range cells {
+				kit.After(t, r, time.Duration(i)*second, func() { cells[i]++ })
+			}
+			clock.Advance(hour)
+			for i, c := range cells {
+				if c != 1 {
+					t.Fatalf("callback %d: %d", i, c)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package contract_test
+
+// blockedBound is the contract's bound on how late a timer may be while callbacks block.
+const blockedBound = 50 * millisecond

@@ -1,0 +1,193 @@
+package contract_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// entry is a value without pointers that knows when it may come out.
+type entry struct {
+	id  int32
+	due int64 // nanoseconds since the start of the ledger
+}
+
+// Values are removed, reset and fetched by many at once. In the end each has come out one way, once, and never early.
+func TestEachValueLeavesAQueueExactlyOnce(t *testing.T) {
+	for _, o := range []foliot.Options{{}, {Workers: 1}, {Resolution: millisecond}} {
+		r := kit.NewRuntime(t, o)
+		const producers, each = 4, 2500
+		const n = producers * each
+		q := foliot.NewQueue[entry](r)
+		start := time.Now()
+		left := make([]atomic.Int32, n)
+		var removed, fetched atomic.Int64
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		var producing, consuming sync.WaitGroup
+		for p := range producers {
+			producing.Go(func() {
+				var mine []wheel.Handle
+				for i := range each {
+					id := int32(p*each + i)
+					d := kit.Random(10 * millisecond)
+					mine = append(mine, push(t, q, d, entry{id, int64(time.Since(start) + d)}))
+					k := kit.Random(len(mine))
+					switch kit.Random(6) {
+					case 0:
+						if v, ok := q.Remove(mine[k]); ok {
+							left[v.id].Add(1)
+							removed.Add(1)
+							if int(v.id) != p*each+k {
+								t.Errorf("Remove of %d took %d", p*each+k, v.id)
+							}
+						}
+					case 1:
+						q.Reset(mine[k], 10*millisecond+kit.Random(millisecond)) // later than it was, so due still holds
+					}
+					if i%100 == 0 {
+						time.Sleep(kit.Random(200 * microsecond))
+					}
+				}
+			})
+		}
+		for c := range 3 {
+			consuming.Go(func() {
+				buf := make([]entry, 1+c*20)
+				for {
+					wait, end := ctx, context.CancelFunc(func() {})
+					if c == 0 { // one who comes and goes
+						wait, end = context.WithTimeout(ctx, kit.Random(300*microsecond))
+					}
+					got, err := q.Wait(wait, buf)
+					end()
+					for _, v := range buf[:got] {
+						left[v.id].Add(1)
+						fetched.Add(1)
+						if early := v.due - int64(time.Since(start)); early > 0 {
+							t.Errorf("%v early", time.Duration(early))
+						}
+					}
+					if ctx.Err() != nil {
+						return
+					} else if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		testkit.Returns(t, "the producers", producing.Wait)
+		testkit.Eventually(t, "all have left", func() bool { return removed.Load()+fetched.Load() >= n })
+		cancel()
+		testkit.Returns(t, "the consumers", consuming.Wait)
+		for id := range left {
+			if got := left[id].Load(); got != 1 {
+				t.Fatalf("value %d left the queue %d times", id, got)
+			}
+		}
+		if q.Len() != 0 {
+			t.Errorf("Len is %d", q.Len())
+		}
+	}
+}
+
+// Each batch of a single consumer is in order of the deadlines that the queue goes by, and so is batch after batch as long
+// as nothing earlier is pushed meanwhile.
+func TestAConsumerSeesDeadlinesInOrder(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{Resolution: microsecond})
+	q := foliot.NewQueue[time.Duration](r)
+	const n = 2000
+	start := time.Now()
+	for range n {
+		at := 5*millisecond + time.Duration(kit.Random(20))*millisecond
+		push(t, q, at-time.Since(start), at)
+	}
+	slow := time.Since(start) > 5*millisecond // some were due when they were pushed: those are in order of push
+	last := time.Duration(0)
+	for left := n; left > 0; {
+		got := fetch(t, q, 64)
+		for _, at := range got {
+			if at < last && !slow {
+				t.Fatalf("%v after %v", at, last)
+			}
+			last = at
+		}
+		left -= len(got)
+	}
+}
+
+func TestShutdownAmongProducersAndConsumers(t *testing.T) {
+	for range 30 {
+		r := kit.NewRuntime(t, foliot.Options{})
+		q := foliot.NewQueue[int](r)
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				for {
+					h, err := q.Push(kit.Random(100*microsecond), 1)
+					if errors.Is(err, foliot.ErrClosed) {
+						return
+					} else if err != nil {
+						t.Error(err)
+						return
+					}
+					if kit.Random(3) == 0 {
+						q.Reset(h, kit.Random(100*microsecond))
+					}
+					runtime.Gosched()
+				}
+			})
+			wg.Go(func() {
+				buf := make([]int, 10)
+				for {
+					if _, err := q.Wait(context.Background(), buf); errors.Is(err, foliot.ErrClosed) {
+						return
+					} else if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(kit.Random(millisecond))
+		kit.Shutdown(t, r)
+		testkit.Returns(t, "all", wg.Wait)
+	}
+}
+
+// M-27: with a payload without pointers a collection does not look at the values.
+func TestAQueueOfValuesWithoutPointersIsNotScanned(t *testing.T) {
+	if testkit.RaceEnabled {
+		t.Skip("the race detector has its own ideas of memory")
+	}
+	r, _ := kit.NewManual(t, foliot.Options{})
+	scannable := func() (bytes uint64) {
+		runtime.GC()
+		samples := []metrics.Sample{{Name: "/gc/scan/heap:bytes"}}
+		metrics.Read(samples)
+		return samples[0].Value.Uint64()
+	}
+	q := foliot.NewQueue[uint64](r)
+	before := scannable()
+	const n = 100_000
+	for i := range n {
+		push(t, q, time.Duration(i)*millisecond, uint64(i))
+	}
+	if after := scannable(); after > before+n {
+		t.Errorf("%d values are %d bytes to scan", n, after-before)
+	}
+	if q.Len() != n {
+		t.Errorf("Len is %d", q.Len())
+	}
+}

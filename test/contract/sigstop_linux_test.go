@@ -1,0 +1,46 @@
+package contract_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+// A process that is stopped and goes on later finds timers overdue: they run at once, by deadline.
+func TestTimersThatCameDueWhileTheProcessWasStoppedRunInOrder(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
+	var mu sync.Mutex
+	var ran []int
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Add(1)
+		d := 50*millisecond + time.Duration(i*37%100)*millisecond
+		deadline := time.Now().Add(d)
+		kit.After(t, r, d, func() {
+			defer wg.Done()
+			if early := time.Until(deadline); early > 0 {
+				t.Errorf("a timer ran %v early", early)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ran = append(ran, i*37%100)
+		})
+	}
+	pid := os.Getpid()
+	stop := exec.Command("sh", "-c", fmt.Sprintf("kill -STOP %d; sleep 0.3; kill -CONT %d", pid, pid))
+	if out, err := stop.CombinedOutput(); err != nil {
+		t.Skipf("the process cannot be stopped: %v: %s", err, out)
+	}
+	testkit.Returns(t, "the timers after the stop", wg.Wait)
+	if !slices.IsSorted(ran) {
+		t.Errorf("ran in the order %v", ran)
+	}
+}

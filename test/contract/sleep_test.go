@@ -1,0 +1,151 @@
+package contract_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+func TestSleepEndsWithItsContext(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	for _, d := range []time.Duration{second * 3600, 1<<63 - 1} {
+		ctx, cancel := context.WithCancel(context.Background())
+		answer := make(chan error, 1)
+		go func() { answer <- r.Sleep(ctx, d) }()
+		select {
+		case err := <-answer:
+			t.Fatalf("Sleep(%v) returned %v", d, err)
+		case <-time.After(5 * millisecond):
+		}
+		cancel()
+		if err := testkit.Receive(t, answer, "Sleep"); !errors.Is(err, context.Canceled) {
+			t.Errorf("Sleep is %v, want %v", err, context.Canceled)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*millisecond)
+	defer cancel()
+	testkit.Returns(t, "Sleep", func() {
+		if err := r.Sleep(ctx, hour); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Sleep is %v, want %v", err, context.DeadlineExceeded)
+		}
+		if err := r.Sleep(ctx, hour); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Sleep with an ended context is %v, want %v", err, context.DeadlineExceeded)
+		}
+	})
+}
+
+func TestManySleepsAllReturnAndLeaveNothingBehind(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var wg sync.WaitGroup
+	for i := range 500 {
+		wg.Go(func() {
+			d := kit.Random(20 * millisecond)
+			if i%5 == 0 {
+				d = hour
+			}
+			before := time.Now()
+			err := r.Sleep(ctx, d)
+			if d == hour {
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("Sleep is %v", err)
+				}
+				return
+			}
+			if slept := time.Since(before); err != nil && !errors.Is(err, context.Canceled) || err == nil && slept < d {
+				t.Errorf("Sleep(%v) is %v after %v", d, err, slept)
+			}
+		})
+	}
+	time.Sleep(15 * millisecond)
+	cancel()
+	testkit.Returns(t, "all sleeps", wg.Wait)
+	testkit.Eventually(t, "nothing armed and no slot in use", func() bool { s := r.Stats(); return s.Armed == 0 && s.Slots == 0 })
+}
+
+func TestSleepUnderWayReturnsErrClosedAtShutdown(t *testing.T) {
+	for name, o := range map[string]foliot.Options{"system": {}, "manual": {Clock: foliot.NewManualClock(kit.Epoch)}} {
+		t.Run(name, func(t *testing.T) {
+			r := kit.NewRuntime(t, o)
+			const n = 50
+			answers := make(chan error, n)
+			for range n {
+				go func() { answers <- r.Sleep(context.Background(), hour) }()
+			}
+			time.Sleep(5 * millisecond) // some are under way by then, and the rest come to a closed runtime
+			kit.Shutdown(t, r)
+			for range n {
+				if err := testkit.Receive(t, answers, "Sleep"); !errors.Is(err, foliot.ErrClosed) {
+					t.Errorf("Sleep is %v, want ErrClosed", err)
+				}
+			}
+		})
+	}
+}
+
+func TestSleepUnderWayReturnsErrClosedWhileACallbackHoldsUpShutdown(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
+	g := newGate()
+	defer g.open()
+	kit.After(t, r, 0, g.run(t))
+	testkit.Receive(t, g.started, "the callback")
+	answer := make(chan error, 1)
+	go func() { answer <- r.Sleep(context.Background(), hour) }()
+	time.Sleep(5 * millisecond)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := r.Shutdown(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if err := testkit.Receive(t, answer, "Sleep"); !errors.Is(err, foliot.ErrClosed) {
+		t.Errorf("Sleep is %v, want ErrClosed", err)
+	}
+}
+
+func TestSleepInsideACallback(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
+	done := make(chan time.Duration, 1)
+	kit.After(t, r, 0, func() {
+		before := time.Now()
+		if err := r.Sleep(context.Background(), 10*millisecond); err != nil {
+			t.Error(err)
+		}
+		done <- time.Since(before)
+	})
+	if got := testkit.Receive(t, done, "a callback that sleeps on its own worker"); got < 10*millisecond {
+		t.Errorf("slept %v", got)
+	}
+}
+
+// On one processor, who sleeps again and again lets another take its steps, however short the sleep.
+func TestTheShortestSleepLetsOthersRun(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, d := range []time.Duration{1, 100, time.Microsecond, 2 * time.Microsecond} {
+		const steps, most = 100, 20_000 // a sleep that lets nobody run is interrupted after 10 ms, a hundred times
+		var taken atomic.Int64
+		go func() {
+			for taken.Add(1) < steps {
+				runtime.Gosched()
+			}
+		}()
+		sleeps := 0
+		for ; taken.Load() < steps && sleeps < most; sleeps++ {
+			if err := r.Sleep(context.Background(), d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if sleeps == most {
+			t.Errorf("in %d sleeps of %v another goroutine has taken %d steps", sleeps, d, taken.Load())
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package contract_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+// slowTask is polled once, slowly.
+type slowTask struct{}
+
+func (*slowTask) Poll(*foliot.Context) foliot.Status {
+	time.Sleep(2 * millisecond)
+	return foliot.Done
+}
+
+func slowCallback() { time.Sleep(2 * millisecond) }
+
+func slowTaskFunc(*foliot.Context) foliot.Status {
+	time.Sleep(2 * millisecond)
+	return foliot.Done
+}
+
+// wantLogged waits for a record that has all of the texts in it.
+func wantLogged(t *testing.T, h *testkit.LogRecorder, texts ...string) {
+	t.Helper()
+	testkit.Eventually(t, "a log record with "+strings.Join(texts, ", "), func() bool {
+		for _, record := range h.Records() {
+			found := 0
+			for _, text := range texts {
+				if strings.Contains(record, text) {
+					found++
+				}
+			}
+			if found == len(texts) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func TestSlowCallbacksAndPollsAreLoggedByName(t *testing.T) {
+	for name, o := range map[string]foliot.Options{
+		"system": {},
+		"manual": {Clock: foliot.NewManualClock(kit.Epoch)},
+		"pool":   {Go: func(f func()) { go f() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h testkit.LogRecorder
+			o.Logger, o.SlowCallback = slog.New(&h), millisecond
+			r := kit.NewRuntime(t, o)
+			kit.After(t, r, 0, slowCallback)
+			for _, task := range []foliot.Task{new(slowTask), foliot.TaskFunc(slowTaskFunc)} {
+				if _, err := r.Spawn(task); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if clock, ok := o.Clock.(*foliot.ManualClock); ok {
+				clock.Advance(0)
+			}
+			wantLogged(t, &h, "slow", "contract_test.slowCallback")
+			wantLogged(t, &h, "slow", "(*contract_test.slowTask).Poll")
+			wantLogged(t, &h, "slow", "contract_test.slowTaskFunc")
+		})
+	}
+}
+
+func TestSlowCallbacksAreLoggedToTheDefaultLoggerIfThereIsNoOther(t *testing.T) {
+	var h testkit.LogRecorder
+	prior := slog.Default()
+	slog.SetDefault(slog.New(&h))
+	defer slog.SetDefault(prior)
+	r := kit.NewRuntime(t, foliot.Options{SlowCallback: millisecond})
+	kit.After(t, r, 0, slowCallback)
+	wantLogged(t, &h, "slow", "contract_test.slowCallback")
+}
+
+// blocked is what blockingCallback waits for.
+var blocked = make(chan struct{})
+
+func blockingCallback() { <-blocked }
+
+// blockingTask blocks in its first poll.
+type blockingTask struct{}
+
+func (*blockingTask) Poll(*foliot.Context) foliot.Status {
+	<-blocked
+	return foliot.Done
+}
+
+func TestTheLogNamesTheCallbackThatBlocks(t *testing.T) {
+	defer close(blocked)
+	for name, o := range map[string]foliot.Options{
+		"on the worker":        {Workers: 1},
+		"Options.Go runs here": {Workers: 1, Go: func(f func()) { f() }},
+		"Options.Go is full":   {Workers: 1, Go: func(f func()) { <-blocked; f() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h testkit.LogRecorder
+			o.Logger = slog.New(&h)
+			r, err := foliot.New(o) // not shut down before release
+			if err != nil {
+				t.Fatal(err)
+			}
+			kit.After(t, r, 0, blockingCallback)
+			wantLogged(t, &h, "block", "contract_test.blockingCallback")
+			time.Sleep(50 * millisecond) // after a callback that blocked, others get goroutines of their own for a while
+			if _, err := r.Spawn(new(blockingTask)); err != nil {
+				t.Fatal(err)
+			}
+			wantLogged(t, &h, "block", "(*contract_test.blockingTask).Poll")
+		})
+	}
+}

@@ -1,0 +1,262 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"expvar"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+// wantStats checks the four counters of timers.
+func wantStats(t *testing.T, when string, r *foliot.Runtime, armed int, fired, stopped, rearmed uint64) {
+	t.Helper()
+	s := r.Stats()
+	if s.Armed != armed || s.Fired != fired || s.Stopped != stopped || s.Rearmed != rearmed {
+		t.Errorf("%s: %d armed, %d fired, %d stopped, %d re-armed, want %d, %d, %d, %d",
+			when, s.Armed, s.Fired, s.Stopped, s.Rearmed, armed, fired, stopped, rearmed)
+	}
+}
+
+func TestStatsCountEveryCall(t *testing.T) {
+	eachWorkers(t, func(t *testing.T, workers int) {
+		r, clock := kit.NewManual(t, foliot.Options{Workers: workers})
+		wantStats(t, "new", r, 0, 0, 0, 0)
+		shot := kit.After(t, r, second, func() {})
+		wantStats(t, "AfterFunc", r, 1, 0, 0, 0)
+		timer := kit.NewTimer(t, r, func() {})
+		wantStats(t, "NewTimer", r, 1, 0, 0, 0)
+		timer.Reset(second)
+		wantStats(t, "Reset of an idle timer", r, 2, 0, 0, 0)
+		timer.Reset(2 * second)
+		wantStats(t, "Reset of an armed timer", r, 2, 0, 0, 1)
+		timer.Reset(second / 2)
+		timer.ResetAt(kit.Epoch.Add(second))
+		shot.Reset(3 * second)
+		wantStats(t, "more Resets", r, 2, 0, 0, 4)
+		timer.Stop()
+		wantStats(t, "Stop", r, 1, 0, 1, 4)
+		timer.Stop()
+		foliot.Timer{}.Stop()
+		wantStats(t, "Stop of an idle timer", r, 1, 0, 1, 4)
+		shot.Stop()
+		shot.Stop()
+		shot.Reset(second)
+		wantStats(t, "Stop of a one-shot", r, 0, 0, 2, 4)
+		timer.Reset(second)
+		kit.After(t, r, second, func() {})
+		if _, err := r.AfterFuncBatch(nil, []foliot.Call{{After: second, Func: func() {}}, {After: hour, Func: func() {}}}); err != nil {
+			t.Fatal(err)
+		}
+		wantStats(t, "a batch", r, 4, 0, 2, 4)
+		clock.Advance(second)
+		wantStats(t, "Advance", r, 1, 3, 2, 4)
+		timer.Reset(second)
+		timer.Free()
+		if got := r.Stats().Armed; got != 1 {
+			t.Errorf("%d armed after Free, want 1", got)
+		}
+	})
+}
+
+func TestArmedAndStoppedAreExactWhenTheCallsHaveReturned(t *testing.T) {
+	eachWorkers(t, func(t *testing.T, workers int) {
+		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
+		var armed, stopped, rearmed atomic.Int64
+		for round := range 5 {
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					var mine []foliot.Timer
+					for range 200 {
+						timer, err := r.AfterFunc(hour, func() {})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						armed.Add(1)
+						mine = append(mine, timer)
+					}
+					for _, timer := range mine {
+						switch kit.Random(4) {
+						case 0, 1:
+							if timer.Stop() {
+								stopped.Add(1)
+							}
+						case 2:
+							if timer.Reset(2 * hour) {
+								rearmed.Add(1)
+							}
+						}
+					}
+				})
+			}
+			wg.Wait()
+			s := r.Stats()
+			if int64(s.Armed) != armed.Load()-stopped.Load() || int64(s.Stopped) != stopped.Load() || int64(s.Rearmed) != rearmed.Load() {
+				t.Fatalf("round %d: %d armed, %d stopped, %d re-armed, want %d, %d, %d", round, s.Armed, s.Stopped, s.Rearmed,
+					armed.Load()-stopped.Load(), stopped.Load(), rearmed.Load())
+			}
+		}
+	})
+}
+
+func TestFiredCountsCallbacks(t *testing.T) {
+	for name, run := range runners {
+		t.Run(name, func(t *testing.T) {
+			r := kit.NewRuntime(t, foliot.Options{Workers: 3, Go: run})
+			var ran atomic.Int64
+			for range 3000 {
+				kit.After(t, r, kit.Random(10*millisecond), func() { ran.Add(1) })
+			}
+			time.Sleep(5 * millisecond)
+			armed := kit.Shutdown(t, r)
+			s := r.Stats()
+			if s.Fired != uint64(ran.Load()) || armed+int(s.Fired) != 3000 || s.Running != 0 {
+				t.Errorf("%d fired, %d running, %d ran, %d armed", s.Fired, s.Running, ran.Load(), armed)
+			}
+		})
+	}
+}
+
+func TestStatsMayBeReadAtAnyTime(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{Workers: 3})
+	end := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var prior foliot.Stats
+		for {
+			select {
+			case <-end:
+				return
+			default:
+			}
+			s := r.Stats()
+			if s.Fired < prior.Fired || s.Stopped < prior.Stopped || s.Rearmed < prior.Rearmed || s.Wakeups < prior.Wakeups {
+				t.Errorf("a counter went back: %+v after %+v", s, prior)
+				return
+			}
+			if s.Armed < 0 || s.Stale < 0 || s.Slots < 0 || s.Running < 0 || s.Workers < 1 {
+				t.Errorf("impossible: %+v", s)
+				return
+			}
+			prior = s
+			time.Sleep(100 * microsecond)
+		}
+	})
+	for i := range 20_000 {
+		timer := kit.After(t, r, kit.Random(millisecond), func() {})
+		if i%2 == 0 {
+			timer.Stop()
+		}
+		if i%5000 == 0 {
+			if err := r.Resize(1 + i/5000); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	testkit.Eventually(t, "nothing armed", func() bool { return r.Stats().Armed == 0 })
+	close(end)
+	wg.Wait()
+}
+
+func TestSlotsCountsTimersArmedOrNot(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	shot, kept := kit.After(t, r, hour, func() {}), kit.NewTimer(t, r, func() {})
+	if s := r.Stats(); s.Slots != 2 || s.Armed != 1 {
+		t.Errorf("%d slots, %d armed, want 2, 1", s.Slots, s.Armed)
+	}
+	shot.Stop()
+	kept.Free()
+	if !testkit.TrueWithin(soon, func() bool { return r.Stats().Slots == 0 }) {
+		t.Errorf("%d slots, want none", r.Stats().Slots)
+	}
+}
+
+func TestTheLatenessHistogram(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	var wg sync.WaitGroup
+	for range 1000 {
+		wg.Add(1)
+		kit.After(t, r, kit.Random(5*millisecond), wg.Done)
+	}
+	testkit.Returns(t, "all timers", wg.Wait)
+	kit.Shutdown(t, r)
+	late := r.Stats().Late
+	if late.Count() == 0 || late.Count() > 1000 {
+		t.Errorf("Count is %d", late.Count())
+	}
+	var prior time.Duration
+	for _, q := range []float64{0, 0.1, 0.5, 0.9, 0.99, 1} {
+		got := late.Quantile(q)
+		if got < prior {
+			t.Errorf("the quantile %v is %v, below an earlier one, %v", q, got, prior)
+		}
+		prior = got
+	}
+	if late.Max() <= 0 || late.Mean() <= 0 || late.Mean() > late.Max() {
+		t.Errorf("Mean %v, Max %v", late.Mean(), late.Max())
+	}
+	var none foliot.Histogram
+	if none.Count() != 0 || none.Quantile(0.5) != 0 || none.Max() != 0 || none.Mean() != 0 {
+		t.Error("an empty histogram has values")
+	}
+}
+
+// The million stopped timers lie far ahead, where nothing comes due that would clear them away.
+func TestWhatIsStoppedIsClearedAwayByItself(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
+	n := 200_000
+	if testkit.RaceEnabled {
+		n = 50_000
+	}
+	company := kit.After(t, r, 2*hour, func() {})
+	var timers []foliot.Timer
+	for i := range n {
+		timers = append(timers, kit.After(t, r, hour+time.Duration(i)*millisecond, func() {}))
+	}
+	var wg sync.WaitGroup
+	for part := range 4 {
+		wg.Go(func() {
+			for i := part; i < n; i += 4 {
+				if !timers[i].Stop() {
+					t.Error("Stop is false")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := r.Stats().Armed; got != 1 {
+		t.Errorf("%d armed, want 1", got)
+	}
+	testkit.Eventually(t, "few stale entries and slots", func() bool { s := r.Stats(); return s.Stale < n/20 && s.Slots < n/20 })
+	if !company.Stop() {
+		t.Error("Stop is false")
+	}
+}
+
+func TestARuntimeIsAnExpvar(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
+	kit.After(t, r, hour, func() {})
+	var v expvar.Var = r
+	var got struct{ Workers, Armed int }
+	if err := json.Unmarshal([]byte(v.String()), &got); err != nil {
+		t.Fatalf("%v in %s", err, v)
+	}
+	if got.Workers != 2 || got.Armed != 1 {
+		t.Errorf("got %+v of %s", got, v)
+	}
+	s := r.Stats()
+	armed := 0
+	for _, w := range s.Worker {
+		armed += w.Armed
+	}
+	if len(s.Worker) != 2 || armed != 1 {
+		t.Errorf("the workers have %d armed in all, want 1: %+v", armed, s.Worker)
+	}
+}

@@ -1,0 +1,86 @@
+package stress_test
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+// unreliable returns an Options.Go that does all that the user's may do: run the callback here or
+// elsewhere, at once or late, block for a while, panic, call Goexit, or drop the callback.
+func unreliable(drops *atomic.Int64) func(f func()) {
+	slots := make(chan struct{}, 4)
+	return func(f func()) {
+		switch n := rand.IntN(1000); {
+		case n < 5:
+			panic("the pool is broken")
+		case n < 10:
+			runtime.Goexit()
+		case n < 20:
+			drops.Add(1)
+		case n < 300:
+			f()
+		case n < 400:
+			go func() {
+				time.Sleep(kit.Random(3 * millisecond))
+				f()
+			}()
+		default:
+			slots <- struct{}{} // blocks while four run
+			go func() {
+				defer func() { <-slots }()
+				f()
+			}()
+		}
+	}
+}
+
+// Every arming runs once, is stopped or replaced, or is counted by Shutdown, whatever Options.Go does.
+func TestStressAnUnreliableOptionsGoLosesAndDoublesNothing(t *testing.T) {
+	var drops atomic.Int64
+	r, err := foliot.New(foliot.Options{Workers: 2, Go: unreliable(&drops), OnPanic: func(any, []byte) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var armed, ran, stopped atomic.Int64
+	callback := func() {
+		ran.Add(1)
+		if rand.IntN(50) == 0 {
+			time.Sleep(kit.Random(10 * millisecond))
+		}
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for end := time.Now().Add(second); time.Now().Before(end); {
+				timer, err := r.AfterFunc(kit.Random(5*millisecond), callback)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				armed.Add(1)
+				if rand.IntN(3) == 0 && timer.Stop() {
+					stopped.Add(1)
+				}
+				if rand.IntN(100) == 0 {
+					time.Sleep(kit.Random(5 * millisecond))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	left := kit.Shutdown(t, r)
+	if got := ran.Load() + stopped.Load() + int64(left); got != armed.Load() {
+		t.Errorf("%d armed, but %d ran, %d stopped, %d left", armed.Load(), ran.Load(), stopped.Load(), left)
+	}
+	if st := r.Stats(); st.Handed != 0 || st.Running != 0 || int64(st.Fired) != ran.Load() {
+		t.Errorf("Handed is %d, Running %d, Fired %d, but %d ran", st.Handed, st.Running, st.Fired, ran.Load())
+	}
+	t.Logf("%d armed, %d ran, %d dropped, %d left", armed.Load(), ran.Load(), drops.Load(), left)
+}
