@@ -28,7 +28,7 @@ func (s *shard) ahead() int {
 		case b.kind == apart:
 			user[i] = pointer(b.callback())
 			continue
-		case b.state != taskArmed:
+		case b.kind != ofTask:
 			user[i] = b.what
 			continue
 		}

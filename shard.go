@@ -95,6 +95,7 @@ const (
 	brief             // made for the user, with a callback of the runtime's own: on the worker
 	apart             // a drop-in's: on a goroutine of its own, as time.AfterFunc does
 	bell              // a drop-in's with a channel: there is none, see bell.go
+	ofTask            // a task's: idle or armed, and when it expires the task is polled
 )
 
 // callback returns the function to be called.
@@ -314,8 +315,8 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 			return call{rang: rang}, false
 		}
 		b := s.w.Value(h)
-		if b.state == taskArmed {
-			b.state = taskParked
+		if b.kind == ofTask {
+			b.state = idle
 			s.armed--
 			s.lateness(now - s.rt.nanos(at))
 			t := (*task)(b.what)

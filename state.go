@@ -33,11 +33,6 @@ const (
 	runningArmed              // the callback runs, and the timer is armed again
 	runningDue                // the callback runs, and the next arming has come due
 	numStates
-
-	// The timer of a task has none of these: it is armed or parked, and what it comes to
-	// when it expires is the business of the task.
-	taskParked
-	taskArmed
 )
 
 // An event is what can befall a timer.

@@ -213,7 +213,7 @@ func (s *shard) unarm(t *task) {
 	if t.timer == 0 {
 		return
 	}
-	if b := s.w.Value(t.timer); b != nil && b.state == taskArmed {
+	if b := s.w.Value(t.timer); b != nil && b.state == armed {
 		s.armed--
 	}
 	s.w.Cancel(t.timer)
@@ -225,12 +225,12 @@ func (s *shard) unarm(t *task) {
 // timekeeper if rearm answers true.
 func (s *shard) rearm(t *task, at wheel.Tick) (early bool) {
 	if t.timer == 0 {
-		t.timer = s.w.Reserve(body{what: unsafe.Pointer(t), state: taskParked})
+		t.timer = s.w.Reserve(body{what: unsafe.Pointer(t), state: idle, kind: ofTask})
 		s.tasks.timers++
 	}
 	b := s.w.Value(t.timer)
-	if b.state == taskParked {
-		b.state = taskArmed
+	if b.state == idle {
+		b.state = armed
 		s.armed++
 	}
 	b.later = s.rt.arming()
@@ -304,8 +304,8 @@ func (cx *Context) CancelWake() bool {
 	if cx.t.timer == 0 {
 		return had
 	}
-	if b := s.w.Value(cx.t.timer); b != nil && b.state == taskArmed {
-		b.state = taskParked
+	if b := s.w.Value(cx.t.timer); b != nil && b.state == armed {
+		b.state = idle
 		s.armed--
 		s.w.Park(cx.t.timer)
 		had = true
