@@ -219,7 +219,7 @@ func (s *shard) announce() {
 	// The goroutine that runs the worker stores 0 in busy and then looks for tasks. Here it is
 	// the other way round, so at least one of the two sees the other.
 	if w.busy.Load() == 0 {
-		s.rt.keeper.rouse(w)
+		s.rt.timekeeper.startWorker(w)
 	}
 }
 

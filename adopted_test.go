@@ -12,7 +12,7 @@ import (
 // checkAdopted returns what is wrong with the heaps and lists of adopted shards. Nothing else may happen meanwhile.
 func checkAdopted(rt *Runtime) error {
 	heaps, lists := 0, 0
-	for _, workers := range [][]*worker{*rt.team.Load(), rt.retired} {
+	for _, workers := range [][]*worker{*rt.workers.Load(), rt.retired} {
 		for _, w := range workers {
 			if err := w.adopted.check(w); err != nil {
 				return fmt.Errorf("worker %d: %w", w.id, err)
@@ -23,11 +23,11 @@ func checkAdopted(rt *Runtime) error {
 			}
 		}
 	}
-	for _, s := range *rt.all.Load() {
+	for _, s := range *rt.shards.Load() {
 		w := s.owner.Load()
 		armed := s.adopted && s.next.Load() != never
 		switch {
-		case !slices.Contains(*rt.team.Load(), w):
+		case !slices.Contains(*rt.workers.Load(), w):
 			return fmt.Errorf("shard %d belongs to worker %d, which has retired", s.number, w.id)
 		case s.adopted != (w != s.maker):
 			return fmt.Errorf("shard %d: adopted is %t", s.number, s.adopted)
@@ -85,12 +85,12 @@ func (a *adopted) check(w *worker) error {
 // TestAdoptedShardsAreFoundWhateverHappens does all that can happen to adopted shards, in random order.
 func TestAdoptedShardsAreFoundWhateverHappens(t *testing.T) {
 	const most = 12
-	y := newYard(true)
+	y := newHarness(true)
 	rt := y.rt
 	if err := rt.Resize(most); err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range *rt.team.Load() {
+	for _, w := range *rt.workers.Load() {
 		w.busy.Store(1 << 40) // nobody runs it but this test
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -98,8 +98,8 @@ func TestAdoptedShardsAreFoundWhateverHappens(t *testing.T) {
 	tasks := make([]TaskHandle, 60)
 	ran, polled := 0, 0
 	for i := range timers {
-		all := *rt.all.Load()
-		rt.homes.Store(&[]*shard{all[i%len(all)]})
+		all := *rt.shards.Load()
+		rt.openShards.Store(&[]*shard{all[i%len(all)]})
 		timers[i], _ = rt.NewTimer(func() { ran++ })
 		tasks[i], _ = rt.Spawn(TaskFunc(func(*Context) Status { polled++; return Pending }))
 	}
@@ -112,14 +112,14 @@ func TestAdoptedShardsAreFoundWhateverHappens(t *testing.T) {
 		case 2:
 			what = "stop"
 			timers[i].Stop()
-			timers[i].s.review()
+			timers[i].s.updateNextIfEmpty()
 		case 3, 4:
 			what = "push"
 			tasks[i].Wake()
 		case 5:
 			what = "run"
 			rt.manual.now.Add(int64(yardTick))
-			team := *rt.team.Load()
+			team := *rt.workers.Load()
 			w := team[r.IntN(len(team))]
 			if err := w.runAll(); err != nil {
 				t.Fatalf("step %d: %v", step, err)
@@ -141,7 +141,7 @@ func TestAdoptedShardsAreFoundWhateverHappens(t *testing.T) {
 		}
 	}
 	rt.manual.now.Add(int64(time.Hour))
-	for _, w := range *rt.team.Load() {
+	for _, w := range *rt.workers.Load() {
 		if err := w.runAll(); err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestAdoptedShardsAreFoundWhateverHappens(t *testing.T) {
 
 // runAll runs all that a worker has to do, and returns an error if it leaves any of it.
 func (w *worker) runAll() error {
-	w.run(shift{claim: w.busy.Load(), span: never})
+	w.run(runMode{claim: w.busy.Load(), span: never})
 	for _, s := range w.shards {
 		if !s.ready.empty() || s.next.Load() <= w.rt.now() {
 			return fmt.Errorf("shard %d of worker %d is not looked at", s.number, w.id)
@@ -179,18 +179,18 @@ func TestACallbackLooksAtNoShardOfThePast(t *testing.T) {
 	if err := rt.Resize(1); err != nil {
 		t.Fatal(err)
 	}
-	w := (*rt.team.Load())[0]
+	w := (*rt.workers.Load())[0]
 	if got := len(w.shards); got != past*shardsPerWorker {
 		t.Fatalf("the worker has %d shards", got)
 	}
 	// Who locks one of these shards waits for ever. Who reads the lists finds nil in place of shards and workers.
-	all, shards, retired := rt.all.Load(), w.shards, rt.retired
+	all, shards, retired := rt.shards.Load(), w.shards, rt.retired
 	for _, s := range (*all)[shardsPerWorker:] {
 		s.mu.Lock()
 	}
 	poisoned := slices.Concat(w.own, make([]*shard, (past-1)*shardsPerWorker))
 	rt.mu.Lock()
-	rt.all.Store(&poisoned)
+	rt.shards.Store(&poisoned)
 	w.shards = poisoned
 	rt.retired = make([]*worker, past-1)
 	rt.mu.Unlock()
@@ -234,7 +234,7 @@ func TestACallbackLooksAtNoShardOfThePast(t *testing.T) {
 	}
 
 	rt.mu.Lock()
-	rt.all.Store(all)
+	rt.shards.Store(all)
 	w.shards, rt.retired = shards, retired
 	rt.mu.Unlock()
 	for _, s := range (*all)[shardsPerWorker:] {
@@ -255,7 +255,7 @@ func TestARetiredWorkerIsWatchedWhileItIsBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &rt.keeper
+	k := &rt.timekeeper
 	busy := func(want int) {
 		t.Helper()
 		k.mu.Lock()
@@ -264,7 +264,7 @@ func TestARetiredWorkerIsWatchedWhileItIsBusy(t *testing.T) {
 			t.Errorf("anyBusy is %t, and %d workers are watched, want %d", got, len(k.retired), want)
 		}
 	}
-	team := *rt.team.Load()
+	team := *rt.workers.Load()
 	was := team[1].claim(rt.now(), 0)
 	if err := rt.Resize(1); err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestARetiredWorkerIsWatchedWhileItIsBusy(t *testing.T) {
 	late := team[2].claim(rt.now(), 0)
 	busy(2)
 	team[2].since.Store(rt.now() - 2*patience)
-	if blocked, _, _ := k.inspect(); len(blocked) != 1 || blocked[0].worker != 2 {
+	if blocked, _, _ := k.replaceBlocked(); len(blocked) != 1 || blocked[0].worker != 2 {
 		t.Errorf("%v are replaced, want worker 2", blocked)
 	}
 	team[2].release(late)
@@ -295,16 +295,16 @@ func TestATimerOfThePastMovesFewOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rt.keeper.wakeAt.Store(0) // nobody wakes the timekeeper
+		rt.timekeeper.wakeAt.Store(0) // nobody wakes the timekeeper
 		if err := rt.Resize(1); err != nil {
 			t.Fatal(err)
 		}
-		w := (*rt.team.Load())[0]
+		w := (*rt.workers.Load())[0]
 		claim := w.claim(rt.now(), 0)
 		var timers []Timer
 		ran := 0
 		for i, s := range w.shards[shardsPerWorker:] {
-			rt.homes.Store(&[]*shard{s})
+			rt.openShards.Store(&[]*shard{s})
 			timer, err := rt.NewTimer(func() { ran++ })
 			if err != nil {
 				t.Fatal(err)
@@ -329,7 +329,7 @@ func TestATimerOfThePastMovesFewOthers(t *testing.T) {
 			changes(func() { timer.Reset(0) })
 			changes(func() {
 				for ran <= i {
-					w.run(shift{claim: claim, span: never})
+					w.run(runMode{claim: claim, span: never})
 				}
 			})
 			changes(func() { timer.Reset(time.Hour) })

@@ -26,9 +26,9 @@ type opener struct {
 // openerOf replaces what a runtime opens timerfds with.
 func openerOf(rt *Runtime) *opener {
 	o := new(opener)
-	rt.keeper.mu.Lock()
-	defer rt.keeper.mu.Unlock()
-	rt.keeper.newAlarm = o.open
+	rt.timekeeper.mu.Lock()
+	defer rt.timekeeper.mu.Unlock()
+	rt.timekeeper.newAlarm = o.open
 	return o
 }
 
@@ -108,9 +108,9 @@ func soon(t *testing.T, what string, ok func() bool) {
 func reaches(t *testing.T, rt *Runtime, m mode) {
 	t.Helper()
 	soon(t, "the mode", func() bool {
-		rt.keeper.mu.Lock()
-		defer rt.keeper.mu.Unlock()
-		return rt.keeper.mode == m
+		rt.timekeeper.mu.Lock()
+		defer rt.timekeeper.mu.Unlock()
+		return rt.timekeeper.mode == m
 	})
 }
 
@@ -198,7 +198,7 @@ func TestATimerfdIsClosedWhileNoDeadlineIsNear(t *testing.T) {
 					t.Errorf("%d timerfds are opened, want %d", n, round)
 				}
 				soon(t, "the timerfd is closed", func() bool { return o.left() == 0 })
-				reaches(t, rt, far)
+				reaches(t, rt, modeFar)
 			}
 		})
 	}
@@ -209,11 +209,11 @@ func TestATimerfdIsClosedByOneWakeUp(t *testing.T) {
 	rt, o := newWithOpener(t, Options{})
 	fireIn(t, rt, time.Hour)
 	o.try(t, rt)
-	reaches(t, rt, far)
-	before := rt.keeper.wakeups.Load()
+	reaches(t, rt, modeFar)
+	before := rt.timekeeper.wakeups.Load()
 	soon(t, "the timerfd is closed", func() bool { return o.left() == 0 })
 	time.Sleep(200 * time.Millisecond)
-	if n := rt.keeper.wakeups.Load() - before; n != 1 {
+	if n := rt.timekeeper.wakeups.Load() - before; n != 1 {
 		t.Errorf("%d wake-ups, want 1", n)
 	}
 }
@@ -221,10 +221,10 @@ func TestATimerfdIsClosedByOneWakeUp(t *testing.T) {
 func TestAParkedRuntimeKeepsItsTimerfdAndDoesNotWake(t *testing.T) {
 	rt, o := newWithOpener(t, Options{})
 	o.try(t, rt)
-	reaches(t, rt, parked)
-	before := rt.keeper.wakeups.Load()
+	reaches(t, rt, modeParked)
+	before := rt.timekeeper.wakeups.Load()
 	time.Sleep(time.Duration(alarmIdle) + 200*time.Millisecond)
-	if n := rt.keeper.wakeups.Load() - before; n != 0 || o.left() != 1 {
+	if n := rt.timekeeper.wakeups.Load() - before; n != 0 || o.left() != 1 {
 		t.Errorf("%d wake-ups, %d timerfds, want 0 and 1", n, o.left())
 	}
 }
@@ -324,11 +324,11 @@ func TestShutdownClosesATimerfdThatIsBeingOpened(t *testing.T) {
 func TestSomeRuntimesUseNoTimerfd(t *testing.T) {
 	check := func(name string, rt *Runtime, err error) {
 		t.Helper()
-		if err != nil || rt.keeper.newAlarm != nil {
+		if err != nil || rt.timekeeper.newAlarm != nil {
 			t.Errorf("%s: it may open timerfds, or there is none: %v", name, err)
 		}
 	}
-	check("the default runtime", shared.standby, nil)
+	check("the default runtime", defaultRuntime.standby, nil)
 	rt, err := New(Options{Clock: NewManualClock(time.Unix(0, 0))})
 	check("on a manual clock", rt, err)
 	synctest.Test(t, func(t *testing.T) {
@@ -375,13 +375,13 @@ func TestATimerfdThatFailsIsReplacedAfterASecond(t *testing.T) {
 			if n := o.left(); n != 1 {
 				t.Errorf("%d timerfds are open, want 1", n)
 			}
-			rt.keeper.mu.Lock()
-			if rt.keeper.alarm == nil {
+			rt.timekeeper.mu.Lock()
+			if rt.timekeeper.alarm == nil {
 				t.Error("there is no timerfd")
 			} else {
-				faults["it cannot be set"](rt.keeper.alarm)
+				faults["it cannot be set"](rt.timekeeper.alarm)
 			}
-			rt.keeper.mu.Unlock()
+			rt.timekeeper.mu.Unlock()
 			nap(t, rt, "the next failure is logged", func() bool { return log.failed.Load() == 2 })
 		})
 	}
@@ -392,10 +392,10 @@ func TestNoTimerfdIsOpenedAgainWhileNoDeadlineIsNear(t *testing.T) {
 	o.fault(syscall.EMFILE, nil)
 	fireIn(t, rt, time.Hour)
 	o.try(t, rt)
-	reaches(t, rt, far)
-	before := rt.keeper.wakeups.Load()
+	reaches(t, rt, modeFar)
+	before := rt.timekeeper.wakeups.Load()
 	time.Sleep(time.Duration(alarmRetry) + 200*time.Millisecond)
-	if n := rt.keeper.wakeups.Load() - before; n != 0 || o.tried() != 1 {
+	if n := rt.timekeeper.wakeups.Load() - before; n != 0 || o.tried() != 1 {
 		t.Errorf("%d wake-ups, %d tries, want 0 and 1", n, o.tried())
 	}
 }

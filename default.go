@@ -7,7 +7,7 @@ import (
 )
 
 // shared is the default runtime.
-var shared struct {
+var defaultRuntime struct {
 	current atomic.Pointer[Runtime] // nil until Default is called
 
 	mu      sync.Mutex
@@ -21,8 +21,8 @@ func init() {
 	if err != nil {
 		panic(err)
 	}
-	rt.shared = true
-	shared.standby = rt
+	rt.isDefault = true
+	defaultRuntime.standby = rt
 }
 
 // Default returns the runtime that all of a program may share; the drop-in packages time
@@ -30,13 +30,13 @@ func init() {
 // deadlines. So it leaves the waiting to the standard library's timers and is as exact as
 // they are, unless [SetDefault] was called. It cannot be shut down.
 func Default() *Runtime {
-	if rt := shared.current.Load(); rt != nil {
+	if rt := defaultRuntime.current.Load(); rt != nil {
 		return rt
 	}
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	shared.current.CompareAndSwap(nil, shared.standby)
-	return shared.current.Load()
+	defaultRuntime.mu.Lock()
+	defer defaultRuntime.mu.Unlock()
+	defaultRuntime.current.CompareAndSwap(nil, defaultRuntime.standby)
+	return defaultRuntime.current.Load()
 }
 
 var (
@@ -65,12 +65,12 @@ func SetDefault(o Options) error {
 	if rt.bubble != "" {
 		return errDefaultBubble
 	}
-	rt.shared = true
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if shared.current.Load() != nil {
+	rt.isDefault = true
+	defaultRuntime.mu.Lock()
+	defer defaultRuntime.mu.Unlock()
+	if defaultRuntime.current.Load() != nil {
 		return errDefaultInUse
 	}
-	shared.standby = rt
+	defaultRuntime.standby = rt
 	return nil
 }

@@ -137,6 +137,6 @@
 //
 // A runtime consists of shards, each a timing wheel ([github.com/foliot-go/foliot/wheel])
 // behind a lock of its own that decides everything about its timers. A goroutine arms in
-// the shard that it calls home. The files state.go, shard.go, worker.go and keeper.go
+// the shard that it calls home. The files state.go, shard.go, worker.go and timekeeper.go
 // are best read in this order; docs/concurrency.md lists every shared field.
 package foliot

@@ -22,19 +22,19 @@ func init() {
 		if err != nil {
 			return false
 		}
-		soon := rt.soon(now, d)
+		soon := rt.waitShort(now, d)
 		due := rt.add(now, d)
-		s := rt.home()
+		s := rt.lockShard()
 		t.Shard = s.number
-		early := s.fileFunc(t, due, soon)
+		early := s.armGoFunc(t, due, soon)
 		s.mu.Unlock()
 		if early {
-			rt.keeper.notice(rt.nanos(rt.ceil(due)))
+			rt.timekeeper.notify(rt.nanos(rt.ceil(due)))
 		}
 		return true
 	}
-	door.ResetFunc = func(t *door.Func, d time.Duration) (was, ok bool) { return numbered(t.Shard).resetFunc(t, d) }
-	door.StopFunc = func(t *door.Func) bool { return numbered(t.Shard).stopFunc(t) }
+	door.ResetFunc = func(t *door.Func, d time.Duration) (was, ok bool) { return shardByNumber(t.Shard).resetGoFunc(t, d) }
+	door.StopFunc = func(t *door.Func) bool { return shardByNumber(t.Shard).stopGoFunc(t) }
 
 	door.ArmChan = func(t *door.Chan, d, period time.Duration) bool {
 		rt := Default()
@@ -42,24 +42,24 @@ func init() {
 		if err != nil {
 			return false
 		}
-		soon := period == 0 && rt.soon(now, d)
+		soon := period == 0 && rt.waitShort(now, d)
 		due := rt.add(now, d)
-		s := rt.home()
+		s := rt.lockShard()
 		t.Shard = s.number
-		early := s.fileChan(t, due, soon, period)
+		early := s.armChan(t, due, soon, period)
 		s.mu.Unlock()
 		if early {
-			rt.keeper.notice(rt.nanos(rt.ceil(due)))
+			rt.timekeeper.notify(rt.nanos(rt.ceil(due)))
 		}
 		return true
 	}
 	door.ResetChan = func(t *door.Chan, d, period time.Duration) (was, ok bool) {
-		return numbered(t.Shard).resetChan(t, d, period)
+		return shardByNumber(t.Shard).resetChan(t, d, period)
 	}
-	door.StopChan = func(t *door.Chan) bool { return numbered(t.Shard).stopChan(t) }
+	door.StopChan = func(t *door.Chan) bool { return shardByNumber(t.Shard).stopChan(t) }
 
 	door.ArmBrief = func(d time.Duration, f func()) (door.Brief, error) {
-		t, err := Default().afterFunc(d, f, brief)
+		t, err := Default().afterFunc(d, f, kindBrief)
 		return door.Brief{Shard: unsafe.Pointer(t.s), Handle: uint64(t.h)}, err
 	}
 	door.StopBrief = func(b door.Brief) bool {
@@ -68,66 +68,66 @@ func init() {
 }
 
 // numbered returns a shard of the default runtime by its number.
-func numbered(n uint32) *shard {
-	return (*shared.current.Load().all.Load())[n-1]
+func shardByNumber(n uint32) *shard {
+	return (*defaultRuntime.current.Load().shards.Load())[n-1]
 }
 
 // fileFunc arms a timer in a new slot. If it is due at once, it need not go through the wheel
 // and wait for its worker, which takes some microseconds. The caller holds the lock, and tells
 // the timekeeper afterwards if it is early.
-func (s *shard) fileFunc(t *door.Func, due int64, now bool) (early bool) {
+func (s *shard) armGoFunc(t *door.Func, due int64, now bool) (early bool) {
 	if now {
 		s.fired++
-		s.lateness(0)
+		s.recordLate(0)
 		s.rt.startFunc(t.F.Func())
 		return false
 	}
 	at := s.rt.ceil(due)
-	s.rt.room.take(1)
+	s.rt.quota.acquire(1)
 	s.armed++
-	t.Slot = s.w.Schedule(at, body{what: unsafe.Pointer(t), state: once, kind: apart}).Number()
-	return s.expect(at)
+	t.Slot = s.w.Schedule(at, entry{ptr: unsafe.Pointer(t), state: stateOneShot, kind: kindGoFunc}).Number()
+	return s.lowerNext(at)
 }
 
 // findFunc returns where a timer is, and no body if it is nowhere.
-func (s *shard) findFunc(t *door.Func) (h wheel.Handle, filed wheel.Tick, b *body) {
+func (s *shard) findGoFunc(t *door.Func) (h wheel.Handle, filed wheel.Tick, b *entry) {
 	h, filed, b = s.w.Numbered(t.Slot)
-	if b == nil || b.what != unsafe.Pointer(t) {
+	if b == nil || b.ptr != unsafe.Pointer(t) {
 		return 0, 0, nil
 	}
 	return h, filed, b
 }
 
-func (s *shard) resetFunc(t *door.Func, d time.Duration) (was, ok bool) {
+func (s *shard) resetGoFunc(t *door.Func, d time.Duration) (was, ok bool) {
 	now, err := s.rt.enter()
 	if err != nil {
 		return false, false
 	}
-	soon := s.rt.soon(now, d)
+	soon := s.rt.waitShort(now, d)
 	due := s.rt.add(now, d)
 	early, dirty := false, false
 	s.mu.Lock()
-	h, filed, b := s.findFunc(t)
+	h, filed, b := s.findGoFunc(t)
 	switch {
 	case b == nil:
-		early = s.fileFunc(t, due, soon)
+		early = s.armGoFunc(t, due, soon)
 	case soon:
-		was, dirty = s.supersede(h, b)
-		s.fileFunc(t, due, true)
+		was, dirty = s.cancelForRearm(h, b)
+		s.armGoFunc(t, due, true)
 	default:
 		was, early = s.move(h, b, filed, s.rt.ceil(due))
 	}
 	s.mu.Unlock()
 	if early || dirty {
-		s.settleReset(due, early, dirty)
+		s.afterReset(due, early, dirty)
 	}
 	return was, true
 }
 
-func (s *shard) stopFunc(t *door.Func) bool {
+func (s *shard) stopGoFunc(t *door.Func) bool {
 	s.mu.Lock()
-	h, _, b := s.findFunc(t)
-	was, dirty := s.callOff(h, b, stop)
+	h, _, b := s.findGoFunc(t)
+	was, dirty := s.cancel(h, b, eventStop)
 	s.mu.Unlock()
 	if dirty {
 		s.rt.scrubber.start()
@@ -136,18 +136,18 @@ func (s *shard) stopFunc(t *door.Func) bool {
 }
 
 // fileChan does for a timer with a channel what fileFunc does for one with a function.
-func (s *shard) fileChan(t *door.Chan, due int64, now bool, period time.Duration) (early bool) {
+func (s *shard) armChan(t *door.Chan, due int64, now bool, period time.Duration) (early bool) {
 	if now {
 		s.fired++
-		s.lateness(0)
+		s.recordLate(0)
 		send(t.C, time.Now())
 		return false
 	}
 	at := s.rt.ceil(due)
-	s.rt.room.take(1)
+	s.rt.quota.acquire(1)
 	s.armed++
-	t.Handle = uint64(s.hang(at, due, t.C, period))
-	return s.expect(at)
+	t.Handle = uint64(s.newChanTimer(at, due, t.C, period))
+	return s.lowerNext(at)
 }
 
 func (s *shard) resetChan(t *door.Chan, d, period time.Duration) (was, ok bool) {
@@ -155,7 +155,7 @@ func (s *shard) resetChan(t *door.Chan, d, period time.Duration) (was, ok bool) 
 	if err != nil {
 		return false, false
 	}
-	soon := period == 0 && s.rt.soon(now, d)
+	soon := period == 0 && s.rt.waitShort(now, d)
 	due := s.rt.add(now, d)
 	early, dirty := false, false
 	s.mu.Lock()
@@ -164,20 +164,20 @@ func (s *shard) resetChan(t *door.Chan, d, period time.Duration) (was, ok bool) 
 	switch {
 	case b == nil:
 		was = drain(t.C)
-		early = s.fileChan(t, due, soon, period)
+		early = s.armChan(t, due, soon, period)
 	case soon:
-		was, dirty = s.supersede(h, b)
+		was, dirty = s.cancelForRearm(h, b)
 		was = drain(t.C) || was
-		s.fileChan(t, due, true, period)
+		s.armChan(t, due, true, period)
 	default:
 		was = b.state.pending()
 		was = drain(t.C) || was
-		s.bells.at(b.later).rhythm(due, period)
+		s.chanTimers.at(b.aux).schedule(due, period)
 		_, early = s.move(h, b, filed, s.rt.ceil(due))
 	}
 	s.mu.Unlock()
 	if early || dirty {
-		s.settleReset(due, early, dirty)
+		s.afterReset(due, early, dirty)
 	}
 	return was, true
 }
@@ -185,7 +185,7 @@ func (s *shard) resetChan(t *door.Chan, d, period time.Duration) (was, ok bool) 
 func (s *shard) stopChan(t *door.Chan) bool {
 	s.mu.Lock()
 	h := wheel.Handle(t.Handle)
-	was, dirty := s.callOff(h, s.w.Value(h), stop)
+	was, dirty := s.cancel(h, s.w.Value(h), eventStop)
 	was = drain(t.C) || was
 	s.mu.Unlock()
 	if dirty {
@@ -196,8 +196,8 @@ func (s *shard) stopChan(t *door.Chan) bool {
 
 // supersede calls off what is armed because there is something new at once, and tells whether
 // there was anything.
-func (s *shard) supersede(h wheel.Handle, b *body) (was, dirty bool) {
-	was, dirty = s.callOff(h, b, stop)
+func (s *shard) cancelForRearm(h wheel.Handle, b *entry) (was, dirty bool) {
+	was, dirty = s.cancel(h, b, eventStop)
 	if was {
 		s.stopped--
 		s.rearmed++
@@ -206,9 +206,9 @@ func (s *shard) supersede(h wheel.Handle, b *body) (was, dirty bool) {
 }
 
 // settleReset does what is left of a Reset when the lock is free again.
-func (s *shard) settleReset(due int64, early, dirty bool) {
+func (s *shard) afterReset(due int64, early, dirty bool) {
 	if early {
-		s.rt.keeper.notice(s.rt.nanos(s.rt.ceil(due)))
+		s.rt.timekeeper.notify(s.rt.nanos(s.rt.ceil(due)))
 	}
 	if dirty {
 		s.rt.scrubber.start()

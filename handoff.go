@@ -42,8 +42,8 @@ type handoffFunc struct{ h *handoff }
 // run is the function that Options.Go gets.
 func (f *handoffFunc) run() {
 	if h := f.h; h.take() {
-		h.w.rt.detached.Add(1)
-		h.w.detached(h.c)
+		h.w.rt.spawned.Add(1)
+		h.w.runSpawned(h.c)
 	}
 }
 
@@ -64,11 +64,11 @@ func (h *handoff) rescue(why string) {
 	}
 	rt := h.w.rt
 	rt.handoffs.rescued.Add(1)
-	rt.detached.Add(1)
+	rt.spawned.Add(1)
 	go func() {
 		rt.event(why, "callback", nameOf(h.c.fn))
 		rt.label()
-		h.w.detached(h.c)
+		h.w.runSpawned(h.c)
 	}()
 }
 
@@ -96,7 +96,7 @@ type handoffs struct {
 
 func (hs *handoffs) open(rt *Runtime) {
 	hs.rt = rt
-	hs.timer.open(rt, func(rt *Runtime) { rt.handoffs.sweep() })
+	hs.timer.open(rt, func(rt *Runtime) { rt.handoffs.releaseOld() })
 }
 
 // add makes a handoff of a callback. It returns nil if the runtime is shut down.
@@ -131,7 +131,7 @@ func (hs *handoffs) sweeps() bool {
 // sweep finds functions that Options.Go has dropped. It stops holding those that Options.Go
 // has had for long: their cleanup runs when nobody else holds them, either. A cleanup for each
 // from the start would cost as much as all the rest.
-func (hs *handoffs) sweep() {
+func (hs *handoffs) releaseOld() {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	hs.release(sweepMax, sweepInterval)
@@ -197,8 +197,8 @@ func (hs *handoffs) withdraw() (n int) {
 	for _, h := range hs.all() {
 		if !h.accepted.Load() && h.take() {
 			n++
-			h.w.away.Add(-1)
-			hs.rt.crew.leave()
+			h.w.spawned.Add(-1)
+			hs.rt.goroutines.done()
 		}
 	}
 	return n
@@ -300,13 +300,13 @@ func (g *goCalls) replace(now int64, caller uint64) uint64 {
 
 // hand has a callback run by Options.Go. It returns false if the runtime is shut down: then
 // the worker runs it.
-func (w *worker) hand(c call, now int64) bool {
+func (w *worker) callGoFor(c call, now int64) bool {
 	h := w.handoff(c)
 	switch {
 	case h == nil:
 		return false
-	case w.rushes(now):
-		w.rt.crew.enter()
+	case w.shouldSpawn(now):
+		w.rt.goroutines.add()
 		go w.callGoAlone(h)
 	default:
 		if caller := w.goCalls.push(h); caller != 0 {
@@ -317,7 +317,7 @@ func (w *worker) hand(c call, now int64) bool {
 }
 
 // handLater is hand on a goroutine that must not be held up by Options.Go.
-func (w *worker) handLater(c call) {
+func (w *worker) callGoLater(c call) {
 	h := w.handoff(c)
 	if h == nil {
 		w.spawn(c)
@@ -330,8 +330,8 @@ func (w *worker) handLater(c call) {
 func (w *worker) handoff(c call) *handoff {
 	h := w.rt.handoffs.add(w, c)
 	if h != nil {
-		w.away.Add(1)
-		w.rt.crew.enter()
+		w.spawned.Add(1)
+		w.rt.goroutines.add()
 	}
 	return h
 }
@@ -339,9 +339,9 @@ func (w *worker) handoff(c call) *handoff {
 // startCaller starts a goroutine that calls Options.Go, unless its number is 0.
 func (w *worker) startCaller(caller uint64) {
 	if caller != 0 {
-		w.rt.crew.enter()
+		w.rt.goroutines.add()
 		go func() {
-			defer w.rt.crew.leave()
+			defer w.rt.goroutines.done()
 			w.callGo(caller)
 		}()
 	}
@@ -366,7 +366,7 @@ func (w *worker) callGo(caller uint64) {
 }
 
 func (w *worker) callGoAlone(h *handoff) {
-	defer w.rt.crew.leave()
+	defer w.rt.goroutines.done()
 	w.callGoOnce(h)
 }
 
@@ -380,9 +380,9 @@ func (w *worker) callGoOnce(h *handoff) {
 	rt := w.rt
 	fn := rt.handoffs.give(h)
 	returned := false
-	rt.crew.leave()
+	rt.goroutines.done()
 	defer func() {
-		rt.crew.enter()
+		rt.goroutines.add()
 		rt.label()
 		if !returned {
 			h.rescue("foliot: Options.Go has not returned normally; its callback runs on a goroutine of the runtime")
@@ -392,7 +392,7 @@ func (w *worker) callGoOnce(h *handoff) {
 	if rt.onPanic == nil {
 		rt.goFunc(fn.run)
 	} else if p := catch(func() { rt.goFunc(fn.run) }); p != nil {
-		rt.caught(p)
+		rt.reportPanic(p)
 		return
 	}
 	h.accepted.Store(true)

@@ -22,9 +22,9 @@ import (
 type ManualClock struct {
 	start time.Time
 	now   atomic.Int64  // nanoseconds since start. Written by the goroutine of Advance
-	armed atomic.Uint32 // numbers the armings of all runtimes, modulo 2^32
+	seq   atomic.Uint32 // numbers the armings of all runtimes, modulo 2^32
 
-	turn sync.Mutex // held by Advance: one at a time
+	advancing sync.Mutex // held by Advance: one at a time
 
 	mu       sync.Mutex
 	runtimes []*Runtime     // in the order in which they were made
@@ -58,8 +58,8 @@ func (c *ManualClock) Advance(d time.Duration) {
 	if c.isInside() {
 		panic("foliot: Advance in a callback or a poll on the same clock: it would wait for that very one; call it outside, or arm a timer")
 	}
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.advancing.Lock()
+	defer c.advancing.Unlock()
 	if d < 0 {
 		return
 	}
@@ -69,10 +69,10 @@ func (c *ManualClock) Advance(d time.Duration) {
 	} else {
 		target = never - 1
 	}
-	c.quiet()
+	c.waitIdle()
 	if c.earliest() <= target {
-		run := &drive{clock: c, target: target, finished: make(chan struct{})}
-		go run.on()
+		run := &advance{clock: c, target: target, finished: make(chan struct{})}
+		go run.run()
 		<-run.finished
 	}
 	c.now.Store(target)
@@ -80,7 +80,7 @@ func (c *ManualClock) Advance(d time.Duration) {
 
 // A drive is an Advance under way: a goroutine of its own, so that a callback that ends its
 // goroutine does not end the one of Advance.
-type drive struct {
+type advance struct {
 	clock    *ManualClock
 	target   int64
 	finished chan struct{}
@@ -88,7 +88,7 @@ type drive struct {
 }
 
 // on runs what comes due until the time target.
-func (d *drive) on() {
+func (d *advance) run() {
 	c := d.clock
 	d.me = goroutine()
 	c.setInside(d.me, true)
@@ -98,52 +98,52 @@ func (d *drive) on() {
 			break
 		}
 		c.now.Store(at)
-		rt := c.whose(at)
+		rt := c.nextRuntime(at)
 		if rt == nil {
 			continue // it was stopped, and there is another earliest now
 		}
-		w := (*rt.team.Load())[0]
+		w := (*rt.workers.Load())[0]
 		if e := w.claim(at, 0); e != 0 {
-			rt.crew.enter()
+			rt.goroutines.add()
 			// A span of nothing: just one timer, for the next may be another runtime's.
-			w.run(shift{claim: e, span: -1, drive: d})
+			w.run(runMode{claim: e, span: -1, advance: d})
 			w.busy.Store(0)
-			rt.crew.leave()
+			rt.goroutines.done()
 		}
-		c.quiet()
+		c.waitIdle()
 	}
 	c.setInside(d.me, false)
 	close(d.finished)
 }
 
 // resume goes on with a drive whose goroutine was ended by a callback of w.
-func (d *drive) resume(w *worker) {
+func (d *advance) resume(w *worker) {
 	w.busy.Store(0)
-	w.rt.crew.leave()
+	w.rt.goroutines.done()
 	d.clock.setInside(d.me, false)
-	d.on()
+	d.run()
 }
 
 // serve polls tasks that were woken while the clock stands still.
-func (c *ManualClock) serve(w *worker, e uint64) {
+func (c *ManualClock) pollWoken(w *worker, e uint64) {
 	me := goroutine()
 	c.setInside(me, true)
 	defer c.setInside(me, false)
 	w.rt.label()
 	for more := true; more; {
-		_, more = w.run(shift{claim: e, span: never, polls: true})
+		_, more = w.run(runMode{claim: e, span: never, polls: true})
 	}
 	w.release(e)
-	w.rt.crew.leave()
+	w.rt.goroutines.done()
 }
 
 // quiet waits until nothing runs on any of the runtimes.
-func (c *ManualClock) quiet() {
+func (c *ManualClock) waitIdle() {
 	c.mu.Lock()
 	runtimes := slices.Clone(c.runtimes)
 	c.mu.Unlock()
 	for _, rt := range runtimes {
-		rt.crew.wait(context.Background())
+		rt.goroutines.wait(context.Background())
 	}
 }
 
@@ -154,7 +154,7 @@ func (c *ManualClock) earliest() int64 {
 	defer c.mu.Unlock()
 	at := never
 	for _, r := range c.runtimes {
-		s := (*r.homes.Load())[0]
+		s := (*r.openShards.Load())[0]
 		if !s.ready.empty() {
 			return c.now.Load()
 		}
@@ -166,19 +166,19 @@ func (c *ManualClock) earliest() int64 {
 // whose returns the runtime whose turn it is at a time that the clock shows already, so
 // that nothing can be armed for before: one with a task to be polled, or of those with
 // something due the one that armed it first; nil if there is none.
-func (c *ManualClock) whose(at int64) (rt *Runtime) {
+func (c *ManualClock) nextRuntime(at int64) (rt *Runtime) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var order uint32
 	for _, r := range c.runtimes {
-		s := (*r.homes.Load())[0]
+		s := (*r.openShards.Load())[0]
 		if !s.ready.empty() {
 			return r
 		}
 		if s.next.Load() > at {
 			continue
 		}
-		if o, ok := s.order(at); ok && (rt == nil || int32(o-order) < 0) {
+		if o, ok := s.firstSeq(at); ok && (rt == nil || int32(o-order) < 0) {
 			rt, order = r, o
 		}
 	}

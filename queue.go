@@ -25,7 +25,7 @@ type Queue[V any] struct {
 	overdue overdueValues
 	waiting []*waiter // those in Wait, the one that has waited longest first
 	timer   Timer     // rings when the first value is due; armed only while somebody waits
-	alarm   int64     // when it rings; never: it is not armed
+	timerAt int64     // when it rings; never: it is not armed
 }
 
 // A queueState is the part of a queue that its runtime knows. It is apart, so that the
@@ -93,12 +93,12 @@ func (qs *queues) each(f func(q *queueState)) {
 // A waiter is a call of Wait. It is told to look again through its channel, which has
 // room for one.
 type waiter struct {
-	look chan struct{}
+	wake chan struct{}
 }
 
 // NewQueue returns an empty queue whose time is that of rt.
 func NewQueue[V any](rt *Runtime) *Queue[V] {
-	q := &Queue[V]{rt: rt, state: new(queueState), alarm: never}
+	q := &Queue[V]{rt: rt, state: new(queueState), timerAt: never}
 	rt.queues.add(q.state)
 	runtime.AddCleanup(q, rt.queues.remove, q.state)
 	return q
@@ -135,7 +135,7 @@ func (q *Queue[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
 		h = q.w.Reserve(v)
 		q.overdue.add(h, due)
 	}
-	q.expect(due, now)
+	q.notice(due, now)
 	return h, nil
 }
 
@@ -159,7 +159,7 @@ func (q *Queue[V]) Reset(h wheel.Handle, d time.Duration) bool {
 		q.w.Park(h)
 		q.overdue.add(h, due)
 	}
-	q.expect(due, now)
+	q.notice(due, now)
 	return true
 }
 
@@ -219,7 +219,7 @@ func (q *Queue[V]) Wait(ctx context.Context, buf []V) (int, error) {
 			return n, err
 		}
 		select {
-		case <-me.look:
+		case <-me.wake:
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		case <-q.rt.done:
@@ -245,7 +245,7 @@ func (q *Queue[V]) fetch(joins *waiter, buf []V, now int64) (n int, err error) {
 	if len(q.waiting) == 0 {
 		return 0, nil
 	}
-	return 0, q.setAlarm()
+	return 0, q.setTimer()
 }
 
 // take takes values that are due at a tick, by deadline.
@@ -286,32 +286,32 @@ func (q *Queue[V]) leave(me *waiter) {
 		}
 	}
 	if len(q.waiting) > 0 {
-		q.ring()
+		q.wakeOne()
 	}
 }
 
 // expect has those who wait look at a deadline that has been put in: at once if it has
 // passed, or else when it comes. The caller holds the lock.
-func (q *Queue[V]) expect(due, now int64) {
+func (q *Queue[V]) notice(due, now int64) {
 	switch {
 	case len(q.waiting) == 0:
 	case due < 0 || q.rt.ceil(due) <= q.rt.floor(now):
-		q.ring()
-	case due < q.alarm:
-		if err := q.setAlarm(); err != nil {
-			q.ring() // it finds the same error
+		q.wakeOne()
+	case due < q.timerAt:
+		if err := q.setTimer(); err != nil {
+			q.wakeOne() // it finds the same error
 		}
 	}
 }
 
 // setAlarm arms the timer for the first deadline in the wheel. The caller holds the lock.
-func (q *Queue[V]) setAlarm() error {
-	at, ok := q.w.Soonest(settleMax)
+func (q *Queue[V]) setTimer() error {
+	at, ok := q.w.Soonest(updateMax)
 	if !ok {
 		return nil
 	}
 	due := q.rt.nanos(at)
-	if due >= q.alarm {
+	if due >= q.timerAt {
 		return nil
 	}
 	if q.timer == (Timer{}) {
@@ -319,7 +319,7 @@ func (q *Queue[V]) setAlarm() error {
 		weakly := weak.Make(q)
 		t, err := q.rt.newOwn(func() {
 			if q := weakly.Value(); q != nil {
-				q.rang()
+				q.onTimer()
 			}
 		})
 		if err != nil {
@@ -328,7 +328,7 @@ func (q *Queue[V]) setAlarm() error {
 		q.timer = t
 		runtime.AddCleanup(q, func(t Timer) { t.Free() }, t)
 	}
-	q.alarm = due
+	q.timerAt = due
 	if !q.timer.s.reset(q.timer.h, at, true) {
 		return ErrClosed
 	}
@@ -336,18 +336,18 @@ func (q *Queue[V]) setAlarm() error {
 }
 
 // rang is the callback of the timer.
-func (q *Queue[V]) rang() {
+func (q *Queue[V]) onTimer() {
 	q.lock()
 	defer q.unlock()
-	q.alarm = never
-	q.ring()
+	q.timerAt = never
+	q.wakeOne()
 }
 
 // ring tells the one that has waited longest to look. The caller holds the lock.
-func (q *Queue[V]) ring() {
+func (q *Queue[V]) wakeOne() {
 	for _, w := range q.waiting {
 		select {
-		case w.look <- struct{}{}:
+		case w.wake <- struct{}{}:
 			return
 		default: // told already
 		}

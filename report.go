@@ -110,7 +110,7 @@ func catch(f func()) (p *panicked) {
 }
 
 // caught hands a panic on.
-func (rt *Runtime) caught(p *panicked) {
+func (rt *Runtime) reportPanic(p *panicked) {
 	rt.panics.Add(1)
 	rt.onPanic(p.v, p.stack)
 }

@@ -29,7 +29,7 @@ type Runtime struct {
 	fake          bool   // time is not the system's: manual or a bubble's
 	ordered       bool   // timers of one tick fire in the order of arming, pushed back or not
 	precise       bool
-	shared        bool // it is the default runtime
+	isDefault     bool // it is the default runtime
 	slack         int64
 	slowAfter     int64
 	goFunc        func(func())
@@ -41,25 +41,25 @@ type Runtime struct {
 	scrubBudget   int
 	scrubInterval time.Duration
 
-	team   atomic.Pointer[[]*worker] // the workers; replaced as a whole under mu
-	homes  atomic.Pointer[[]*shard]  // where timers are made; replaced as a whole under mu
-	all    atomic.Pointer[[]*shard]  // every shard there is; replaced as a whole under mu
-	closed atomic.Bool               // set by Shutdown, before the shards are closed
-	done   chan struct{}             // closed by Shutdown
+	workers    atomic.Pointer[[]*worker] // the workers; replaced as a whole under mu
+	openShards atomic.Pointer[[]*shard]  // where timers are made; replaced as a whole under mu
+	shards     atomic.Pointer[[]*shard]  // every shard there is; replaced as a whole under mu
+	closed     atomic.Bool               // set by Shutdown, before the shards are closed
+	done       chan struct{}             // closed by Shutdown
 
-	room     room
-	claims   atomic.Uint64 // numbers the claims of workers
-	blocked  atomic.Uint64
-	panics   atomic.Uint64
-	migrated atomic.Uint64
-	detached *stripe.Counter // callbacks that run away from their worker
-	crew     crew
-	keeper   keeper
-	scrubber scrubber
-	census   census
-	sleepers sync.Pool
-	queues   queues
-	handoffs handoffs
+	quota      quota
+	claims     atomic.Uint64 // numbers the claims of workers
+	blocked    atomic.Uint64
+	panics     atomic.Uint64
+	migrated   atomic.Uint64
+	spawned    *stripe.Counter // callbacks that run away from their worker
+	goroutines goroutineGroup
+	timekeeper timekeeper
+	scrubber   scrubber
+	reaper     reaper
+	sleepers   sync.Pool
+	queues     queues
+	handoffs   handoffs
 
 	withdrawn int // callbacks that Shutdown has withdrawn from Options.Go. Under mu
 
@@ -91,7 +91,7 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 		logger:    o.Logger,
 		done:      make(chan struct{}),
 		bubble:    currentBubble(),
-		detached:  stripe.New(0),
+		spawned:   stripe.New(0),
 	}
 	switch c := o.Clock.(type) {
 	case nil, systemClock:
@@ -116,14 +116,14 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	}
 	rt.end = uint64(never) / rt.res
 	rt.last = int64((rt.end - 1) * rt.res)
-	rt.room.max = int64(o.MaxTimers)
+	rt.quota.max = int64(o.MaxTimers)
 	rt.staleLimit = o.StaleLimit
 	rt.scrubBudget = o.ScrubBudget
 	rt.scrubInterval = o.ScrubInterval
 	rt.labels = pprof.WithLabels(context.Background(), pprof.Labels("foliot", "timers"))
 	rt.sleepers.New = newSleeper
-	rt.crew.open()
-	rt.all.Store(new([]*shard))
+	rt.goroutines.open()
+	rt.shards.Store(new([]*shard))
 	team := []*worker{}
 	homes := []*shard{}
 	for id := range o.Workers {
@@ -134,9 +134,9 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	if rt.manual != nil {
 		homes = homes[:1] // one wheel, so that order is order
 	}
-	rt.team.Store(&team)
-	rt.homes.Store(&homes)
-	rt.keeper.open(rt, timerfd)
+	rt.workers.Store(&team)
+	rt.openShards.Store(&homes)
+	rt.timekeeper.open(rt, timerfd)
 	rt.scrubber.open(rt)
 	rt.handoffs.open(rt)
 	if rt.manual != nil {
@@ -150,19 +150,19 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 func (rt *Runtime) newWorker(id, capacity int) *worker {
 	w := &worker{rt: rt, id: id}
 	w.adopted.first.Store(never)
-	all := slices.Clone(*rt.all.Load())
+	all := slices.Clone(*rt.shards.Load())
 	for range rt.perWorker {
 		s := &shard{rt: rt, number: uint32(len(all) + 1), maker: w}
 		all = append(all, s)
 		s.next.Store(never)
 		s.owner.Store(w)
 		if capacity > 0 {
-			s.w = *wheel.New[body](0, capacity)
+			s.w = *wheel.New[entry](0, capacity)
 		}
 		w.own = append(w.own, s)
 	}
 	w.shards = w.own
-	rt.all.Store(&all)
+	rt.shards.Store(&all)
 	return w
 }
 
@@ -172,7 +172,7 @@ func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
 	if f == nil {
 		return Timer{}, errNilFunc
 	}
-	return rt.afterFunc(d, f, plain)
+	return rt.afterFunc(d, f, kindFunc)
 }
 
 // afterFunc does what AfterFunc does, for a timer of a kind.
@@ -182,18 +182,18 @@ func (rt *Runtime) afterFunc(d time.Duration, f func(), k kind) (Timer, error) {
 		return Timer{}, err
 	}
 	at := rt.ceil(due)
-	s := rt.home()
-	if s.closed || !rt.room.take(1) {
+	s := rt.lockShard()
+	if s.closed || !rt.quota.acquire(1) {
 		err := s.refusal()
 		s.mu.Unlock()
 		return Timer{}, err
 	}
-	h := s.w.Schedule(at, body{what: pointer(f), later: rt.arming(), state: once, kind: k})
+	h := s.w.Schedule(at, entry{ptr: pointer(f), aux: rt.nextSeq(), state: stateOneShot, kind: k})
 	s.armed++
-	early := s.expect(at)
+	early := s.lowerNext(at)
 	s.mu.Unlock()
 	if early {
-		rt.keeper.notice(rt.nanos(at))
+		rt.timekeeper.notify(rt.nanos(at))
 	}
 	return Timer{s, h}, nil
 }
@@ -205,23 +205,23 @@ func (rt *Runtime) NewTimer(f func()) (Timer, error) {
 	if f == nil {
 		return Timer{}, errNilFunc
 	}
-	s := rt.home()
+	s := rt.lockShard()
 	defer s.mu.Unlock()
-	if s.closed || !rt.room.take(1) {
+	if s.closed || !rt.quota.acquire(1) {
 		return Timer{}, s.refusal()
 	}
-	return Timer{s, s.w.Reserve(body{what: pointer(f), state: idle})}, nil
+	return Timer{s, s.w.Reserve(entry{ptr: pointer(f), state: stateIdle})}, nil
 }
 
 // newOwn makes a timer like NewTimer that is not counted among the user's.
 func (rt *Runtime) newOwn(f func()) (Timer, error) {
-	s := rt.home()
+	s := rt.lockShard()
 	defer s.mu.Unlock()
 	if s.closed {
 		return Timer{}, ErrClosed
 	}
-	s.owned++
-	return Timer{s, s.w.Reserve(body{what: pointer(f), state: idle, kind: own})}, nil
+	s.internal++
+	return Timer{s, s.w.Reserve(entry{ptr: pointer(f), state: stateIdle, kind: kindInternal})}, nil
 }
 
 // refusal returns why a shard, which is locked, does not take a timer.
@@ -259,24 +259,24 @@ func (rt *Runtime) AfterFuncBatch(dst []Timer, calls []Call) ([]Timer, error) {
 	if rt.closed.Load() {
 		return dst, ErrClosed
 	}
-	if !rt.room.take(int64(len(calls))) {
+	if !rt.quota.acquire(int64(len(calls))) {
 		return dst, ErrFull
 	}
 	dst = slices.Grow(dst, len(calls))
 	for turn := 0; len(calls) > 0; turn++ {
 		n := min(len(calls), batchMax)
-		s := rt.homeOf(turn)
+		s := rt.lockNthShard(turn)
 		soonest := wheel.Never
 		for i := range calls[:n] {
 			at := rt.ceil(rt.add(now, calls[i].After))
 			soonest = min(soonest, at)
-			dst = append(dst, Timer{s, s.w.Schedule(at, body{what: pointer(calls[i].Func), later: rt.arming(), state: once})})
+			dst = append(dst, Timer{s, s.w.Schedule(at, entry{ptr: pointer(calls[i].Func), aux: rt.nextSeq(), state: stateOneShot})})
 		}
 		s.armed += n
-		early := s.expect(soonest)
+		early := s.lowerNext(soonest)
 		s.mu.Unlock()
 		if early {
-			rt.keeper.notice(rt.nanos(soonest))
+			rt.timekeeper.notify(rt.nanos(soonest))
 		}
 		calls = calls[n:]
 	}
@@ -285,25 +285,25 @@ func (rt *Runtime) AfterFuncBatch(dst []Timer, calls []Call) ([]Timer, error) {
 
 // home returns the shard of the calling goroutine, locked, or another if that one is
 // taken. It is a matter of speed alone which one it is.
-func (rt *Runtime) home() *shard {
-	homes := *rt.homes.Load()
+func (rt *Runtime) lockShard() *shard {
+	homes := *rt.openShards.Load()
 	s := homes[stripe.Pick(len(homes))]
 	if s.mu.TryLock() {
 		return s
 	}
-	return rt.anyHome(homes, s)
+	return rt.lockAnyShard(homes, s)
 }
 
 // homeOf returns the n-th shard from that of the calling goroutine, locked.
-func (rt *Runtime) homeOf(n int) *shard {
-	homes := *rt.homes.Load()
+func (rt *Runtime) lockNthShard(n int) *shard {
+	homes := *rt.openShards.Load()
 	s := homes[(stripe.Pick(len(homes))+n)%len(homes)]
 	s.mu.Lock()
 	return s
 }
 
 //go:noinline
-func (rt *Runtime) anyHome(homes []*shard, s *shard) *shard {
+func (rt *Runtime) lockAnyShard(homes []*shard, s *shard) *shard {
 	for _, t := range homes {
 		if t.mu.TryLock() {
 			return t

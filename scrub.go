@@ -77,7 +77,7 @@ const (
 
 func (g *scrubber) open(rt *Runtime) {
 	g.rt = rt
-	g.timer.open(rt, func(rt *Runtime) { rt.scrubber.step() })
+	g.timer.open(rt, func(rt *Runtime) { rt.scrubber.onTimer() })
 }
 
 // start begins a round, or makes sure that there is another after the one under way. It is
@@ -104,14 +104,14 @@ func (g *scrubber) start() {
 }
 
 // step does a little for each shard that wants it, and sets the timer for the next step.
-func (g *scrubber) step() {
+func (g *scrubber) onTimer() {
 	again := g.state.CompareAndSwap(scrubAgain, scrubOn)
-	for _, s := range *g.rt.all.Load() {
+	for _, s := range *g.rt.shards.Load() {
 		if s.scrub.step(s) {
 			again = true
 		}
 	}
-	g.rt.keeper.rest()
+	g.rt.timekeeper.parkIfIdle()
 	if again || !g.state.CompareAndSwap(scrubOn, scrubOff) {
 		g.timer.reset(int64(g.rt.scrubInterval))
 	}

@@ -18,12 +18,12 @@ const (
 
 	// refileMax bounds how many pushed-back timers are put in their new place in one
 	// go, under the lock.
-	refileMax = 64
+	rescheduleMax = 64
 
 	// settleMax and settleTurns bound how many entries are looked at to find the next
 	// deadline.
-	settleMax   = 64
-	settleTurns = 8
+	updateMax    = 64
+	updateRounds = 8
 )
 
 // A shard is a wheel behind a lock, and holds the timers that were made by the
@@ -40,29 +40,29 @@ type shard struct {
 	next atomic.Int64
 
 	mu     sync.Mutex
-	w      wheel.Wheel[body]
+	w      wheel.Wheel[entry]
 	closed bool // the runtime is shut down and the wheel empty
 
 	adopted bool // the owner is not the maker
 
-	armed   int // pending armings: those in the wheel and those of state runningDue
-	fired   uint64
-	stopped uint64
-	rearmed uint64
-	late    *hist.Hist // made with the first callback
-	seen    int        // how many of the entries that are due next ahead has looked at
-	glanced uint64     // where it leaves what it read, so that it is not optimised away
+	armed      int // pending armings: those in the wheel and those of state runningDue
+	fired      uint64
+	stopped    uint64
+	rearmed    uint64
+	late       *hist.Hist // made with the first callback
+	prefetched int        // how many of the entries that are due next ahead has looked at
+	sink       uint64     // where it leaves what it read, so that it is not optimised away
 
-	scrub scrub
-	owned int // timers of the runtime's own
+	scrub    scrub
+	internal int // timers of the runtime's own
 
-	bells bells
+	chanTimers chanTimers
 
-	tasks taskArena
-	ready queue                  // of tasks
-	maker *worker                // the worker that it was made for. Does not change
-	owner atomic.Pointer[worker] // the worker that runs it. Written under Runtime.mu and mu; adopted.mu of the old owner too if that is not the maker
-	told  atomic.Int64           // the latest time that one was told. Raised by compare-and-swap
+	tasks        taskArena
+	ready        readyList              // of tasks
+	maker        *worker                // the worker that it was made for. Does not change
+	owner        atomic.Pointer[worker] // the worker that runs it. Written under Runtime.mu and mu; adopted.mu of the old owner too if that is not the maker
+	lastPollTime atomic.Int64           // the latest time that one was told. Raised by compare-and-swap
 
 	places places
 
@@ -70,40 +70,40 @@ type shard struct {
 }
 
 // A body is what the wheel keeps for a timer. With it a slot has 32 bytes.
-type body struct {
+type entry struct {
 	// what is the callback, a func(): that is a pointer. Of a drop-in's timer it is the
 	// *door.Func that has it, of one with a bell nil, of the timer of a task the *task.
-	what unsafe.Pointer
+	ptr unsafe.Pointer
 
 	// later is by how many ticks the deadline lies behind the tick that the entry is
 	// filed at: a deadline that is pushed back stays where it is in the wheel, and moves
 	// when that tick comes. On a manual clock, where nothing is pushed back so, it is the
 	// number of the arming. In the state runningDue: the low bits of the tick it was due. Of
 	// a timer with a bell: the number of the bell.
-	later uint32
-	above uint16 // in the state runningDue: the bits above those in later
-	state state
-	kind  kind
+	aux     uint32
+	auxHigh uint16 // in the state runningDue: the bits above those in later
+	state   state
+	kind    kind
 }
 
 // A kind is whose a timer is, and with it how its callback is run.
 type kind uint8
 
 const (
-	plain kind = iota // the user's: on the worker, or by Options.Go
-	own               // the runtime's own: on the worker, and not counted among the user's
-	brief             // made for the user, with a callback of the runtime's own: on the worker
-	apart             // a drop-in's: on a goroutine of its own, as time.AfterFunc does
-	bell              // a drop-in's with a channel: there is none, see bell.go
-	ofTask            // a task's: idle or armed, and when it expires the task is polled
+	kindFunc     kind = iota // the user's: on the worker, or by Options.Go
+	kindInternal             // the runtime's own: on the worker, and not counted among the user's
+	kindBrief                // made for the user, with a callback of the runtime's own: on the worker
+	kindGoFunc               // a drop-in's: on a goroutine of its own, as time.AfterFunc does
+	kindChan                 // a drop-in's with a channel: there is none, see bell.go
+	kindTask                 // a task's: idle or armed, and when it expires the task is polled
 )
 
 // callback returns the function to be called.
-func (b *body) callback() func() {
-	if b.kind == apart {
-		return (*door.Func)(b.what).F.Func()
+func (b *entry) callback() func() {
+	if b.kind == kindGoFunc {
+		return (*door.Func)(b.ptr).F.Func()
 	}
-	return *(*func())(unsafe.Pointer(&b.what))
+	return *(*func())(unsafe.Pointer(&b.ptr))
 }
 
 // pointer returns what a body keeps of a func.
@@ -112,29 +112,29 @@ func pointer(f func()) unsafe.Pointer {
 }
 
 // arming returns the first value of body.later for an arming.
-func (rt *Runtime) arming() uint32 {
+func (rt *Runtime) nextSeq() uint32 {
 	if rt.manual == nil {
 		return 0
 	}
-	return rt.manual.armed.Add(1)
+	return rt.manual.seq.Add(1)
 }
 
 // order returns the number of the arming that is due first, on a manual clock that shows
 // the time at. It answers false, and raises next, if nothing is due.
-func (s *shard) order(at int64) (n uint32, ok bool) {
+func (s *shard) firstSeq(at int64) (n uint32, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h, _, ok := s.w.Peek(s.rt.floor(at))
 	if !ok {
-		s.settle()
+		s.updateNext()
 		return 0, false
 	}
-	return s.w.Value(h).later, true
+	return s.w.Value(h).aux, true
 }
 
 // expect lowers next to a deadline that has been armed. The caller holds the lock,
 // and tells the timekeeper afterwards, without it, if expect answers true.
-func (s *shard) expect(at wheel.Tick) bool {
+func (s *shard) lowerNext(at wheel.Tick) bool {
 	due := s.rt.nanos(at)
 	if due < s.next.Load() {
 		s.storeNext(due)
@@ -155,37 +155,37 @@ func (s *shard) reset(h wheel.Handle, at wheel.Tick, entered bool) bool {
 	ok, early := s.move(h, b, filed, at)
 	s.mu.Unlock()
 	if early {
-		s.rt.keeper.notice(s.rt.nanos(at))
+		s.rt.timekeeper.notify(s.rt.nanos(at))
 	}
 	return ok
 }
 
 // move arms a timer that is there, for a tick; filed is the one that it is filed at. The
 // caller holds the lock, and tells the timekeeper afterwards if it is early.
-func (s *shard) move(h wheel.Handle, b *body, filed, at wheel.Tick) (ok, early bool) {
+func (s *shard) move(h wheel.Handle, b *entry, filed, at wheel.Tick) (ok, early bool) {
 	pending := b.state.pending()
-	m := next(b.state, arm)
+	m := nextMove(b.state, eventArm)
 	b.state = m.to
-	if pending && b.kind != own {
+	if pending && b.kind != kindInternal {
 		s.rearmed++
 	}
 	switch m.do {
-	case refile:
+	case effectReschedule:
 		if s.postpone(b, filed, at) {
 			return m.ok, false
 		}
-	case file:
-		if !pending && b.kind != own {
+	case effectSchedule:
+		if !pending && b.kind != kindInternal {
 			s.armed++
 		}
 	default:
 		return m.ok, false
 	}
-	if b.kind != bell {
-		b.later = s.rt.arming()
+	if b.kind != kindChan {
+		b.aux = s.rt.nextSeq()
 	}
 	s.w.Reschedule(h, at)
-	return m.ok, s.expect(at)
+	return m.ok, s.lowerNext(at)
 }
 
 // postpone notes a deadline that is no earlier than the tick the entry is filed at, and
@@ -193,32 +193,32 @@ func (s *shard) move(h wheel.Handle, b *body, filed, at wheel.Tick) (ok, early b
 //
 // A timer so pushed back takes its place among those of its tick when it is moved there,
 // and so behind some that were armed later. Where that is not allowed, nothing is postponed.
-func (s *shard) postpone(b *body, filed, at wheel.Tick) bool {
+func (s *shard) postpone(b *entry, filed, at wheel.Tick) bool {
 	if s.rt.ordered || at < filed || at-filed >= 1<<32 {
 		return false
 	}
-	if b.kind != bell { // a bell knows when it is due
-		b.later = uint32(at - filed)
+	if b.kind != kindChan { // a bell knows when it is due
+		b.aux = uint32(at - filed)
 	}
 	return true
 }
 
 // dueAt returns the tick that an entry is armed for: the one that it is filed at, or a later
 // one if it was postponed.
-func (s *shard) dueAt(b *body, filed wheel.Tick) wheel.Tick {
+func (s *shard) dueAt(b *entry, filed wheel.Tick) wheel.Tick {
 	switch {
 	case s.rt.ordered:
 		return filed
-	case b.kind == bell:
-		return max(filed, s.rt.ceil(s.bells.at(b.later).due))
+	case b.kind == kindChan:
+		return max(filed, s.rt.ceil(s.chanTimers.at(b.aux).due))
 	}
-	return filed + wheel.Tick(b.later)
+	return filed + wheel.Tick(b.aux)
 }
 
 // arrived notes that an entry is filed at the tick that it is due at.
-func (b *body) arrived() {
-	if b.kind != bell {
-		b.later = 0
+func (b *entry) clearOffset() {
+	if b.kind != kindChan {
+		b.aux = 0
 	}
 }
 
@@ -226,7 +226,7 @@ func (b *body) arrived() {
 // what the event is about.
 func (s *shard) stop(h wheel.Handle, e event) bool {
 	s.mu.Lock()
-	ok, dirty := s.callOff(h, s.w.Value(h), e)
+	ok, dirty := s.cancel(h, s.w.Value(h), e)
 	s.mu.Unlock()
 	if dirty {
 		s.rt.scrubber.start()
@@ -236,31 +236,31 @@ func (s *shard) stop(h wheel.Handle, e event) bool {
 
 // callOff does what stop does; b is the body of the timer, nil if there is none. The caller
 // holds the lock, and starts the scrubber afterwards if the shard is dirty.
-func (s *shard) callOff(h wheel.Handle, b *body, e event) (ok, dirty bool) {
+func (s *shard) cancel(h wheel.Handle, b *entry, e event) (ok, dirty bool) {
 	if b == nil {
 		return false, false
 	}
-	m := next(b.state, e)
-	if b.state.pending() && b.kind != own {
+	m := nextMove(b.state, e)
+	if b.state.pending() && b.kind != kindInternal {
 		s.armed--
 		s.stopped++
 	}
 	b.state = m.to
 	switch m.do {
-	case park:
-		b.arrived()
+	case effectPark:
+		b.clearOffset()
 		s.w.Park(h)
-	case forget:
-		b.later = 0
-	case drop:
+	case effectForget:
+		b.aux = 0
+	case effectFree:
 		switch b.kind {
-		case own:
-			s.owned--
-		case bell:
-			s.bells.put(b.later)
+		case kindInternal:
+			s.internal--
+		case kindChan:
+			s.chanTimers.put(b.aux)
 			fallthrough
 		default:
-			s.rt.room.give(1)
+			s.rt.quota.release(1)
 		}
 		s.w.Cancel(h)
 	}
@@ -275,7 +275,7 @@ func (s *shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
 	switch {
 	case b == nil || !b.state.pending():
 		return 0, false
-	case b.state == runningDue:
+	case b.state == stateRunningDue:
 		return s.wasDue(b), true
 	}
 	return s.dueAt(b, at), true
@@ -288,7 +288,7 @@ type call struct {
 	timer wheel.Handle // of a reusable timer, which wants to know when it is over; 0: none
 	kind  kind         // how fn is run
 
-	rang int64 // how many bells have rung before
+	sent int64 // how many bells have rung before
 
 	task *task // instead of fn: a task to be polled
 	gen  uint32
@@ -303,70 +303,70 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 	defer s.mu.Unlock()
 	rang := int64(0)
 	var day time.Time
-	for range refileMax {
-		if s.seen--; s.seen < 0 {
+	for range rescheduleMax {
+		if s.prefetched--; s.prefetched < 0 {
 			s.w.Peek(tick)
-			s.seen = s.ahead() - 1
+			s.prefetched = s.prefetch() - 1
 		}
 		h, at, due := s.w.Pop(tick)
 		if !due {
-			s.seen = 0
-			s.settle()
-			return call{rang: rang}, false
+			s.prefetched = 0
+			s.updateNext()
+			return call{sent: rang}, false
 		}
 		b := s.w.Value(h)
-		if b.kind == ofTask {
-			b.state = idle
+		if b.kind == kindTask {
+			b.state = stateIdle
 			s.armed--
-			s.lateness(now - s.rt.nanos(at))
-			t := (*task)(b.what)
+			s.recordLate(now - s.rt.nanos(at))
+			t := (*task)(b.ptr)
 			gen, _ := t.word.load()
-			return call{shard: s, task: t, gen: gen, rang: rang}, true
+			return call{shard: s, task: t, gen: gen, sent: rang}, true
 		}
 		if due := s.dueAt(b, at); due != at {
-			b.arrived()
+			b.clearOffset()
 			s.w.Requeue(h, due)
 			continue
 		}
-		if b.kind == bell {
+		if b.kind == kindChan {
 			if rang == 0 {
 				day = time.Now()
 			}
-			s.ring(h, b, now, day)
+			s.fireChan(h, b, now, day)
 			rang++
 			continue
 		}
-		m := next(b.state, expire)
+		m := nextMove(b.state, eventExpire)
 		b.state = m.to
-		if m.do == stay {
-			b.later, b.above = uint32(at), uint16(at>>32)
+		if m.do == effectNone {
+			b.aux, b.auxHigh = uint32(at), uint16(at>>32)
 			continue
 		}
 		c = s.start(h, b, m, now-s.rt.nanos(at))
-		c.rang = rang
+		c.sent = rang
 		return c, true
 	}
-	return call{rang: rang}, false
+	return call{sent: rang}, false
 }
 
 // start accounts for a callback that is about to run.
-func (s *shard) start(h wheel.Handle, b *body, m move, late int64) call {
-	if b.kind != own {
+func (s *shard) start(h wheel.Handle, b *entry, m move, late int64) call {
+	if b.kind != kindInternal {
 		s.armed--
 		s.fired++
-		s.lateness(late)
+		s.recordLate(late)
 	}
 	c := call{fn: b.callback(), shard: s, timer: h, kind: b.kind}
-	if m.do == runDrop {
+	if m.do == effectFreeAndRun {
 		c.timer = 0
 		s.w.Cancel(h)
-		s.rt.room.give(1)
+		s.rt.quota.release(1)
 	}
 	return c
 }
 
 // lateness notes how late a callback or a poll is.
-func (s *shard) lateness(ns int64) {
+func (s *shard) recordLate(ns int64) {
 	if s.late == nil {
 		s.late = new(hist.Hist)
 	}
@@ -382,22 +382,22 @@ func (s *shard) finish(h wheel.Handle, now int64) (c call, again bool) {
 	if b == nil {
 		return call{}, false
 	}
-	m := next(b.state, done)
+	m := nextMove(b.state, eventDone)
 	b.state = m.to
-	if m.do != run {
+	if m.do != effectRun {
 		return call{}, false
 	}
 	at := s.wasDue(b)
-	b.later = 0
+	b.aux = 0
 	return s.start(h, b, m, now-s.rt.nanos(at)), true
 }
 
 // wasDue returns the tick at which a timer in the state runningDue came due. The entry has
 // the low 48 bits of it; the wheel had got there when it came due, and has not moved on by
 // 2^48 ticks since.
-func (s *shard) wasDue(b *body) wheel.Tick {
+func (s *shard) wasDue(b *entry) wheel.Tick {
 	now := uint64(s.w.Now())
-	due := uint64(b.above)<<32 | uint64(b.later)
+	due := uint64(b.auxHigh)<<32 | uint64(b.aux)
 	return wheel.Tick(now - (now-due)&(1<<48-1))
 }
 
@@ -406,14 +406,14 @@ func (s *shard) wasDue(b *body) wheel.Tick {
 // A few entries are looked at one by one, for the exact time: a lower bound, which is all
 // that the wheel knows for sure, would cost a wake-up for nothing. So would an entry whose
 // deadline was pushed back, so those that stand in front are moved on right away.
-func (s *shard) settle() {
+func (s *shard) updateNext() {
 	if s.rt.ordered {
-		at, ok := s.w.Soonest(settleMax)
+		at, ok := s.w.Soonest(updateMax)
 		s.setNext(at, ok)
 		return
 	}
-	var buf [settleMax]wheel.Handle
-	for range settleTurns {
+	var buf [updateMax]wheel.Handle
+	for range updateRounds {
 		first := wheel.Never
 		moved := false
 		near, all := s.w.Nearest(buf[:0])
@@ -421,7 +421,7 @@ func (s *shard) settle() {
 			at, b := s.w.Entry(h)
 			due := s.dueAt(b, at)
 			if due != at {
-				b.arrived()
+				b.clearOffset()
 				s.w.Reschedule(h, due)
 				moved = true
 			}
@@ -440,7 +440,7 @@ func (s *shard) settle() {
 
 // prepare leads the wheel on to the time now, when nothing is due yet, so that there is
 // less to do when something is: entries move down the levels of the wheel on the way.
-func (s *shard) prepare(now int64) {
+func (s *shard) cascade(now int64) {
 	if s.mu.TryLock() {
 		s.w.Peek(s.rt.floor(now))
 		s.mu.Unlock()
@@ -465,11 +465,11 @@ func (s *shard) storeNext(at int64) {
 }
 
 // review raises next if nothing is armed any more.
-func (s *shard) review() {
+func (s *shard) updateNextIfEmpty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.armed == 0 {
-		s.settle()
+		s.updateNext()
 	}
 }
 
@@ -479,9 +479,9 @@ func (s *shard) close() (pending int) {
 	defer s.mu.Unlock()
 	pending = s.armed
 	s.closed = true
-	s.armed, s.owned = 0, 0
+	s.armed, s.internal = 0, 0
 	s.tasks.clear()
-	s.w = wheel.Wheel[body]{}
+	s.w = wheel.Wheel[entry]{}
 	s.setNext(0, false)
 	return pending
 }

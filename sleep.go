@@ -9,27 +9,27 @@ import (
 // A sleeper is what a goroutine in Sleep waits for. It is used again, if it is certain
 // that its timer will not ring it later.
 type sleeper struct {
-	bell chan struct{} // has room for one
-	ring func()
+	ch   chan struct{} // has room for one
+	wake func()
 }
 
 func newSleeper() any {
-	s := &sleeper{bell: make(chan struct{}, 1)}
-	s.ring = func() { s.bell <- struct{}{} }
+	s := &sleeper{ch: make(chan struct{}, 1)}
+	s.wake = func() { s.ch <- struct{}{} }
 	return s
 }
 
 // waitOut is the longest time that is waited out on the spot, as that takes less than to have
 // somebody else wait.
-const waitOut = time.Microsecond
+const shortWait = time.Microsecond
 
 // soon waits for d, from the time now on, if it is short, and tells whether d has passed. The
 // clock is the system's. Who waits lets others run, as if it were asleep.
-func (rt *Runtime) soon(now int64, d time.Duration) bool {
-	return d <= waitOut && rt.sitOut(now, d)
+func (rt *Runtime) waitShort(now int64, d time.Duration) bool {
+	return d <= shortWait && rt.spinFor(now, d)
 }
 
-func (rt *Runtime) sitOut(now int64, d time.Duration) bool {
+func (rt *Runtime) spinFor(now int64, d time.Duration) bool {
 	for d > 0 && rt.now()-now < int64(d) { // not once, or up to ten times
 		runtime.Gosched()
 	}
@@ -56,19 +56,19 @@ func (rt *Runtime) Sleep(ctx context.Context, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if !rt.fake && rt.soon(now, d) {
+	if !rt.fake && rt.waitShort(now, d) {
 		runtime.Gosched() // as a sleep lets others run
 		return nil
 	}
 	rt.mustNotBlock("Sleep")
 	s := rt.sleepers.Get().(*sleeper)
-	t, err := rt.afterFunc(d, s.ring, brief)
+	t, err := rt.afterFunc(d, s.wake, kindBrief)
 	if err != nil {
 		rt.sleepers.Put(s)
 		return err
 	}
 	select {
-	case <-s.bell:
+	case <-s.ch:
 		rt.sleepers.Put(s)
 		return nil
 	case <-ctx.Done():

@@ -25,13 +25,13 @@ package foliot
 type state uint8
 
 const (
-	free         state = iota // no timer: all handles of the slot are stale
-	once                      // a one-shot, armed
-	idle                      // reusable, nothing armed
-	armed                     // reusable and armed
-	running                   // the callback runs, nothing armed
-	runningArmed              // the callback runs, and the timer is armed again
-	runningDue                // the callback runs, and the next arming has come due
+	stateFree         state = iota // no timer: all handles of the slot are stale
+	stateOneShot                   // a one-shot, armed
+	stateIdle                      // reusable, nothing armed
+	stateArmed                     // reusable and armed
+	stateRunning                   // the callback runs, nothing armed
+	stateRunningArmed              // the callback runs, and the timer is armed again
+	stateRunningDue                // the callback runs, and the next arming has come due
 	numStates
 )
 
@@ -39,11 +39,11 @@ const (
 type event uint8
 
 const (
-	arm     event = iota // Reset, ResetAt
-	stop                 // Stop
-	release              // Free
-	expire               // its deadline has passed
-	done                 // its callback has returned
+	eventArm    event = iota // Reset, ResetAt
+	eventStop                // Stop
+	eventFree                // Free
+	eventExpire              // its deadline has passed
+	eventDone                // its callback has returned
 	numEvents
 )
 
@@ -51,14 +51,14 @@ const (
 type effect uint8
 
 const (
-	stay    effect = iota // nothing
-	file                  // arm the parked entry in the wheel
-	refile                // move the armed entry in the wheel, or note that its deadline is later
-	park                  // take the entry off the wheel
-	forget                // call off an arming that the wheel has handed out already
-	drop                  // give the slot back
-	run                   // call the callback
-	runDrop               // give the slot back, then call the callback
+	effectNone       effect = iota // nothing
+	effectSchedule                 // arm the parked entry in the wheel
+	effectReschedule               // move the armed entry in the wheel, or note that its deadline is later
+	effectPark                     // take the entry off the wheel
+	effectForget                   // call off an arming that the wheel has handed out already
+	effectFree                     // give the slot back
+	effectRun                      // call the callback
+	effectFreeAndRun               // give the slot back, then call the callback
 )
 
 // A move is what an event does to a timer in some state. The zero move is one that
@@ -71,57 +71,57 @@ type move struct {
 }
 
 // next says what an event does to a timer in a state.
-func next(s state, e event) move {
+func nextMove(s state, e event) move {
 	return moves[s&15][e&7]
 }
 
 // moves has room to spare so that no index can be out of range.
 var moves = [16][8]move{
-	free: {
-		arm:     {legal: true, to: free},
-		stop:    {legal: true, to: free},
-		release: {legal: true, to: free},
-		done:    {legal: true, to: free}, // freed while it ran
+	stateFree: {
+		eventArm:  {legal: true, to: stateFree},
+		eventStop: {legal: true, to: stateFree},
+		eventFree: {legal: true, to: stateFree},
+		eventDone: {legal: true, to: stateFree}, // freed while it ran
 	},
-	once: {
-		arm:     {legal: true, ok: true, to: once, do: refile},
-		stop:    {legal: true, ok: true, to: free, do: drop},
-		release: {legal: true, ok: true, to: free, do: drop},
-		expire:  {legal: true, to: free, do: runDrop},
+	stateOneShot: {
+		eventArm:    {legal: true, ok: true, to: stateOneShot, do: effectReschedule},
+		eventStop:   {legal: true, ok: true, to: stateFree, do: effectFree},
+		eventFree:   {legal: true, ok: true, to: stateFree, do: effectFree},
+		eventExpire: {legal: true, to: stateFree, do: effectFreeAndRun},
 	},
-	idle: {
-		arm:     {legal: true, ok: true, to: armed, do: file},
-		stop:    {legal: true, to: idle},
-		release: {legal: true, ok: true, to: free, do: drop},
+	stateIdle: {
+		eventArm:  {legal: true, ok: true, to: stateArmed, do: effectSchedule},
+		eventStop: {legal: true, to: stateIdle},
+		eventFree: {legal: true, ok: true, to: stateFree, do: effectFree},
 	},
-	armed: {
-		arm:     {legal: true, ok: true, to: armed, do: refile},
-		stop:    {legal: true, ok: true, to: idle, do: park},
-		release: {legal: true, ok: true, to: free, do: drop},
-		expire:  {legal: true, to: running, do: run},
+	stateArmed: {
+		eventArm:    {legal: true, ok: true, to: stateArmed, do: effectReschedule},
+		eventStop:   {legal: true, ok: true, to: stateIdle, do: effectPark},
+		eventFree:   {legal: true, ok: true, to: stateFree, do: effectFree},
+		eventExpire: {legal: true, to: stateRunning, do: effectRun},
 	},
-	running: {
-		arm:     {legal: true, ok: true, to: runningArmed, do: file},
-		stop:    {legal: true, to: running},
-		release: {legal: true, ok: true, to: free, do: drop},
-		done:    {legal: true, to: idle},
+	stateRunning: {
+		eventArm:  {legal: true, ok: true, to: stateRunningArmed, do: effectSchedule},
+		eventStop: {legal: true, to: stateRunning},
+		eventFree: {legal: true, ok: true, to: stateFree, do: effectFree},
+		eventDone: {legal: true, to: stateIdle},
 	},
-	runningArmed: {
-		arm:     {legal: true, ok: true, to: runningArmed, do: refile},
-		stop:    {legal: true, ok: true, to: running, do: park},
-		release: {legal: true, ok: true, to: free, do: drop},
-		expire:  {legal: true, to: runningDue},
-		done:    {legal: true, to: armed},
+	stateRunningArmed: {
+		eventArm:    {legal: true, ok: true, to: stateRunningArmed, do: effectReschedule},
+		eventStop:   {legal: true, ok: true, to: stateRunning, do: effectPark},
+		eventFree:   {legal: true, ok: true, to: stateFree, do: effectFree},
+		eventExpire: {legal: true, to: stateRunningDue},
+		eventDone:   {legal: true, to: stateArmed},
 	},
-	runningDue: {
-		arm:     {legal: true, ok: true, to: runningArmed, do: file},
-		stop:    {legal: true, ok: true, to: running, do: forget},
-		release: {legal: true, ok: true, to: free, do: drop},
-		done:    {legal: true, to: running, do: run},
+	stateRunningDue: {
+		eventArm:  {legal: true, ok: true, to: stateRunningArmed, do: effectSchedule},
+		eventStop: {legal: true, ok: true, to: stateRunning, do: effectForget},
+		eventFree: {legal: true, ok: true, to: stateFree, do: effectFree},
+		eventDone: {legal: true, to: stateRunning, do: effectRun},
 	},
 }
 
 // pending tells whether an arming of the timer has neither run nor been stopped.
 func (s state) pending() bool {
-	return 1<<s&(1<<once|1<<armed|1<<runningArmed|1<<runningDue) != 0
+	return 1<<s&(1<<stateOneShot|1<<stateArmed|1<<stateRunningArmed|1<<stateRunningDue) != 0
 }

@@ -21,13 +21,13 @@ const (
 )
 
 var meaning = [numStates]facts{
-	free:         {},
-	once:         {live: true, oneShot: true, arming: filed},
-	idle:         {live: true},
-	armed:        {live: true, arming: filed},
-	running:      {live: true, runs: true},
-	runningArmed: {live: true, runs: true, arming: filed},
-	runningDue:   {live: true, runs: true, arming: waiting},
+	stateFree:         {},
+	stateOneShot:      {live: true, oneShot: true, arming: filed},
+	stateIdle:         {live: true},
+	stateArmed:        {live: true, arming: filed},
+	stateRunning:      {live: true, runs: true},
+	stateRunningArmed: {live: true, runs: true, arming: filed},
+	stateRunningDue:   {live: true, runs: true, arming: waiting},
 }
 
 var (
@@ -37,20 +37,20 @@ var (
 
 // impossible are the events that cannot befall a timer in a state, and why.
 var impossible = map[[2]uint8]string{
-	{uint8(free), uint8(expire)}:       "a free slot is in no wheel",
-	{uint8(once), uint8(done)}:         "the slot of a one-shot is given back before its callback starts, so nobody reports its end",
-	{uint8(idle), uint8(expire)}:       "an idle timer is parked",
-	{uint8(idle), uint8(done)}:         "no callback runs",
-	{uint8(armed), uint8(done)}:        "no callback runs",
-	{uint8(running), uint8(expire)}:    "a timer that runs and is not armed is parked",
-	{uint8(runningDue), uint8(expire)}: "the wheel has handed out the arming and has no other",
+	{uint8(stateFree), uint8(eventExpire)}:       "a free slot is in no wheel",
+	{uint8(stateOneShot), uint8(eventDone)}:      "the slot of a one-shot is given back before its callback starts, so nobody reports its end",
+	{uint8(stateIdle), uint8(eventExpire)}:       "an idle timer is parked",
+	{uint8(stateIdle), uint8(eventDone)}:         "no callback runs",
+	{uint8(stateArmed), uint8(eventDone)}:        "no callback runs",
+	{uint8(stateRunning), uint8(eventExpire)}:    "a timer that runs and is not armed is parked",
+	{uint8(stateRunningDue), uint8(eventExpire)}: "the wheel has handed out the arming and has no other",
 }
 
 // eachMove calls f for every state and event.
 func eachMove(f func(s state, e event, m move)) {
 	for s := range numStates {
 		for e := range numEvents {
-			f(s, e, next(s, e))
+			f(s, e, nextMove(s, e))
 		}
 	}
 }
@@ -75,24 +75,24 @@ func outcome(f facts, e event) (to facts, ok, starts bool) {
 	switch {
 	case !f.live:
 		return facts{}, false, false
-	case e == arm:
+	case e == eventArm:
 		f.arming = filed
 		return f, true, false
-	case e == stop:
+	case e == eventStop:
 		ok = f.arming != unarmed
 		if ok && f.oneShot {
 			return facts{}, true, false
 		}
 		f.arming = unarmed
 		return f, ok, false
-	case e == release:
+	case e == eventFree:
 		return facts{}, true, false
-	case e == expire && f.oneShot:
+	case e == eventExpire && f.oneShot:
 		return facts{}, false, true
-	case e == expire && f.runs:
+	case e == eventExpire && f.runs:
 		f.arming = waiting
 		return f, false, false
-	case e == expire:
+	case e == eventExpire:
 		f.arming = unarmed
 		f.runs = true
 		return f, false, true
@@ -107,24 +107,24 @@ func outcome(f facts, e event) (to facts, ok, starts bool) {
 // chore is the effect that leads from one set of facts to another: what has to be done with the slot, the wheel and the
 // callback, and nothing besides.
 func chore(from, to facts, e event, starts bool) effect {
-	inWheel := from.arming == filed && e != expire // an entry that expires has been taken off already
+	inWheel := from.arming == filed && e != eventExpire // an entry that expires has been taken off already
 	switch {
 	case from.live && !to.live && starts:
-		return runDrop
+		return effectFreeAndRun
 	case from.live && !to.live:
-		return drop
+		return effectFree
 	case starts:
-		return run
-	case to.arming == filed && inWheel && e == arm:
-		return refile
+		return effectRun
+	case to.arming == filed && inWheel && e == eventArm:
+		return effectReschedule
 	case to.arming == filed && !inWheel:
-		return file
+		return effectSchedule
 	case to.arming != filed && inWheel:
-		return park
+		return effectPark
 	case from.arming == waiting && to.arming == unarmed:
-		return forget
+		return effectForget
 	}
-	return stay
+	return effectNone
 }
 
 func TestEveryMoveIsWhatItsEventMeans(t *testing.T) {
@@ -155,27 +155,27 @@ func TestPendingIsHavingAnArmingThatHasNeitherRunNorBeenStopped(t *testing.T) {
 			return
 		}
 		was, is := s.pending(), m.to.pending()
-		starts := m.do == run || m.do == runDrop
+		starts := m.do == effectRun || m.do == effectFreeAndRun
 		name := eventNames[e] + " in state " + stateNames[s]
 		switch e {
-		case arm:
-			if m.ok != is || m.ok != (s != free) {
+		case eventArm:
+			if m.ok != is || m.ok != (s != stateFree) {
 				t.Errorf("%s answers %t, and pending is %t afterwards", name, m.ok, is)
 			}
-		case stop:
+		case eventStop:
 			if m.ok != was || is {
 				t.Errorf("%s answers %t, pending was %t and is %t", name, m.ok, was, is)
 			}
-		case release:
-			if m.ok != (s != free) || m.to != free {
+		case eventFree:
+			if m.ok != (s != stateFree) || m.to != stateFree {
 				t.Errorf("%s answers %t and leads to %s", name, m.ok, stateNames[m.to])
 			}
-		case expire:
-			if m.ok || !was || is == starts || is != (m.to == runningDue) {
+		case eventExpire:
+			if m.ok || !was || is == starts || is != (m.to == stateRunningDue) {
 				t.Errorf("%s: pending was %t and is %t, started %t", name, was, is, starts)
 			}
-		case done:
-			if m.ok || starts != (s == runningDue) || is != (was && !starts) {
+		case eventDone:
+			if m.ok || starts != (s == stateRunningDue) || is != (was && !starts) {
 				t.Errorf("%s: pending was %t and is %t, started %t", name, was, is, starts)
 			}
 		}
@@ -184,10 +184,10 @@ func TestPendingIsHavingAnArmingThatHasNeitherRunNorBeenStopped(t *testing.T) {
 
 func TestNoMoveStartsACallbackThatRunsAlready(t *testing.T) {
 	eachMove(func(s state, e event, m move) {
-		if starts := m.do == run || m.do == runDrop; starts && meaning[s].runs && e != done {
+		if starts := m.do == effectRun || m.do == effectFreeAndRun; starts && meaning[s].runs && e != eventDone {
 			t.Errorf("%s in state %s starts the callback while it runs", eventNames[e], stateNames[s])
 		}
-		if m.legal && meaning[s].runs && e != done && m.to != free && !meaning[m.to].runs {
+		if m.legal && meaning[s].runs && e != eventDone && m.to != stateFree && !meaning[m.to].runs {
 			t.Errorf("%s in state %s forgets that the callback runs", eventNames[e], stateNames[s])
 		}
 	})
@@ -203,7 +203,7 @@ func reach(from ...state) (seen [numStates]bool) {
 		}
 		seen[s] = true
 		for e := range numEvents {
-			if m := next(s, e); m.legal {
+			if m := nextMove(s, e); m.legal {
 				from = append(from, m.to)
 			}
 		}
@@ -212,17 +212,17 @@ func reach(from ...state) (seen [numStates]bool) {
 }
 
 func TestEveryStateIsReachedAndLeadsToFree(t *testing.T) {
-	seen := reach(once, idle) // what AfterFunc and NewTimer make
+	seen := reach(stateOneShot, stateIdle) // what AfterFunc and NewTimer make
 	for s := range numStates {
 		if !seen[s] {
 			t.Errorf("no timer gets into state %s", stateNames[s])
 		}
-		if !reach(s)[free] {
+		if !reach(s)[stateFree] {
 			t.Errorf("a timer in state %s is never freed", stateNames[s])
 		}
 	}
-	for s, yes := range reach(free) {
-		if yes && state(s) != free {
+	for s, yes := range reach(stateFree) {
+		if yes && state(s) != stateFree {
 			t.Errorf("a freed timer gets into state %s", stateNames[s])
 		}
 	}

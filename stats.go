@@ -50,18 +50,18 @@ type WorkerStats struct {
 func (rt *Runtime) Stats() Stats {
 	rt.mu.Lock() // lest a shard change hands meanwhile
 	defer rt.mu.Unlock()
-	team := *rt.team.Load()
+	team := *rt.workers.Load()
 	st := Stats{
 		Late:     Histogram{new(hist.Hist)},
 		Workers:  len(team),
-		Wakeups:  rt.keeper.wakeups.Load(),
+		Wakeups:  rt.timekeeper.wakeups.Load(),
 		Migrated: rt.migrated.Load(),
 		Blocked:  rt.blocked.Load(),
 		Panics:   rt.panics.Load(),
 		Queued:   rt.queues.count(),
 		Handed:   rt.handoffs.waiting(),
 		Rescued:  rt.handoffs.rescued.Load(),
-		Running:  int(max(rt.detached.Sum(), 0)),
+		Running:  int(max(rt.spawned.Sum(), 0)),
 	}
 	for _, w := range slices.Concat(team, rt.retired) {
 		st.Polls += w.polls.Load()
@@ -93,7 +93,7 @@ func (s *shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 		ws.Due++
 	}
 	st.Armed += s.armed
-	st.Slots += s.w.Len() - s.tasks.timers - s.owned
+	st.Slots += s.w.Len() - s.tasks.timers - s.internal
 	st.Tasks += s.tasks.count
 	st.Fired += s.fired
 	st.Stopped += s.stopped

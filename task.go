@@ -40,7 +40,7 @@ func (rt *Runtime) Spawn(t Task) (TaskHandle, error) {
 	if f, ok := t.(TaskFunc); t == nil || ok && f == nil {
 		return TaskHandle{}, errNilTask
 	}
-	s := rt.home()
+	s := rt.lockShard()
 	if err := s.refusesTask(); err != nil {
 		s.mu.Unlock()
 		return TaskHandle{}, err
@@ -213,7 +213,7 @@ func (s *shard) unarm(t *task) {
 	if t.timer == 0 {
 		return
 	}
-	if b := s.w.Value(t.timer); b != nil && b.state == armed {
+	if b := s.w.Value(t.timer); b != nil && b.state == stateArmed {
 		s.armed--
 	}
 	s.w.Cancel(t.timer)
@@ -225,17 +225,17 @@ func (s *shard) unarm(t *task) {
 // timekeeper if rearm answers true.
 func (s *shard) rearm(t *task, at wheel.Tick) (early bool) {
 	if t.timer == 0 {
-		t.timer = s.w.Reserve(body{what: unsafe.Pointer(t), state: idle, kind: ofTask})
+		t.timer = s.w.Reserve(entry{ptr: unsafe.Pointer(t), state: stateIdle, kind: kindTask})
 		s.tasks.timers++
 	}
 	b := s.w.Value(t.timer)
-	if b.state == idle {
-		b.state = armed
+	if b.state == stateIdle {
+		b.state = stateArmed
 		s.armed++
 	}
-	b.later = s.rt.arming()
+	b.aux = s.rt.nextSeq()
 	s.w.Reschedule(t.timer, at)
-	return s.expect(at)
+	return s.lowerNext(at)
 }
 
 // A Context is what a Poll knows about its task and the time. It is good during that
@@ -304,8 +304,8 @@ func (cx *Context) CancelWake() bool {
 	if cx.t.timer == 0 {
 		return had
 	}
-	if b := s.w.Value(cx.t.timer); b != nil && b.state == armed {
-		b.state = idle
+	if b := s.w.Value(cx.t.timer); b != nil && b.state == stateArmed {
+		b.state = stateIdle
 		s.armed--
 		s.w.Park(cx.t.timer)
 		had = true

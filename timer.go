@@ -45,7 +45,7 @@ func (t Timer) ResetAt(when time.Time) bool {
 // will not run, whatever else happens at that instant. It returns false if nothing was
 // armed, in particular if the callback has started. A one-shot that is stopped is freed.
 func (t Timer) Stop() bool {
-	return t.s != nil && t.s.stop(t.h, stop)
+	return t.s != nil && t.s.stop(t.h, eventStop)
 }
 
 // Free stops the timer and gives its slot back. Every copy of the Timer goes stale. It
@@ -55,7 +55,7 @@ func (t Timer) Stop() bool {
 // A timer of NewTimer that is not freed stays for as long as its runtime, with its callback
 // and all that the callback refers to.
 func (t Timer) Free() bool {
-	return t.s != nil && t.s.stop(t.h, release)
+	return t.s != nil && t.s.stop(t.h, eventFree)
 }
 
 // Deadline returns the time that the timer is armed for, rounded up to the resolution,

@@ -15,12 +15,12 @@ const (
 
 	// rushTime is how long a worker that was blocked starts a goroutine for each callback:
 	// where one blocks, more may, and they are not to be found out one after the other.
-	rushTime = int64(20 * time.Millisecond)
+	spawnTime = int64(20 * time.Millisecond)
 
 	// rushMax bounds how many callbacks and polls of a worker have such goroutines at a
 	// time. A worker may have been held up by nothing but a busy machine; then each goroutine
 	// more would make it worse.
-	rushMax = 256
+	spawnMax = 256
 )
 
 // A worker runs the callbacks and polls the tasks of its shards: its own, and those of
@@ -45,10 +45,10 @@ type worker struct {
 	retired atomic.Bool // it is not in the team, or is about to leave it. Written under Runtime.mu
 	watched bool        // it is in keeper.retired
 
-	busy  atomic.Uint64 // the claim of the goroutine that runs callbacks; 0: none
-	since atomic.Int64  // when that goroutine was last heard of: at the start of a callback
-	rush  atomic.Int64  // until when each callback gets a goroutine of its own
-	away  atomic.Int64  // how many have one now
+	busy       atomic.Uint64 // the claim of the goroutine that runs callbacks; 0: none
+	since      atomic.Int64  // when that goroutine was last heard of: at the start of a callback
+	spawnUntil atomic.Int64  // until when each callback gets a goroutine of its own
+	spawned    atomic.Int64  // how many have one now
 
 	goCalls goCalls     // if there is an Options.Go
 	current currentWork // what it runs, for the log
@@ -88,7 +88,7 @@ func (w *worker) first() (s *shard, at int64) {
 }
 
 // byPump is in the claims of the timekeeper's own goroutine.
-const byPump = 1
+const claimByDriver = 1
 
 // claim takes the worker's turn. It answers 0 if somebody has it. A claim is a number that
 // is not used again, or'ed with kind: byPump or 0.
@@ -103,7 +103,7 @@ func (w *worker) claim(now int64, kind uint64) uint64 {
 	}
 	w.wakeups.Add(1)
 	if w.retired.Load() {
-		w.rt.keeper.watchRetired(w)
+		w.rt.timekeeper.watchRetired(w)
 	}
 	return e
 }
@@ -112,13 +112,13 @@ func (w *worker) claim(now int64, kind uint64) uint64 {
 // false if the turn was taken away before.
 func (w *worker) release(e uint64) bool {
 	if !w.busy.CompareAndSwap(e, 0) {
-		w.lost()
+		w.superseded()
 		return false
 	}
 	if w.ready() != nil {
-		w.rt.keeper.rouse(w)
+		w.rt.timekeeper.startWorker(w)
 	} else {
-		w.rt.keeper.notice(w.next())
+		w.rt.timekeeper.notify(w.next())
 	}
 	return true
 }
@@ -126,28 +126,28 @@ func (w *worker) release(e uint64) bool {
 // delegate has a fresh goroutine go on with the turn of the timekeeper's. It answers false
 // if the turn was taken away before.
 func (w *worker) delegate(e uint64) bool {
-	if !w.busy.CompareAndSwap(e, e&^byPump) {
-		w.lost()
+	if !w.busy.CompareAndSwap(e, e&^claimByDriver) {
+		w.superseded()
 		return false
 	}
-	w.rt.crew.enter()
-	go w.work(e &^ byPump)
+	w.rt.goroutines.add()
+	go w.work(e &^ claimByDriver)
 	return true
 }
 
 // lost sees to what a goroutine leaves behind whose turn was taken away: that it counts as
 // running, see replace, and tasks that it took out of the inbox when its successor
 // had just looked there.
-func (w *worker) lost() {
-	w.rt.detached.Add(-1)
+func (w *worker) superseded() {
+	w.rt.spawned.Add(-1)
 	if w.ready() != nil {
-		w.rt.keeper.rouse(w)
+		w.rt.timekeeper.startWorker(w)
 	}
 }
 
 // rushes tells whether a callback or a poll should have a goroutine of its own.
-func (w *worker) rushes(now int64) bool {
-	return now < w.rush.Load() && w.away.Load() < rushMax
+func (w *worker) shouldSpawn(now int64) bool {
+	return now < w.spawnUntil.Load() && w.spawned.Load() < spawnMax
 }
 
 // replace takes the turn from a goroutine that has not been heard of for too long. It
@@ -164,9 +164,9 @@ func (w *worker) replace(now int64) (old, e uint64) {
 	}
 	w.since.Store(now)
 	if _, full := w.goCalls.blocked(old); !full {
-		w.rush.Store(now + rushTime)
+		w.spawnUntil.Store(now + spawnTime)
 	}
-	w.rt.detached.Add(1) // the goroutine of old takes it back when it wants to release or delegate
+	w.rt.spawned.Add(1) // the goroutine of old takes it back when it wants to release or delegate
 	return old, e
 }
 
@@ -174,45 +174,45 @@ func (w *worker) replace(now int64) (old, e uint64) {
 // to do.
 func (w *worker) work(e uint64) {
 	w.rt.label()
-	w.workOff(e, false)
-	w.rt.crew.leave()
+	w.workUntilIdle(e, false)
+	w.rt.goroutines.done()
 }
 
 // workOff runs callbacks and polls tasks until there is nothing to do, and releases the worker.
 // If a callback ends the goroutine, a new one takes over; leaves says that the old one has been
 // taken off the crew then.
-func (w *worker) workOff(e uint64, leaves bool) {
+func (w *worker) workUntilIdle(e uint64, leaves bool) {
 	for more := true; more; {
 		polls := w.polls.Load()
-		_, more = w.run(shift{claim: e, span: never, leaves: leaves})
+		_, more = w.run(runMode{claim: e, span: never, ungrouped: leaves})
 		more = more || w.polls.Load() != polls && w.linger()
 	}
 	w.release(e)
 }
 
 // A shift is how a goroutine runs a worker.
-type shift struct {
-	claim uint64
-	span  int64  // how long it may take
-	pump  uint64 // the epoch of the pump, if it is the one
-	drive *drive // the Advance of a manual clock that it is for, if any
-	polls bool   // no timers, just tasks
+type runMode struct {
+	claim   uint64
+	span    int64    // how long it may take
+	driver  uint64   // the epoch of the pump, if it is the one
+	advance *advance // the Advance of a manual clock that it is for, if any
+	polls   bool     // no timers, just tasks
 
-	leaves bool // see workOff
+	ungrouped bool // see workOff
 }
 
 // goOn starts a goroutine to take over from one that was ended by a callback.
-func (sh shift) goOn(w *worker) {
+func (sh runMode) restart(w *worker) {
 	switch {
-	case sh.pump != 0:
-		go w.rt.keeper.resume(sh.pump, w, sh.claim)
-	case sh.drive != nil:
-		go sh.drive.resume(w)
+	case sh.driver != 0:
+		go w.rt.timekeeper.resumeDriver(sh.driver, w, sh.claim)
+	case sh.advance != nil:
+		go sh.advance.resume(w)
 	case sh.polls:
-		go w.rt.manual.serve(w, sh.claim)
+		go w.rt.manual.pollWoken(w, sh.claim)
 	default:
-		if sh.leaves {
-			w.rt.crew.enter()
+		if sh.ungrouped {
+			w.rt.goroutines.add()
 		}
 		go w.work(sh.claim)
 	}
@@ -228,20 +228,20 @@ func (sh shift) goOn(w *worker) {
 //
 // Without OnPanic the latter two look alike here, and the goroutine that is started lives no
 // longer than it takes to crash.
-func (w *worker) run(sh shift) (n int64, more bool) {
+func (w *worker) run(sh runMode) (n int64, more bool) {
 	var r progress
 	returned := false
 	defer func() {
 		if !returned {
-			w.over(&r)
-			sh.goOn(w)
+			w.finishAbnormal(&r)
+			sh.restart(w)
 		}
 	}()
 	if w.rt.onPanic == nil {
 		more = w.serve(sh, &r)
 	} else if p := catch(func() { more = w.serve(sh, &r) }); p != nil {
-		w.rt.caught(p) // it may not return
-		w.over(&r)
+		w.rt.reportPanic(p) // it may not return
+		w.finishAbnormal(&r)
 		more = true
 	}
 	returned = true
@@ -256,7 +256,7 @@ type progress struct {
 }
 
 // serve is run without regard to panics.
-func (w *worker) serve(sh shift, r *progress) (more bool) {
+func (w *worker) serve(sh runMode, r *progress) (more bool) {
 	rt := w.rt
 	limit := pollBatch
 	now := rt.now()
@@ -290,14 +290,14 @@ func (w *worker) serve(sh shift, r *progress) (more bool) {
 		}
 		var ok bool
 		r.c, ok = s.pop(now)
-		r.n += r.c.rang
+		r.n += r.c.sent
 		if !ok {
 			now = rt.now()
 			continue
 		}
 		r.n++
 		if r.c.task != nil {
-			w.expired(r.context(), r.c, now)
+			w.pollExpired(r.context(), r.c, now)
 			w.count(r.cx)
 			rt.label()
 			now = rt.now()
@@ -320,7 +320,7 @@ func (r *progress) context() *Context {
 // clears c.fn when the callback has returned, or is somebody else's business.
 func (w *worker) call(c *call, now int64) int64 {
 	rt := w.rt
-	if c.kind == apart {
+	if c.kind == kindGoFunc {
 		fn := c.fn
 		c.fn = nil
 		unlabel() // the goroutine is the user's
@@ -329,14 +329,14 @@ func (w *worker) call(c *call, now int64) int64 {
 		return rt.now()
 	}
 	for {
-		if c.kind == plain && (rt.goFunc != nil || w.rushes(now)) {
+		if c.kind == kindFunc && (rt.goFunc != nil || w.shouldSpawn(now)) {
 			away := *c
 			*c = call{}
 			switch {
 			case rt.goFunc == nil:
 				w.spawn(away)
 				return rt.now()
-			case w.hand(away, now):
+			case w.callGoFor(away, now):
 				return rt.now()
 			}
 			*c = away
@@ -347,7 +347,7 @@ func (w *worker) call(c *call, now int64) int64 {
 		began := rt.realTime(now)
 		c.fn()
 		now = rt.now()
-		if c.kind == plain {
+		if c.kind == kindFunc {
 			rt.label() // the callback may have set others
 			rt.slow(c.fn, rt.realTime(now)-began)
 		}
@@ -364,7 +364,7 @@ func (w *worker) call(c *call, now int64) int64 {
 }
 
 // over sees to what is left when a callback or a poll has not returned normally.
-func (w *worker) over(r *progress) {
+func (w *worker) finishAbnormal(r *progress) {
 	w.count(r.cx)
 	c := r.c
 	r.c = call{}
@@ -380,8 +380,8 @@ func (w *worker) over(r *progress) {
 
 // runElsewhere runs a callback away from the worker, and does not wait for anything.
 func (w *worker) runElsewhere(c call) {
-	if w.rt.goFunc != nil && c.kind == plain {
-		w.handLater(c)
+	if w.rt.goFunc != nil && c.kind == kindFunc {
+		w.callGoLater(c)
 		return
 	}
 	w.spawn(c)
@@ -390,23 +390,23 @@ func (w *worker) runElsewhere(c call) {
 // spawn runs a callback, or polls a task that is in the state taskExecuting, on a goroutine of
 // its own.
 func (w *worker) spawn(c call) {
-	w.rt.crew.enter()
-	w.rt.detached.Add(1)
-	w.away.Add(1)
+	w.rt.goroutines.add()
+	w.rt.spawned.Add(1)
+	w.spawned.Add(1)
 	go func() {
 		w.rt.label()
-		w.detached(c)
+		w.runSpawned(c)
 	}()
 }
 
 // detached runs a callback, or polls a task that is in the state taskExecuting, away from
 // the worker. The goroutine may be one of the user's.
-func (w *worker) detached(c call) {
+func (w *worker) runSpawned(c call) {
 	rt := w.rt
 	defer func() {
-		w.away.Add(-1)
-		rt.detached.Add(-1)
-		rt.crew.leave()
+		w.spawned.Add(-1)
+		rt.spawned.Add(-1)
+		rt.goroutines.done()
 	}()
 	if rt.manual != nil {
 		me := goroutine()
@@ -414,15 +414,15 @@ func (w *worker) detached(c call) {
 		defer rt.manual.setInside(me, false)
 	}
 	r := progress{c: c, cx: &Context{away: true}}
-	defer w.over(&r) // also if OnPanic does not return
+	defer w.finishAbnormal(&r) // also if OnPanic does not return
 	if rt.onPanic == nil {
-		w.runDetached(&r)
-	} else if p := catch(func() { w.runDetached(&r) }); p != nil {
-		rt.caught(p)
+		w.runSpawnedOnce(&r)
+	} else if p := catch(func() { w.runSpawnedOnce(&r) }); p != nil {
+		rt.reportPanic(p)
 	}
 }
 
-func (w *worker) runDetached(r *progress) {
+func (w *worker) runSpawnedOnce(r *progress) {
 	rt := w.rt
 	now := rt.now()
 	if c := &r.c; c.task != nil {

@@ -49,14 +49,14 @@ var turns = [numTurnEvents][numTurns]turnMove{
 }
 
 // A stage is a yard where goroutines take turns, step by step.
-type stage struct {
-	*yard
-	seen   map[imprint]bool // where paths have been
-	apart  bool             // paths that meet go on by themselves
-	crew   []goroutineLike  // the pump and those that run callbacks
-	latest uint64           // the last claim there was
-	fault  fault            // what is wrong with them on purpose
-	brief  bool             // the pump hands workers on after a callback
+type turnHarness struct {
+	*harness
+	seen   map[fingerprint]bool // where paths have been
+	apart  bool                 // paths that meet go on by themselves
+	actors []goroutineLike      // the pump and those that run callbacks
+	latest uint64               // the last claim there was
+	fault  fault                // what is wrong with them on purpose
+	brief  bool                 // the pump hands workers on after a callback
 
 	whole bool       // they do in one step all that worker.run does from one callback to the next
 	going *coroutine // the one that does
@@ -65,9 +65,9 @@ type stage struct {
 
 // A goroutineLike is what takes the part of a goroutine on a stage.
 type goroutineLike interface {
-	able() bool                           // it has something to do
-	goOn(st *stage) error                 // does it
-	imprint(st *stage, key []byte) []byte // adds what it will do from now on depends on
+	able() bool                                 // it has something to do
+	goOn(st *turnHarness) error                 // does it
+	imprint(st *turnHarness, key []byte) []byte // adds what it will do from now on depends on
 }
 
 // A fault is a way in which the protocol can be got wrong.
@@ -90,15 +90,15 @@ type actor struct {
 	team  []*worker // of the pump: those it has yet to look at
 	claim uint64
 	at    *shard // to pop from
-	do    part
+	do    turnStep
 	over  int // callbacks started when the turn was another's
 }
 
 // A part is the step that an actor is about to do.
-type part uint8
+type turnStep uint8
 
 const (
-	doLeave part = iota
+	doLeave turnStep = iota
 	doTake
 	doLook
 	doStart
@@ -109,7 +109,7 @@ const (
 
 func (a *actor) able() bool { return a.do != doLeave }
 
-func (a *actor) goOn(st *stage) error {
+func (a *actor) goOn(st *turnHarness) error {
 	switch a.do {
 	case doTake:
 		return st.take(a)
@@ -126,19 +126,19 @@ func (a *actor) goOn(st *stage) error {
 }
 
 // add adds a goroutine that has a turn of a worker, or a pump, which has none.
-func (st *stage) add(w *worker, claim uint64) {
+func (st *turnHarness) add(w *worker, claim uint64) {
 	switch {
 	case st.whole:
-		st.crew = append(st.crew, newCoroutine(w, claim, *st.rt.team.Load()))
+		st.actors = append(st.actors, newCoroutine(w, claim, *st.rt.workers.Load()))
 	case w == nil:
-		st.crew = append(st.crew, &actor{pump: true, team: *st.rt.team.Load(), do: doTake})
+		st.actors = append(st.actors, &actor{pump: true, team: *st.rt.workers.Load(), do: doTake})
 	default:
-		st.crew = append(st.crew, &actor{runner: runner{w: w}, claim: claim, do: doLook})
+		st.actors = append(st.actors, &actor{runner: runner{w: w}, claim: claim, do: doLook})
 	}
 }
 
 // watch checks what something done to a worker did to its turn, and that it did nothing to the other worker's.
-func (st *stage) watch(w *worker, e turnEvent, claim uint64, do func()) error {
+func (st *turnHarness) watch(w *worker, e turnEvent, claim uint64, do func()) error {
 	var was, is [2]uint64
 	for i, w := range st.workers {
 		was[i] = w.busy.Load()
@@ -166,7 +166,7 @@ func (st *stage) watch(w *worker, e turnEvent, claim uint64, do func()) error {
 		case turnReturned:
 			ok = is[i] == 0
 		case turnHanded:
-			ok = is[i] == was[i]&^byPump && is[i] != was[i]
+			ok = is[i] == was[i]&^claimByDriver && is[i] != was[i]
 		}
 		if !ok {
 			return fmt.Errorf("the turn of worker %d went from %d to %d by event %d of %d, want move %d", i, was[i], is[i], event, claim, want)
@@ -177,7 +177,7 @@ func (st *stage) watch(w *worker, e turnEvent, claim uint64, do func()) error {
 }
 
 // take is the pump claiming the next worker that has something due.
-func (st *stage) take(a *actor) error {
+func (st *turnHarness) take(a *actor) error {
 	for a.w = nil; a.w == nil; a.team = a.team[1:] {
 		if len(a.team) == 0 {
 			a.do = doLeave
@@ -188,9 +188,9 @@ func (st *stage) take(a *actor) error {
 		}
 	}
 	return st.watch(a.w, onClaim, 0, func() {
-		a.claim = a.w.claim(st.nanos(), byPump)
+		a.claim = a.w.claim(st.nanos(), claimByDriver)
 		if st.fault == faultClaim && a.claim == 0 {
-			a.claim = st.rt.claims.Add(2) | byPump
+			a.claim = st.rt.claims.Add(2) | claimByDriver
 			a.w.busy.Store(a.claim)
 		}
 		if a.claim != 0 {
@@ -200,7 +200,7 @@ func (st *stage) take(a *actor) error {
 }
 
 // look is a goroutine making sure that the turn is its own, and looking for the shard that has something due.
-func (st *stage) look(a *actor) error {
+func (st *turnHarness) look(a *actor) error {
 	a.do = doGiveBack
 	if a.w.busy.Load() == a.claim || st.fault == faultHeed {
 		s, at := a.w.first()
@@ -214,7 +214,7 @@ func (st *stage) look(a *actor) error {
 
 // start is a goroutine popping a timer, and starting its callback. If there is none, it looks again at once: what
 // others do in between they might as well do before.
-func (st *stage) start(a *actor) (err error) {
+func (st *turnHarness) start(a *actor) (err error) {
 	a.do = doLeave
 	another := a.w.busy.Load() != a.claim
 	wrong := st.watch(a.w, onOther, a.claim, func() {
@@ -239,7 +239,7 @@ func (st *stage) start(a *actor) (err error) {
 }
 
 // comeBack is a callback returning, however late.
-func (st *stage) comeBack(a *actor) (err error) {
+func (st *turnHarness) comeBack(a *actor) (err error) {
 	a.do = doLook
 	wrong := st.watch(a.w, onOther, a.claim, func() {
 		err = st.finish(&a.runner)
@@ -257,7 +257,7 @@ func (st *stage) comeBack(a *actor) (err error) {
 }
 
 // giveBack is a goroutine giving back the turn, if it still has it. A pump that has not is out of office.
-func (st *stage) giveBack(a *actor) error {
+func (st *turnHarness) giveBack(a *actor) error {
 	return st.watch(a.w, onRelease, a.claim, func() {
 		ours := true
 		switch st.fault {
@@ -275,21 +275,21 @@ func (st *stage) giveBack(a *actor) error {
 }
 
 // handOn is the pump having another goroutine go on with a worker, as worker.delegate does.
-func (st *stage) handOn(a *actor) error {
+func (st *turnHarness) handOn(a *actor) error {
 	return st.watch(a.w, onHandOn, a.claim, func() {
-		if !a.w.busy.CompareAndSwap(a.claim, a.claim&^byPump) {
-			st.rt.detached.Add(-1)
+		if !a.w.busy.CompareAndSwap(a.claim, a.claim&^claimByDriver) {
+			st.rt.spawned.Add(-1)
 			a.do = doLeave
 			return
 		}
 		a.do = doTake
-		st.add(a.w, a.claim&^byPump)
+		st.add(a.w, a.claim&^claimByDriver)
 	})
 }
 
 // guard is the watch looking after a worker, which may have retired. A goroutine is only ever thought to be held up if
 // it was not heard of for the whole of patience.
-func (st *stage) guard(w *worker, after int64) error {
+func (st *turnHarness) guard(w *worker, after int64) error {
 	event := onHurry
 	if after < patience {
 		event = onVisit
@@ -299,9 +299,9 @@ func (st *stage) guard(w *worker, after int64) error {
 		if e == 0 {
 			return
 		}
-		w.rush.Store(0) // or else goroutines are started that no test can tell when to go on
+		w.spawnUntil.Store(0) // or else goroutines are started that no test can tell when to go on
 		st.add(w, e)
-		if old&byPump != 0 {
+		if old&claimByDriver != 0 {
 			st.add(nil, 0) // another pump takes office
 		}
 	})
@@ -311,7 +311,7 @@ func (st *stage) guard(w *worker, after int64) error {
 //
 //	w v   the watch takes the turn of the second or the first worker from who has it
 //	u     the watch finds that who has the turn of the second worker was heard of a moment ago
-func (st *stage) act(op byte, e **entry) (err error) {
+func (st *turnHarness) act(op byte, e **timerRecord) (err error) {
 	switch op {
 	case 'w':
 		return st.guard(st.workers[1], patience)

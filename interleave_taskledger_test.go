@@ -7,15 +7,15 @@ import (
 )
 
 // A taskScene is the task that the actors share, and what each of them does.
-type taskScene struct {
+type taskScenario struct {
 	task   byte // 'S': spawned just now, 'I': idle, 'A': idle, and its timer is armed
 	actors []script
 }
 
-func (c taskScene) String() string { return fmt.Sprintf("%c: %s", c.task, c.actors) }
+func (c taskScenario) String() string { return fmt.Sprintf("%c: %s", c.task, c.actors) }
 
 // check compares the shard with the ledger.
-func (y *taskYard) check() error {
+func (y *taskHarness) check() error {
 	slots, armed := 0, 0
 	for _, j := range y.jobs {
 		if j.h.Alive() != j.live {
@@ -53,13 +53,13 @@ func (y *taskYard) check() error {
 }
 
 // holds tells whether a slot is that of a task.
-func (y *taskYard) holds(t *task, gen uint32) bool {
+func (y *taskHarness) holds(t *task, gen uint32) bool {
 	j := y.find(t, gen)
 	return j != nil && j.slot
 }
 
 // listed returns the tasks that are in the list, in an order from which that of the list can be told.
-func (y *taskYard) listed() (all []*task) {
+func (y *taskHarness) listed() (all []*task) {
 	for _, head := range []uint32{y.s.ready.inbox.Load(), uint32(y.s.ready.todo.Load())} {
 		for i := head; i != 0; i = y.s.tasks.at(i).link.Load() {
 			all = append(all, y.s.tasks.at(i))
@@ -69,8 +69,8 @@ func (y *taskYard) listed() (all []*task) {
 }
 
 // imprint returns all that the rest of a path depends on.
-func (y *taskYard) imprint(actors []taskActor) string {
-	job := func(j *job) byte { return byte(slices.Index(y.jobs, j) + 1) }
+func (y *taskHarness) imprint(actors []taskActor) string {
+	job := func(j *taskProbe) byte { return byte(slices.Index(y.jobs, j) + 1) }
 	b := make([]byte, 0, 64)
 	flag := func(yes ...bool) {
 		f := byte(0)
@@ -101,7 +101,7 @@ func (y *taskYard) imprint(actors []taskActor) string {
 		flag(j.live, j.owed, j.slot, j.armed, gen == j.h.gen, j.polls > 0)
 		b = append(b, byte(s), slot(j.h.t), byte(max(0, j.due-y.now+1)))
 	}
-	b = append(b, byte(len(*y.rt.team.Load())), slot(y.s.tasks.free[len(y.s.tasks.free)-1]), 'q')
+	b = append(b, byte(len(*y.rt.workers.Load())), slot(y.s.tasks.free[len(y.s.tasks.free)-1]), 'q')
 	for _, t := range y.listed() {
 		b = append(b, slot(t))
 	}
@@ -111,7 +111,7 @@ func (y *taskYard) imprint(actors []taskActor) string {
 
 // walk plays every interleaving of a scene, and returns the first error with what led to it. Where a path comes to a
 // point at which another has been, it goes on from there in one way alone: the others have been seen.
-func (y *taskYard) walk(c taskScene) (int, error) {
+func (y *taskHarness) walk(c taskScenario) (int, error) {
 	p := paths{}
 	y.seen = map[string]bool{}
 	for {
@@ -126,7 +126,7 @@ func (y *taskYard) walk(c taskScene) (int, error) {
 }
 
 // play plays one interleaving.
-func (y *taskYard) play(c taskScene, p *paths) (err error) {
+func (y *taskHarness) play(c taskScenario, p *paths) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
@@ -177,7 +177,7 @@ func (y *taskYard) play(c taskScene, p *paths) (err error) {
 }
 
 // playOut lets an actor do all that it has to do.
-func (y *taskYard) playOut(a *taskActor) error {
+func (y *taskHarness) playOut(a *taskActor) error {
 	for a.at < len(a.script) || a.pc != partNone {
 		if err := y.step(a); err != nil {
 			return err
@@ -187,9 +187,9 @@ func (y *taskYard) playOut(a *taskActor) error {
 }
 
 // settle polls whatever is to be polled, by the owner of the shard, and checks that every wake is accounted for.
-func (y *taskYard) settle() error {
+func (y *taskHarness) settle() error {
 	y.played = append(y.played, "rest"...)
-	if w := y.s.owner.Load(); !w.has(y.s) || !slices.Contains(*y.rt.team.Load(), w) {
+	if w := y.s.owner.Load(); !w.has(y.s) || !slices.Contains(*y.rt.workers.Load(), w) {
 		return fmt.Errorf("the owner of the shard does not poll its tasks")
 	}
 	for range 20 {
@@ -222,16 +222,16 @@ func (y *taskYard) settle() error {
 	}
 	err := y.check()
 	y.jobs = y.jobs[:0]
-	if err == nil && len(*y.rt.team.Load()) != len(y.workers) {
+	if err == nil && len(*y.rt.workers.Load()) != len(y.workers) {
 		err = y.rt.Resize(len(y.workers))
 	}
 	return err
 }
 
 // taskScenes returns the scenes of two and three actors that a walk goes through.
-func taskScenes() (all []taskScene) {
+func taskScenarios() (all []taskScenario) {
 	add := func(task byte, actors ...script) {
-		all = append(all, taskScene{task, actors})
+		all = append(all, taskScenario{task, actors})
 	}
 	for _, task := range []byte{'S', 'I', 'A'} {
 		for _, b := range scripts("pdtcxe", 2) { // a user, and who polls
@@ -268,9 +268,9 @@ func taskStride() int {
 }
 
 func TestEveryInterleavingOfTasksAccountsForEveryWake(t *testing.T) {
-	all := taskScenes()
+	all := taskScenarios()
 	for _, whole := range []bool{true, false} {
-		y := newTaskYard()
+		y := newTaskHarness()
 		y.whole = whole
 		paths := 0
 		for i := 0; i < len(all); i += taskStride() {
@@ -349,11 +349,11 @@ func taskMutants() (all []taskMutant) {
 }
 
 // find returns what a walk finds wrong with a table.
-func (m taskMutant) find(scenes []taskScene) error {
+func (m taskMutant) find(scenes []taskScenario) error {
 	right := taskMoves
 	defer func() { taskMoves = right }()
 	taskMoves[m.s][m.e] = m.m
-	y := newTaskYard()
+	y := newTaskHarness()
 	for i := range scenes { // not in order: those that are alike are next to each other
 		if _, err := y.walk(scenes[i*397%len(scenes)]); err != nil {
 			return err
@@ -370,7 +370,7 @@ func TestTheWalkFindsEveryWrongMoveOfATask(t *testing.T) {
 	if len(all) < 100 {
 		t.Fatalf("there are just %d mutants", len(all))
 	}
-	scenes := taskScenes()
+	scenes := taskScenarios()
 	for i := 0; i < len(all); i += taskStride() {
 		if all[i].find(scenes) == nil {
 			t.Errorf("nothing found wrong with %v", all[i])
@@ -380,7 +380,7 @@ func TestTheWalkFindsEveryWrongMoveOfATask(t *testing.T) {
 }
 
 func TestTheWalkFindsEveryWrongStepOfATask(t *testing.T) {
-	scenes := [numTaskFaults]taskScene{
+	scenes := [numTaskFaults]taskScenario{
 		taskSound:      {'S', []script{"aswa", "a", "pt"}},
 		taskUnarmsAny:  {'S', []script{"aswa", "a", "pt"}},
 		taskPutsFirst:  {'S', []script{"a", "tp"}},
@@ -388,7 +388,7 @@ func TestTheWalkFindsEveryWrongStepOfATask(t *testing.T) {
 		taskTakesBlind: {'S', []script{"a", "pp"}},
 	}
 	for f, c := range scenes {
-		y := newTaskYard()
+		y := newTaskHarness()
 		y.fault = taskFault(f)
 		if _, err := y.walk(c); (err == nil) != (y.fault == taskSound) {
 			t.Errorf("fault %d: %v", f, err)

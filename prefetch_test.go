@@ -49,7 +49,7 @@ func TestTasksOfEveryKindAreLookedAtAheadOfTheirPolls(t *testing.T) {
 		if polled := rt.Stats().Polls - before; polled != uint64(3*50*len(kinds)) {
 			t.Fatalf("%d polls of %d tasks in three seconds", polled, 50*len(kinds))
 		}
-		if seen := (*rt.homes.Load())[0].glanced; seen == 0 {
+		if seen := (*rt.openShards.Load())[0].sink; seen == 0 {
 			t.Fatal("nothing was looked at")
 		}
 	}

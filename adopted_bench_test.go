@@ -28,8 +28,8 @@ func newPastBench(b *testing.B, workers int) *pastBench {
 	if err := rt.Resize(1); err != nil {
 		b.Fatal(err)
 	}
-	rt.keeper.wakeAt.Store(0) // nobody wakes the timekeeper
-	p := &pastBench{rt: rt, w: (*rt.team.Load())[0], old: *rt.all.Load()}
+	rt.timekeeper.wakeAt.Store(0) // nobody wakes the timekeeper
+	p := &pastBench{rt: rt, w: (*rt.workers.Load())[0], old: *rt.shards.Load()}
 	if workers > 1 {
 		p.old = p.old[shardsPerWorker:]
 	}
@@ -41,23 +41,23 @@ func newPastBench(b *testing.B, workers int) *pastBench {
 // run runs what is due until n callbacks have run or n tasks are polled. ran counts them.
 func (p *pastBench) run(ran *int, n int) {
 	for *ran < n {
-		p.w.run(shift{claim: p.claim, span: never})
+		p.w.run(runMode{claim: p.claim, span: never})
 	}
 	*ran = 0
 }
 
 // timers makes a reusable timer on each of the old shards.
 func (p *pastBench) timers(b *testing.B, f func()) (all []Timer) {
-	homes := p.rt.homes.Load()
+	homes := p.rt.openShards.Load()
 	for _, s := range p.old {
-		p.rt.homes.Store(&[]*shard{s})
+		p.rt.openShards.Store(&[]*shard{s})
 		t, err := p.rt.NewTimer(f)
 		if err != nil {
 			b.Fatal(err)
 		}
 		all = append(all, t)
 	}
-	p.rt.homes.Store(homes)
+	p.rt.openShards.Store(homes)
 	return all
 }
 
@@ -141,7 +141,7 @@ func BenchmarkPastTask(b *testing.B) {
 		polled := 0
 		tasks := []TaskHandle{}
 		for _, s := range p.old {
-			p.rt.homes.Store(&[]*shard{s})
+			p.rt.openShards.Store(&[]*shard{s})
 			h, err := p.rt.Spawn(TaskFunc(func(*Context) Status { polled++; return Pending }))
 			if err != nil {
 				b.Fatal(err)
@@ -162,10 +162,10 @@ func BenchmarkPastTask(b *testing.B) {
 func BenchmarkPastWakeup(b *testing.B) {
 	eachPast(b, func(b *testing.B, p *pastBench) {
 		p.w.release(p.claim)
-		p.rt.keeper.mu.Lock()
-		defer p.rt.keeper.mu.Unlock()
+		p.rt.timekeeper.mu.Lock()
+		defer p.rt.timekeeper.mu.Unlock()
 		for b.Loop() {
-			if p.rt.keeper.anyBusy() {
+			if p.rt.timekeeper.anyBusy() {
 				b.Fatal("somebody is busy")
 			}
 		}

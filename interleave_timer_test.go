@@ -32,17 +32,17 @@ const (
 )
 
 // A scene is the timer that the actors share, and what each of them does.
-type scene struct {
+type timerScenario struct {
 	timer  byte // 'R', 'E' or 'L', as in scripts; 'A': like R, but armed for soon
 	actors []script
 }
 
-func (s scene) String() string {
+func (s timerScenario) String() string {
 	return fmt.Sprintf("%c: %s", s.timer, s.actors)
 }
 
 // walk plays every interleaving of a scene and returns how many there are, and the first error with what led to it.
-func (y *yard) walk(s scene) (int, error) {
+func (y *harness) walk(s timerScenario) (int, error) {
 	p := paths{}
 	y.real = time.Now()
 	for {
@@ -57,7 +57,7 @@ func (y *yard) walk(s scene) (int, error) {
 }
 
 // play plays one interleaving.
-func (y *yard) play(s scene, p *paths) (err error) {
+func (y *harness) play(s timerScenario, p *paths) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
@@ -65,7 +65,7 @@ func (y *yard) play(s scene, p *paths) (err error) {
 	}()
 	var (
 		left    [3]int
-		mine    [3]*entry
+		mine    [3]*timerRecord
 		runners [3]runner
 	)
 	for i, a := range s.actors {
@@ -95,7 +95,7 @@ func (y *yard) play(s scene, p *paths) (err error) {
 }
 
 // step does what a letter stands for.
-func (y *yard) step(op byte, mine **entry, r *runner) (err error) {
+func (y *harness) step(op byte, mine **timerRecord, r *runner) (err error) {
 	switch op {
 	case 'n':
 		return y.reset(*mine, 0)
@@ -149,9 +149,9 @@ func scripts(letters string, n int) (all []script) {
 }
 
 // scenes returns the scenes of two and three actors that a walk goes through.
-func scenes() (all []scene) {
+func timerScenarios() (all []timerScenario) {
 	add := func(timer byte, actors ...script) {
-		all = append(all, scene{timer, actors})
+		all = append(all, timerScenario{timer, actors})
 	}
 	for _, a := range scripts("nlsf", 2) { // a user, a goroutine that runs callbacks, and one that replaces it
 		add('A', a, "Td", "pTd")
@@ -188,9 +188,9 @@ func scenes() (all []scene) {
 
 func TestEveryInterleavingOfTimersAccountsForEveryArming(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
-		y := newYard(ordered)
+		y := newHarness(ordered)
 		paths := 0
-		all := scenes()
+		all := timerScenarios()
 		for i := 0; i < len(all); i += stride() {
 			n, err := y.walk(all[i])
 			if err != nil {

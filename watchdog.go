@@ -6,7 +6,7 @@ import (
 )
 
 // overdue is how late the timekeeper may be before the watch does its work.
-const overdue = int64(time.Millisecond)
+const driverLate = int64(time.Millisecond)
 
 // Two things can keep the timekeeper from its work. A callback may block, or compute for
 // long, and its worker with it, and the timekeeper too if it was the one to run it. And
@@ -21,45 +21,45 @@ const overdue = int64(time.Millisecond)
 
 // guardFrom sets the watch for a timekeeper that goes to sleep until a time. The caller
 // holds mu.
-func (k *keeper) guardFrom(at, now int64) {
+func (k *timekeeper) scheduleWatchdog(at, now int64) {
 	if at != never {
-		at = max(at, now) + overdue
+		at = max(at, now) + driverLate
 	}
 	if k.anyBusy() {
 		at = min(at, now+patience)
 	}
 	if at == never {
-		if k.guard.Load() != never {
-			k.guard.Store(never)
-			k.watch.stop()
+		if k.watchdogAt.Load() != never {
+			k.watchdogAt.Store(never)
+			k.watchdog.stop()
 		}
 		return
 	}
-	k.watchAt(at-now, at)
+	k.setWatchdog(at-now, at)
 }
 
 // watchAt sets the watch to go off in d, at a time.
-func (k *keeper) watchAt(d, at int64) {
-	k.guard.Store(at)
-	k.watch.reset(d)
+func (k *timekeeper) setWatchdog(d, at int64) {
+	k.watchdogAt.Store(at)
+	k.watchdog.reset(d)
 }
 
 // guarded makes sure that the watch goes off soon, before callbacks are run. It mostly
 // does.
-func (k *keeper) guarded(now int64) {
-	if k.guard.Load() <= now+patience {
+func (k *timekeeper) ensureWatchdog(now int64) {
+	if k.watchdogAt.Load() <= now+patience {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.guard.Load() > now+patience && !k.closed {
-		k.watchAt(patience, now+patience)
+	if k.watchdogAt.Load() > now+patience && !k.closed {
+		k.setWatchdog(patience, now+patience)
 	}
 }
 
 // anyBusy reports whether any worker is busy, in the team or retired. The caller holds mu.
-func (k *keeper) anyBusy() bool {
-	for _, w := range *k.rt.team.Load() {
+func (k *timekeeper) anyBusy() bool {
+	for _, w := range *k.rt.workers.Load() {
 		if w.busy.Load() != 0 || w.goCalls.caller.Load() != 0 {
 			return true
 		}
@@ -71,7 +71,7 @@ func (k *keeper) anyBusy() bool {
 // worker.retired and then calls watchRetired if the worker is busy. A goroutine that claims a
 // worker makes it busy and then calls watchRetired if retired is set. So at least one of the
 // two calls it before a callback runs.
-func (k *keeper) watchRetired(w *worker) {
+func (k *timekeeper) watchRetired(w *worker) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !w.watched {
@@ -82,7 +82,7 @@ func (k *keeper) watchRetired(w *worker) {
 
 // retiredBusy removes the workers that are not busy from k.retired and returns the rest. Some
 // of those may be in the team again. The caller holds mu.
-func (k *keeper) retiredBusy() []*worker {
+func (k *timekeeper) retiredBusy() []*worker {
 	k.retired = slices.DeleteFunc(k.retired, func(w *worker) bool {
 		w.watched = w.busy.Load() != 0 || w.goCalls.caller.Load() != 0
 		return !w.watched
@@ -92,17 +92,17 @@ func (k *keeper) retiredBusy() []*worker {
 
 // look replaces workers that are held up in a callback, and the pump if it is the one. If
 // the pump should have woken by now, look does its work for once.
-func (k *keeper) look() {
-	blocked, epoch, late := k.inspect()
+func (k *timekeeper) onWatchdog() {
+	blocked, epoch, late := k.replaceBlocked()
 	if len(blocked) > 0 {
 		k.rt.blocked.Add(uint64(len(blocked)))
-		go k.report(blocked) // a logger may take its time
+		go k.reportBlocked(blocked) // a logger may take its time
 	}
 	switch {
 	case epoch != 0:
-		k.pump(epoch)
+		k.drive(epoch)
 	case late:
-		k.standIn()
+		k.runOverdue()
 	}
 }
 
@@ -113,7 +113,7 @@ type blockage struct {
 	full     bool // it was Options.Go that held it up
 }
 
-func (k *keeper) report(blocked []blockage) {
+func (k *timekeeper) reportBlocked(blocked []blockage) {
 	for _, b := range blocked {
 		msg := "foliot: a callback blocks its worker; another goroutine goes on"
 		if b.full {
@@ -138,16 +138,16 @@ func (w *worker) blockage(claim uint64) blockage {
 // inspect starts a goroutine for each worker that is held up, and returns what is to be logged.
 // If the pump is among them, the caller is to be the new one, with the epoch returned. If
 // the pump is late, the caller is to stand in for it.
-func (k *keeper) inspect() (blocked []blockage, epoch uint64, late bool) {
+func (k *timekeeper) replaceBlocked() (blocked []blockage, epoch uint64, late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.guard.Store(never)
+	k.watchdogAt.Store(never)
 	if k.closed {
 		return nil, 0, false
 	}
 	now := k.rt.now()
 	stuck := false
-	for _, w := range slices.Concat(*k.rt.team.Load(), k.retiredBusy()) {
+	for _, w := range slices.Concat(*k.rt.workers.Load(), k.retiredBusy()) {
 		old, e := w.replace(now)
 		if e == 0 {
 			w.startCaller(w.goCalls.replace(now, 0))
@@ -155,45 +155,45 @@ func (k *keeper) inspect() (blocked []blockage, epoch uint64, late bool) {
 		}
 		blocked = append(blocked, w.blockage(old))
 		w.startCaller(w.goCalls.replace(now, 0))
-		stuck = stuck || old&byPump != 0
-		k.rt.crew.enter()
+		stuck = stuck || old&claimByDriver != 0
+		k.rt.goroutines.add()
 		go w.work(e)
 	}
 	switch {
 	case stuck:
-		return blocked, k.takeOffice(), false
-	case k.mode == near && k.wakeAt.Load() <= now:
-		k.watchAt(patience, now+patience)
-		k.rt.crew.enter()
+		return blocked, k.startDriver(), false
+	case k.mode == modeNear && k.wakeAt.Load() <= now:
+		k.setWatchdog(patience, now+patience)
+		k.rt.goroutines.add()
 		return blocked, 0, true
-	case k.mode == awake:
-		k.watchAt(patience, now+patience)
-	case k.mode == near:
-		k.guardFrom(k.wakeAt.Load(), now)
+	case k.mode == modeAwake:
+		k.setWatchdog(patience, now+patience)
+	case k.mode == modeNear:
+		k.scheduleWatchdog(k.wakeAt.Load(), now)
 	default:
-		k.guardFrom(never, now)
+		k.scheduleWatchdog(never, now)
 	}
 	return blocked, 0, false
 }
 
 // standIn runs what is due, and sets the watch again. The pump will find nothing due when
 // it comes.
-func (k *keeper) standIn() {
-	defer k.rt.crew.leave() // also if a callback ends this goroutine
+func (k *timekeeper) runOverdue() {
+	defer k.rt.goroutines.done() // also if a callback ends this goroutine
 	k.rt.label()
 	now := k.rt.now()
-	for _, w := range *k.rt.team.Load() {
+	for _, w := range *k.rt.workers.Load() {
 		if w.next() <= now {
 			if c := w.claim(now, 0); c != 0 {
-				k.guarded(now)
-				w.workOff(c, true)
+				k.ensureWatchdog(now)
+				w.workUntilIdle(c, true)
 			}
 		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.closed && k.mode == near {
+	if !k.closed && k.mode == modeNear {
 		now = k.rt.now()
-		k.guardFrom(min(max(k.earliest(), now), now+patience), now) // it looks again until the pump has come
+		k.scheduleWatchdog(min(max(k.earliest(), now), now+patience), now) // it looks again until the pump has come
 	}
 }

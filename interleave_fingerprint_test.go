@@ -1,14 +1,14 @@
 package foliot
 
 // An imprint is all that the rest of a path depends on. Two paths that come to the same imprint have the same futures.
-type imprint [96]byte
+type fingerprint [96]byte
 
 // imprint returns that of a stage: how far the scripts are, the timers in the order in which they were made, the shards
 // and workers, and the goroutines, with numbers in place of pointers and of claims.
-func (st *stage) imprint(own [2]*entry, done [2]int) (p imprint) {
-	b := append(p[:0], byte(done[0]), byte(done[1]), st.number(own[0]), st.number(own[1]), byte(len(*st.rt.team.Load())))
+func (st *turnHarness) fingerprint(own [2]*timerRecord, done [2]int) (p fingerprint) {
+	b := append(p[:0], byte(done[0]), byte(done[1]), st.number(own[0]), st.number(own[1]), byte(len(*st.rt.workers.Load())))
 	for _, e := range st.entries {
-		s := free
+		s := stateFree
 		if v := e.t.s.w.Value(e.t.h); v != nil {
 			s = v.state
 		}
@@ -22,7 +22,7 @@ func (st *stage) imprint(own [2]*entry, done [2]int) (p imprint) {
 		w := st.workers[i]
 		b = append(b, due, byte(len(w.shards)), st.turn(w, 0))
 	}
-	for _, c := range st.crew {
+	for _, c := range st.actors {
 		b = c.imprint(st, b)
 	}
 	if len(b) > len(p) {
@@ -32,7 +32,7 @@ func (st *stage) imprint(own [2]*entry, done [2]int) (p imprint) {
 }
 
 // number returns the number of a timer, from 1.
-func (y *yard) number(e *entry) byte {
+func (y *harness) number(e *timerRecord) byte {
 	for i, other := range y.entries {
 		if e == other {
 			return byte(i + 1)
@@ -42,7 +42,7 @@ func (y *yard) number(e *entry) byte {
 }
 
 // rank returns which of the timers that are armed an arming is, in the order of arming.
-func (y *yard) rank(e *entry) (n byte) {
+func (y *harness) rank(e *timerRecord) (n byte) {
 	if !e.armed {
 		return 0
 	}
@@ -56,7 +56,7 @@ func (y *yard) rank(e *entry) (n byte) {
 
 // turn says which worker it is, whether it is the turn of a claim, or nobody's if that is 0, and whether that is the
 // pump's.
-func (st *stage) turn(w *worker, claim uint64) byte {
+func (st *turnHarness) turn(w *worker, claim uint64) byte {
 	if w == nil {
 		return 0
 	}
@@ -67,10 +67,10 @@ func (st *stage) turn(w *worker, claim uint64) byte {
 	if w.busy.Load() == claim {
 		k |= 4
 	}
-	return k | byte(claim&byPump)<<3
+	return k | byte(claim&claimByDriver)<<3
 }
 
-func (a *actor) imprint(st *stage, b []byte) []byte {
+func (a *actor) imprint(st *turnHarness, b []byte) []byte {
 	pop := byte(0)
 	if a.do == doStart && a.at == st.shards[1] {
 		pop = 1
@@ -82,7 +82,7 @@ func (a *actor) imprint(st *stage, b []byte) []byte {
 	return b
 }
 
-func (c *coroutine) imprint(st *stage, b []byte) []byte {
+func (c *coroutine) imprint(st *turnHarness, b []byte) []byte {
 	ended := byte(0)
 	if c.ended {
 		ended = 1

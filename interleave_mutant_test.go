@@ -18,26 +18,26 @@ func (m mutant) String() string {
 
 // essence returns of a move what makes a difference to the shard. Two moves of the same essence do the same.
 func essence(s state, e event, m move) move {
-	if e == expire || e == done {
+	if e == eventExpire || e == eventDone {
 		m.ok = false // nobody is answered
 	}
 	switch {
-	case e == arm && m.do == file && s.pending():
-		m.do = refile // which files what is parked, and counts no new arming
-	case e == arm && m.do != file && m.do != refile:
-		m.do = stay
-	case e == stop || e == release:
+	case e == eventArm && m.do == effectSchedule && s.pending():
+		m.do = effectReschedule // which files what is parked, and counts no new arming
+	case e == eventArm && m.do != effectSchedule && m.do != effectReschedule:
+		m.do = effectNone
+	case e == eventStop || e == eventFree:
 		// Only these are heeded, and where the wheel has no entry there is none to take off.
-		if m.do != drop && (m.do != park || meaning[s].arming != filed) {
-			m.do = stay
+		if m.do != effectFree && (m.do != effectPark || meaning[s].arming != filed) {
+			m.do = effectNone
 		}
-	case e == expire && m.do != stay && m.do != runDrop, e == done && m.do == run:
-		m.do = run
-	case e == done:
-		m.do = stay
+	case e == eventExpire && m.do != effectNone && m.do != effectFreeAndRun, e == eventDone && m.do == effectRun:
+		m.do = effectRun
+	case e == eventDone:
+		m.do = effectNone
 	}
-	if m.do == drop || m.do == runDrop {
-		m.to = free // the state goes with the slot
+	if m.do == effectFree || m.do == effectFreeAndRun {
+		m.to = stateFree // the state goes with the slot
 	}
 	return m
 }
@@ -46,7 +46,7 @@ func essence(s state, e event, m move) move {
 // Nobody asks the table about a free slot: its handles are stale.
 func mutants() (all []mutant) {
 	eachMove(func(s state, e event, m move) {
-		if !m.legal || s == free {
+		if !m.legal || s == stateFree {
 			return
 		}
 		add := func(wrong move) {
@@ -58,7 +58,7 @@ func mutants() (all []mutant) {
 		for to := range numStates {
 			add(move{m.legal, m.ok, to, m.do})
 		}
-		for do := range runDrop + 1 {
+		for do := range effectFreeAndRun + 1 {
 			add(move{m.legal, m.ok, m.to, do})
 		}
 	})
@@ -66,12 +66,12 @@ func mutants() (all []mutant) {
 }
 
 // find returns what a walk finds wrong with a table.
-func (m mutant) find(scenes []scene) error {
+func (m mutant) find(scenes []timerScenario) error {
 	right := moves
 	defer func() { moves = right }()
 	moves[m.s][m.e] = m.m
 	for _, ordered := range []bool{false, true} {
-		y := newYard(ordered)
+		y := newHarness(ordered)
 		for _, s := range scenes {
 			if _, err := y.walk(s); err != nil {
 				return err
@@ -86,7 +86,7 @@ func TestTheWalkFindsEveryWrongMove(t *testing.T) {
 	if len(all) < 100 {
 		t.Fatalf("there are just %d mutants", len(all))
 	}
-	scenes := scenes()
+	scenes := timerScenarios()
 	for i := 0; i < len(all); i += stride() {
 		if all[i].find(scenes) == nil {
 			t.Errorf("nothing found wrong with %v", all[i])

@@ -8,10 +8,10 @@ import (
 
 // A taskYard is a yard with tasks. Nobody polls them but the actors of a test, since the workers' turns are taken.
 // The ledger has what must be true of the tasks after each step.
-type taskYard struct {
-	*yard
+type taskHarness struct {
+	*harness
 	s      *shard // where all tasks are
-	jobs   []*job
+	jobs   []*taskProbe
 	seen   map[string]bool // where paths have been
 	whole  bool            // Wake, Abort and the end of a poll are one step each
 	fault  taskFault
@@ -31,7 +31,7 @@ const (
 )
 
 // A job is what the ledger knows about a task.
-type job struct {
+type taskProbe struct {
 	h     TaskHandle
 	live  bool  // neither done nor aborted
 	owed  bool  // it was spawned or woken, or its timer expired, and no poll has begun since
@@ -55,10 +55,10 @@ type job struct {
 //	e       let time go by, and poll the task whose timer has expired
 type taskActor struct {
 	script script
-	at     int      // how many letters have been begun
-	pc     taskPart // what is left of the last one
-	j      *job     // acts on it
-	p      *job     // polls it
+	at     int        // how many letters have been begun
+	pc     taskPart   // what is left of the last one
+	j      *taskProbe // acts on it
+	p      *taskProbe // polls it
 	t      *task
 	gen    uint32
 	do     taskEffect
@@ -79,8 +79,8 @@ const (
 	partDelete
 )
 
-func newTaskYard() *taskYard {
-	y := &taskYard{yard: newYard(true)}
+func newTaskHarness() *taskHarness {
+	y := &taskHarness{harness: newHarness(true)}
 	y.s = y.shards[1]
 	for _, w := range y.workers {
 		w.busy.Store(1 << 40)
@@ -88,8 +88,8 @@ func newTaskYard() *taskYard {
 	return y
 }
 
-func (y *taskYard) spawn() (*job, error) {
-	y.rt.homes.Store(&[]*shard{y.s})
+func (y *taskHarness) spawn() (*taskProbe, error) {
+	y.rt.openShards.Store(&[]*shard{y.s})
 	h, err := y.rt.Spawn(TaskFunc(func(*Context) Status { return Pending }))
 	if err != nil {
 		return nil, err
@@ -99,13 +99,13 @@ func (y *taskYard) spawn() (*job, error) {
 			y.reused++
 		}
 	}
-	j := &job{h: h, live: true, owed: true, slot: true}
+	j := &taskProbe{h: h, live: true, owed: true, slot: true}
 	y.jobs = append(y.jobs, j)
 	return j, nil
 }
 
 // find returns the job of a task.
-func (y *taskYard) find(t *task, gen uint32) *job {
+func (y *taskHarness) find(t *task, gen uint32) *taskProbe {
 	for _, j := range y.jobs {
 		if j.h.t == t && j.h.gen == gen {
 			return j
@@ -115,7 +115,7 @@ func (y *taskYard) find(t *task, gen uint32) *job {
 }
 
 // step does the next step of an actor.
-func (y *taskYard) step(a *taskActor) error {
+func (y *taskHarness) step(a *taskActor) error {
 	pc, op := a.pc, byte(0)
 	a.pc = partNone
 	if pc == partNone {
@@ -161,7 +161,7 @@ func (y *taskYard) step(a *taskActor) error {
 }
 
 // begins does the first step of a letter.
-func (y *taskYard) begins(a *taskActor, op byte) (err error) {
+func (y *taskHarness) begins(a *taskActor, op byte) (err error) {
 	switch op {
 	case 'w':
 		return y.wake(a)
@@ -193,7 +193,7 @@ func (y *taskYard) begins(a *taskActor, op byte) (err error) {
 	return nil
 }
 
-func (y *taskYard) wake(a *taskActor) error {
+func (y *taskHarness) wake(a *taskActor) error {
 	j := a.j
 	ok := false
 	if y.whole {
@@ -213,7 +213,7 @@ func (y *taskYard) wake(a *taskActor) error {
 }
 
 // abort does what Abort does before it takes the lock, or all of it.
-func (y *taskYard) abort(a *taskActor) error {
+func (y *taskHarness) abort(a *taskActor) error {
 	j := a.j
 	_, was := j.h.t.word.load()
 	ok := false
@@ -242,7 +242,7 @@ func (y *taskYard) abort(a *taskActor) error {
 }
 
 // abortRest does what Abort does when it has the lock.
-func (y *taskYard) abortRest(j *job, do taskEffect) {
+func (y *taskHarness) abortRest(j *taskProbe, do taskEffect) {
 	t := j.h.t
 	y.s.mu.Lock()
 	defer y.s.mu.Unlock()
@@ -257,7 +257,7 @@ func (y *taskYard) abortRest(j *job, do taskEffect) {
 	}
 }
 
-func (y *taskYard) take(a *taskActor) error {
+func (y *taskHarness) take(a *taskActor) error {
 	a.gen, _ = a.t.word.load()
 	m := a.t.word.move(a.gen, taskTake)
 	if y.fault == taskTakesBlind {
@@ -273,7 +273,7 @@ func (y *taskYard) take(a *taskActor) error {
 }
 
 // begin is a poll that begins.
-func (y *taskYard) begin(a *taskActor) error {
+func (y *taskHarness) begin(a *taskActor) error {
 	j := y.find(a.t, a.gen)
 	a.p, a.pc = j, partReturn
 	switch {
@@ -292,7 +292,7 @@ func (y *taskYard) begin(a *taskActor) error {
 }
 
 // returns is a poll that returns, and what is done about its timer.
-func (y *taskYard) returns(a *taskActor, op byte) error {
+func (y *taskHarness) returns(a *taskActor, op byte) error {
 	j := a.p
 	cx := Context{s: y.s, t: a.t, gen: a.gen, now: y.nanos(), want: never}
 	if op == 'd' {
@@ -321,7 +321,7 @@ func (y *taskYard) returns(a *taskActor, op byte) error {
 }
 
 // finish does what Context.finish does, in one step or up to what follows from the move.
-func (y *taskYard) finish(a *taskActor, e taskEvent) error {
+func (y *taskHarness) finish(a *taskActor, e taskEvent) error {
 	a.p.polls--
 	if e == taskFinished {
 		a.p.live, a.p.owed = false, false
@@ -346,7 +346,7 @@ func (y *taskYard) finish(a *taskActor, e taskEvent) error {
 	return nil
 }
 
-func (y *taskYard) delete(j *job) error {
+func (y *taskHarness) delete(j *taskProbe) error {
 	if j == nil || !j.slot {
 		return fmt.Errorf("a slot is given back twice")
 	}

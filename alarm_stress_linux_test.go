@@ -132,14 +132,14 @@ func TestATimerfdThatFailsIsDoneWithoutAndNothingIsLost(t *testing.T) {
 					loading.Go(func() { fires(t, rt, 4, 30) })
 				}
 				time.Sleep(rand.N(4 * time.Millisecond))
-				rt.keeper.mu.Lock()
-				broken := rt.keeper.alarm
+				rt.timekeeper.mu.Lock()
+				broken := rt.timekeeper.alarm
 				if broken == nil {
 					t.Error("there is no timerfd")
 				} else {
 					fail(broken)
 				}
-				rt.keeper.mu.Unlock()
+				rt.timekeeper.mu.Unlock()
 				fires(t, rt, 2, 10)
 				loading.Wait()
 				if when == "near" {
@@ -150,9 +150,9 @@ func TestATimerfdThatFailsIsDoneWithoutAndNothingIsLost(t *testing.T) {
 					}
 				}
 				log.wantOne(t)
-				rt.keeper.mu.Lock()
-				defer rt.keeper.mu.Unlock()
-				if broken != nil && rt.keeper.alarm == broken {
+				rt.timekeeper.mu.Lock()
+				defer rt.timekeeper.mu.Unlock()
+				if broken != nil && rt.timekeeper.alarm == broken {
 					t.Error("the timerfd is still in use")
 				}
 			})
@@ -171,10 +171,10 @@ func TestShutdownWhileATimerfdFails(t *testing.T) {
 		time.Sleep(rand.N(200 * time.Microsecond))
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			rt.keeper.mu.Lock()
-			defer rt.keeper.mu.Unlock()
-			if rt.keeper.alarm != nil {
-				rt.keeper.alarm.File.Close()
+			rt.timekeeper.mu.Lock()
+			defer rt.timekeeper.mu.Unlock()
+			if rt.timekeeper.alarm != nil {
+				rt.timekeeper.alarm.File.Close()
 			}
 		})
 		for deadline := time.Now().Add(rand.N(50 * time.Microsecond)); time.Now().Before(deadline); {
@@ -190,17 +190,17 @@ func TestShutdownWhileATimerfdFails(t *testing.T) {
 // The timekeeper has given up a timerfd that could not be read, and not yet gone on to its next turn.
 func TestShutdownRightAfterATimerfdWasGivenUp(t *testing.T) {
 	rt, log := newWithLog(t, Options{Workers: 1})
-	k := &rt.keeper
+	k := &rt.timekeeper
 	a, err := k.newAlarm()
 	if err != nil {
 		t.Skip(err)
 	}
 	k.mu.Lock()
-	k.mode = near
+	k.mode = modeNear
 	k.alarm = a
 	a.File.Close()
 	k.mu.Unlock()
-	k.wait(a)
+	k.waitForAlarm(a)
 	defer func() {
 		if v := recover(); v != nil {
 			t.Errorf("Shutdown panics: %v", v)
@@ -228,11 +228,11 @@ func TestNoFileDescriptorIsLeftBehind(t *testing.T) {
 			fires(t, rt, 1, 3)
 		}
 		if i%4 == 0 {
-			rt.keeper.mu.Lock()
-			if rt.keeper.alarm != nil {
-				rt.keeper.alarm.FD = 1<<31 - 1
+			rt.timekeeper.mu.Lock()
+			if rt.timekeeper.alarm != nil {
+				rt.timekeeper.alarm.FD = 1<<31 - 1
 			}
-			rt.keeper.mu.Unlock()
+			rt.timekeeper.mu.Unlock()
 			fires(t, rt, 1, 2)
 		}
 		closeNow(t, rt)
@@ -273,9 +273,9 @@ func TestWithoutATimerfdToBeHadTimersFireAllTheSame(t *testing.T) {
 	defer closeNow(t, rt)
 	withoutFiles(t, func() {
 		fires(t, rt, 4, 20)
-		rt.keeper.mu.Lock()
-		defer rt.keeper.mu.Unlock()
-		if rt.keeper.alarm != nil {
+		rt.timekeeper.mu.Lock()
+		defer rt.timekeeper.mu.Unlock()
+		if rt.timekeeper.alarm != nil {
 			t.Skip("there was a timerfd to be had")
 		}
 	})
@@ -284,7 +284,7 @@ func TestWithoutATimerfdToBeHadTimersFireAllTheSame(t *testing.T) {
 
 // disturb does something to the timerfd of a runtime, or makes it believe that a second has passed.
 func disturb(rt *Runtime, o *opener) {
-	k := &rt.keeper
+	k := &rt.timekeeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch rand.IntN(8) {
@@ -300,9 +300,9 @@ func disturb(rt *Runtime, o *opener) {
 			}
 		}
 	case 4, 5:
-		k.retry = 0
+		k.alarmRetryAt = 0
 	default:
-		k.used -= alarmIdle
+		k.alarmUsed -= alarmIdle
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 //	        armed, until a census finds the channel gone
 //
 // A bell belongs to the holder of the lock of its shard.
-type bellSlot struct {
+type chanTimer struct {
 	c      chan time.Time      // nil: it is grown, or free
 	weak   weak.Pointer[hchan] // of one that is grown
 	timer  wheel.Handle        // 0: it is free
@@ -40,7 +40,7 @@ type bellSlot struct {
 type hchan struct{ _ uintptr }
 
 // channel returns the channel, or nil if it is gone.
-func (b *bellSlot) channel() chan time.Time {
+func (b *chanTimer) channel() chan time.Time {
 	if b.c != nil {
 		return b.c
 	}
@@ -49,7 +49,7 @@ func (b *bellSlot) channel() chan time.Time {
 }
 
 // rhythm sets when the bell is due, and after what time again; 0: not again.
-func (b *bellSlot) rhythm(due int64, period time.Duration) {
+func (b *chanTimer) schedule(due int64, period time.Duration) {
 	b.due, b.period, b.unread = due, int64(period), 0
 }
 
@@ -63,7 +63,7 @@ const (
 // into a tenth of a second. Otherwise a ticker with a short period that nobody has any use
 // for would keep a processor busy; and, being looked at during every garbage collection, it
 // would never be found to be forgotten.
-func (b *bellSlot) next(rt *Runtime, now int64) int64 {
+func (b *chanTimer) nextTick(rt *Runtime, now int64) int64 {
 	b.due = rt.add(b.due, time.Duration(b.period))
 	if missed := now - b.due; missed >= 0 {
 		b.due += (missed/b.period + 1) * b.period
@@ -87,41 +87,41 @@ func send(c chan time.Time, t time.Time) bool {
 
 const (
 	// youngMax is how many bells of a shard hold their channels.
-	youngMax = 32
+	strongMax = 32
 
-	bellSlabBits = 6
-	bellSlabSize = 1 << bellSlabBits
+	chanSlabBits = 6
+	chanSlabSize = 1 << chanSlabBits
 )
 
 // bells are the bells of a shard. body.later of their timers is their number.
-type bells struct {
-	slabs []*bellSlab
+type chanTimers struct {
+	slabs []*chanSlab
 	open  []uint32 // slabs with free bells, each once; those without are taken out when they are met
 	isin  []bool   // by slab: it is in open
 	gone  []uint32 // slabs that were given back: nil
 	count int      // bells that are not free
 
-	young [youngMax]youngBell
-	next  int // the oldest of the young
+	strong [strongMax]strongRef
+	next   int // the oldest of the young
 }
 
-type bellSlab struct {
+type chanSlab struct {
 	free  uint64 // a bit for each
-	slots [bellSlabSize]bellSlot
+	slots [chanSlabSize]chanTimer
 }
 
 // A youngBell names a bell that is, or was, young.
-type youngBell struct {
-	bell  uint32
+type strongRef struct {
+	index uint32
 	timer wheel.Handle
 }
 
-func (bs *bells) at(i uint32) *bellSlot {
-	return &bs.slabs[i>>bellSlabBits].slots[i&(bellSlabSize-1)]
+func (bs *chanTimers) at(i uint32) *chanTimer {
+	return &bs.slabs[i>>chanSlabBits].slots[i&(chanSlabSize-1)]
 }
 
 // take returns the number of a free bell.
-func (bs *bells) take() uint32 {
+func (bs *chanTimers) take() uint32 {
 	bs.count++
 	for {
 		if len(bs.open) == 0 {
@@ -132,21 +132,21 @@ func (bs *bells) take() uint32 {
 		if slab != nil && slab.free != 0 {
 			k := bits.TrailingZeros64(slab.free)
 			slab.free &= slab.free - 1
-			return i<<bellSlabBits | uint32(k)
+			return i<<chanSlabBits | uint32(k)
 		}
 		bs.open = bs.open[:len(bs.open)-1]
 		bs.isin[i] = false
 	}
 }
 
-func (bs *bells) list(i uint32) {
+func (bs *chanTimers) list(i uint32) {
 	if !bs.isin[i] {
 		bs.isin[i] = true
 		bs.open = append(bs.open, i)
 	}
 }
 
-func (bs *bells) grow() {
+func (bs *chanTimers) grow() {
 	i := uint32(len(bs.slabs))
 	if last := len(bs.gone) - 1; last >= 0 {
 		i = bs.gone[last]
@@ -155,21 +155,21 @@ func (bs *bells) grow() {
 		bs.slabs = append(bs.slabs, nil)
 		bs.isin = append(bs.isin, false)
 	}
-	bs.slabs[i] = &bellSlab{free: ^uint64(0)}
+	bs.slabs[i] = &chanSlab{free: ^uint64(0)}
 	bs.list(i)
 }
 
 // put gives a bell back.
-func (bs *bells) put(i uint32) {
-	*bs.at(i) = bellSlot{}
-	slab := bs.slabs[i>>bellSlabBits]
-	bs.list(i >> bellSlabBits)
-	slab.free |= 1 << (i & (bellSlabSize - 1))
+func (bs *chanTimers) put(i uint32) {
+	*bs.at(i) = chanTimer{}
+	slab := bs.slabs[i>>chanSlabBits]
+	bs.list(i >> chanSlabBits)
+	slab.free |= 1 << (i & (chanSlabSize - 1))
 	bs.count--
 }
 
 // trim gives the memory of a slab back if all of its bells are free.
-func (bs *bells) trim(i int) {
+func (bs *chanTimers) trim(i int) {
 	if slab := bs.slabs[i]; slab != nil && slab.free == ^uint64(0) {
 		bs.slabs[i] = nil
 		bs.gone = append(bs.gone, uint32(i))
@@ -177,41 +177,41 @@ func (bs *bells) trim(i int) {
 }
 
 // hang arms a timer with a young bell. The caller holds the lock.
-func (s *shard) hang(at wheel.Tick, due int64, c chan time.Time, period time.Duration) wheel.Handle {
-	bs := &s.bells
+func (s *shard) newChanTimer(at wheel.Tick, due int64, c chan time.Time, period time.Duration) wheel.Handle {
+	bs := &s.chanTimers
 	i := bs.take()
-	h := s.w.Schedule(at, body{later: i, state: once, kind: bell})
+	h := s.w.Schedule(at, entry{aux: i, state: stateOneShot, kind: kindChan})
 	b := bs.at(i)
 	b.c, b.timer = c, h
-	b.rhythm(due, period)
-	s.growUp(bs.young[bs.next])
-	bs.young[bs.next] = youngBell{i, h}
-	bs.next = (bs.next + 1) % youngMax
-	s.rt.census.begin(s.rt)
+	b.schedule(due, period)
+	s.weaken(bs.strong[bs.next])
+	bs.strong[bs.next] = strongRef{i, h}
+	bs.next = (bs.next + 1) % strongMax
+	s.rt.reaper.start(s.rt)
 	return h
 }
 
 // growUp has a bell hold on to its channel by a weak pointer, if it is still young. The
 // zero youngBell names none.
-func (s *shard) growUp(y youngBell) {
-	if y.timer == 0 || s.bells.slabs[y.bell>>bellSlabBits] == nil {
+func (s *shard) weaken(y strongRef) {
+	if y.timer == 0 || s.chanTimers.slabs[y.index>>chanSlabBits] == nil {
 		return
 	}
-	b := s.bells.at(y.bell)
+	b := s.chanTimers.at(y.index)
 	if b.timer != y.timer || b.c == nil {
 		return
 	}
 	b.weak = weak.Make(*(**hchan)(unsafe.Pointer(&b.c)))
 	b.c = nil
-	s.w.Value(b.timer).state = armed
+	s.w.Value(b.timer).state = stateArmed
 }
 
 // ring rings the bell of a timer that the wheel has handed out, and arms it again, parks it
 // or gives it back. The time of day is what it sends.
-func (s *shard) ring(h wheel.Handle, b *body, now int64, day time.Time) {
-	slot := s.bells.at(b.later)
+func (s *shard) fireChan(h wheel.Handle, b *entry, now int64, day time.Time) {
+	slot := s.chanTimers.at(b.aux)
 	s.fired++
-	s.lateness(now - s.rt.nanos(s.rt.ceil(slot.due)))
+	s.recordLate(now - s.rt.nanos(s.rt.ceil(slot.due)))
 	if c := slot.channel(); c == nil || send(c, day) {
 		slot.unread = 0
 	} else if slot.unread == 0 {
@@ -219,14 +219,14 @@ func (s *shard) ring(h wheel.Handle, b *body, now int64, day time.Time) {
 	}
 	switch {
 	case slot.period != 0:
-		s.w.Requeue(h, s.rt.ceil(slot.next(s.rt, now)))
+		s.w.Requeue(h, s.rt.ceil(slot.nextTick(s.rt, now)))
 	case slot.c == nil:
-		b.state = idle
+		b.state = stateIdle
 		s.armed--
 	default:
 		s.armed--
-		s.bells.put(b.later)
+		s.chanTimers.put(b.aux)
 		s.w.Cancel(h)
-		s.rt.room.give(1)
+		s.rt.quota.release(1)
 	}
 }

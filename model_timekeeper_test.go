@@ -246,13 +246,13 @@ func (m *kModel) steps(s kState) {
 		t.start(kRun{pc: pcResting})
 		m.emit(kStep{"rest", t.rests, 0}, t)
 	}
-	if s.stands > 0 && s.mode == near && s.wakeAt <= s.now && !s.held {
+	if s.stands > 0 && s.mode == modeNear && s.wakeAt <= s.now && !s.held {
 		t := s
 		t.stands--
 		t.start(kRun{pc: pcSurveying, stand: true, now: t.now})
 		m.emit(kStep{"stand-in", t.stands, 0}, t)
 	}
-	early := s.mode == far && s.alarm != 0 && s.idles > 0
+	early := s.mode == modeFar && s.alarm != 0 && s.idles > 0
 	if s.std <= s.now || s.std != kNever && early {
 		t := s
 		if s.std > s.now {
@@ -283,7 +283,7 @@ func (s *kState) start(r kRun) uint8 {
 
 // takeOffice makes a goroutine the pump, with mu held.
 func (s *kState) takeOffice() (epoch uint8) {
-	s.mode = awake
+	s.mode = modeAwake
 	s.epoch++
 	s.wakeAt = 0
 	return s.epoch
@@ -321,7 +321,7 @@ func (m *kModel) provide(s *kState, at uint8) {
 func (m *kModel) set(s *kState, at uint8) {
 	if s.alarm != 0 && at <= s.now+kFar {
 		if !s.chooses(setFails) {
-			s.mode = near
+			s.mode = modeNear
 			s.fd = at
 			return
 		}
@@ -331,10 +331,10 @@ func (m *kModel) set(s *kState, at uint8) {
 		}
 	}
 	if m.bug == staysNear && s.alarm == 0 && at <= s.now+kFar {
-		s.mode = near
+		s.mode = modeNear
 		return
 	}
-	s.mode = far
+	s.mode = modeFar
 	s.std = at
 }
 
@@ -362,8 +362,8 @@ func (m *kModel) notice(s *kState, n *kNotice) (able bool) {
 		n.pc = nSet
 	case nSet:
 		switch {
-		case s.mode == awake && m.bug != setsAnyway:
-		case s.mode != near && n.at <= s.now+kFar && (m.exact(s) || n.at <= s.now):
+		case s.mode == modeAwake && m.bug != setsAnyway:
+		case s.mode != modeNear && n.at <= s.now+kFar && (m.exact(s) || n.at <= s.now):
 			s.start(kRun{pc: pcWaking, pump: true, epoch: s.takeOffice()})
 		default:
 			m.set(s, n.at)
@@ -425,11 +425,11 @@ func (m *kModel) shut(s kState) {
 	s.wheel, s.next = [2]uint8{}, [2]uint8{kNever, kNever}
 	s.std = kNever
 	switch {
-	case s.mode == near && s.alarm != 0 && m.bug == shutsAsleep:
+	case s.mode == modeNear && s.alarm != 0 && m.bug == shutsAsleep:
 		s.fd = kNever
-	case s.mode == near && s.alarm != 0 && !s.chooses(setFails):
+	case s.mode == modeNear && s.alarm != 0 && !s.chooses(setFails):
 		s.fd = 0
-	case s.mode != awake:
+	case s.mode != modeAwake:
 		s.closeAlarm()
 	}
 	m.emit(kStep{"shutdown", 0, 0}, s)

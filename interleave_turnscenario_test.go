@@ -7,16 +7,16 @@ import (
 )
 
 // A drama is timers that are due and what others do while the pump has them run.
-type drama struct {
+type turnScenario struct {
 	timers string   // a digit for each: its shard. The first one is reusable, and what the scripts act on
 	others []script // one or two
 }
 
 // walk plays every interleaving of a drama, and returns the first error with what led to it. Where one comes to a point
 // at which another has been, it goes on from there in one way alone: the others have been seen.
-func (st *stage) walk(d drama) (int, error) {
+func (st *turnHarness) walk(d turnScenario) (int, error) {
 	p := paths{}
-	st.seen = map[imprint]bool{}
+	st.seen = map[fingerprint]bool{}
 	for {
 		st.played = st.played[:0]
 		if err := st.play(d, &p); err != nil {
@@ -29,9 +29,9 @@ func (st *stage) walk(d drama) (int, error) {
 }
 
 // play plays one interleaving.
-func (st *stage) play(d drama, p *paths) error {
+func (st *turnHarness) play(d turnScenario, p *paths) error {
 	var (
-		own  [2]*entry
+		own  [2]*timerRecord
 		done [2]int
 	)
 	if err := st.open(d, &own); err != nil {
@@ -43,13 +43,13 @@ func (st *stage) play(d drama, p *paths) error {
 		for i, s := range d.others {
 			left[i] = len(s) - done[i]
 		}
-		for i, a := range st.crew {
+		for i, a := range st.actors {
 			if a.able() {
 				left[2+i] = 1
 			}
 		}
 		if way == p && p.fresh() {
-			if k := st.imprint(own, done); st.seen[k] && !st.apart {
+			if k := st.fingerprint(own, done); st.seen[k] && !st.apart {
 				way = &paths{}
 			} else {
 				st.seen[k] = true
@@ -67,7 +67,7 @@ func (st *stage) play(d drama, p *paths) error {
 			err = st.act(op, &own[i])
 		default:
 			st.played = append(st.played, '0'+byte(i-2), ' ')
-			err = st.crew[i-2].goOn(st)
+			err = st.actors[i-2].goOn(st)
 		}
 		if err == nil {
 			err = st.check()
@@ -79,7 +79,7 @@ func (st *stage) play(d drama, p *paths) error {
 }
 
 // open makes the timers of a drama, all of them due, and the pump, which goes through the team once.
-func (st *stage) open(d drama, own *[2]*entry) error {
+func (st *turnHarness) open(d turnScenario, own *[2]*timerRecord) error {
 	for i, c := range d.timers {
 		e, err := st.make(int(c-'0'), i > 0, 0)
 		if err == nil && i == 0 {
@@ -94,20 +94,20 @@ func (st *stage) open(d drama, own *[2]*entry) error {
 	if st.whole {
 		st.inside = st.callback
 	}
-	st.crew = st.crew[:0]
+	st.actors = st.actors[:0]
 	st.add(nil, 0)
 	return nil
 }
 
 // close checks that no turn is left with a goroutine that is gone, and that what is due is found by the team, on which
 // a retired worker's shards depend, and then by that worker when it is back.
-func (st *stage) close() error {
+func (st *turnHarness) close() error {
 	for i, w := range st.workers {
 		if e := w.busy.Load(); e != 0 {
 			return fmt.Errorf("all are gone, and worker %d is still the turn of %d", i, e)
 		}
 	}
-	if n := st.rt.detached.Sum(); n != 0 {
+	if n := st.rt.spawned.Sum(); n != 0 {
 		return fmt.Errorf("all are gone, and %d callbacks are said to run", n)
 	}
 	st.inside = nil
@@ -123,9 +123,9 @@ func (st *stage) close() error {
 }
 
 // dramas returns what a walk goes through.
-func dramas() (all []drama) {
+func turnScenarios() (all []turnScenario) {
 	add := func(timers string, others ...script) {
-		all = append(all, drama{timers, others})
+		all = append(all, turnScenario{timers, others})
 	}
 	for _, watch := range []script{"w", "u", "v", "wu", "uw", "wv"} {
 		for _, timers := range []string{"1", "11", "01"} {
@@ -147,10 +147,10 @@ func dramas() (all []drama) {
 }
 
 func TestEveryInterleavingOfAWorkersTurnLosesNothing(t *testing.T) {
-	all := dramas()
+	all := turnScenarios()
 	paths := 0
 	for _, brief := range []bool{false, true} {
-		st := &stage{yard: newYard(true), brief: brief}
+		st := &turnHarness{harness: newHarness(true), brief: brief}
 		for i := 0; i < len(all); i += stride() {
 			n, err := st.walk(all[i])
 			if err != nil {
@@ -163,11 +163,11 @@ func TestEveryInterleavingOfAWorkersTurnLosesNothing(t *testing.T) {
 }
 
 func TestPathsThatMergeReachAllThatOthersDo(t *testing.T) {
-	for _, d := range []drama{{"1", []script{"w"}}, {"01", []script{"-+"}}, {"1", []script{"n", "u"}}} {
+	for _, d := range []turnScenario{{"1", []script{"w"}}, {"01", []script{"-+"}}, {"1", []script{"n", "u"}}} {
 		for _, whole := range []bool{false, true} {
-			merged := &stage{yard: newYard(true), whole: whole}
-			apart := &stage{yard: newYard(true), whole: whole, apart: true}
-			for _, st := range []*stage{merged, apart} {
+			merged := &turnHarness{harness: newHarness(true), whole: whole}
+			apart := &turnHarness{harness: newHarness(true), whole: whole, apart: true}
+			for _, st := range []*turnHarness{merged, apart} {
 				if _, err := st.walk(d); err != nil {
 					t.Fatal(err)
 				}
@@ -181,9 +181,9 @@ func TestPathsThatMergeReachAllThatOthersDo(t *testing.T) {
 
 func TestTheWalkFindsATurnThatIsTakenWrongly(t *testing.T) {
 	for f := faultNone; f < numFaults; f++ {
-		st := &stage{yard: newYard(true), fault: f}
+		st := &turnHarness{harness: newHarness(true), fault: f}
 		var err error
-		for _, d := range []drama{{"1", []script{"w"}}, {"11", []script{"w"}}} {
+		for _, d := range []turnScenario{{"1", []script{"w"}}, {"11", []script{"w"}}} {
 			if err == nil {
 				_, err = st.walk(d)
 			}

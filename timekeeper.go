@@ -70,29 +70,29 @@ const (
 // and afterwards waits for the earlier of what it saw and what wakeAt says. All of these
 // are atomic operations in a single order, so of an arming goroutine and the pump at
 // least one sees the other, and no deadline is slept over.
-type keeper struct {
+type timekeeper struct {
 	rt *Runtime
 
-	wakeAt atomic.Int64 // as above. Written under mu
-	floor  atomic.Int64 // not to wake before this, for the sake of spacing. Written by the pump
-	paid   atomic.Int64 // until when wake-ups are paid for. Written by the pump
+	wakeAt    atomic.Int64 // as above. Written under mu
+	notBefore atomic.Int64 // not to wake before this, for the sake of spacing. Written by the pump
+	paidUntil atomic.Int64 // until when wake-ups are paid for. Written by the pump
 
-	mu     sync.Mutex
-	mode   mode
-	epoch  uint64 // of the pump in office; another is out of office
-	closed bool
-	std    stdTimer     // wakes for far deadlines
-	watch  stdTimer     // looks for blocked workers
-	alarm  *alarm.Alarm // for near deadlines; nil: none is open
-	used   int64        // when alarm was last set
-	retry  int64        // no timerfd is opened before this time
+	mu           sync.Mutex
+	mode         mode
+	epoch        uint64 // of the pump in office; another is out of office
+	closed       bool
+	std          stdTimer     // wakes for far deadlines
+	watchdog     stdTimer     // looks for blocked workers
+	alarm        *alarm.Alarm // for near deadlines; nil: none is open
+	alarmUsed    int64        // when alarm was last set
+	alarmRetryAt int64        // no timerfd is opened before this time
 
-	failing atomic.Bool // the last timerfd failed, and none has worked since. Written under mu
+	alarmFailing atomic.Bool // the last timerfd failed, and none has worked since. Written under mu
 
-	guard   atomic.Int64 // when watch goes off; never: it is not armed. Written under mu
-	retired []*worker    // retired workers that may be busy. Protected by mu
+	watchdogAt atomic.Int64 // when watch goes off; never: it is not armed. Written under mu
+	retired    []*worker    // retired workers that may be busy. Protected by mu
 
-	spins    int64                        // how long to spin rather than sleep. Set by open
+	spinTime int64                        // how long to spin rather than sleep. Set by open
 	spaced   bool                         // wake-ups are spaced. Set by open
 	newAlarm func() (*alarm.Alarm, error) // opens a timerfd; nil: std does it all. Set by open
 
@@ -102,26 +102,26 @@ type keeper struct {
 type mode uint8
 
 const (
-	parked mode = iota
-	far
-	near
-	awake
+	modeParked mode = iota
+	modeFar
+	modeNear
+	modeAwake
 )
 
 // open makes the timekeeper ready.
-func (k *keeper) open(rt *Runtime, timerfd bool) {
+func (k *timekeeper) open(rt *Runtime, timerfd bool) {
 	k.rt = rt
 	k.wakeAt.Store(never)
-	k.std.open(rt, func(rt *Runtime) { rt.keeper.ring() })
-	k.watch.open(rt, func(rt *Runtime) { rt.keeper.look() })
-	k.guard.Store(never)
-	k.paid.Store(-wakeBurst)
+	k.std.open(rt, func(rt *Runtime) { rt.timekeeper.onStdTimer() })
+	k.watchdog.open(rt, func(rt *Runtime) { rt.timekeeper.onWatchdog() })
+	k.watchdogAt.Store(never)
+	k.paidUntil.Store(-wakeBurst)
 	if rt.fake {
 		return
 	}
-	k.spins = spinAlways
+	k.spinTime = spinAlways
 	if rt.precise {
-		k.spins = spinPrecise
+		k.spinTime = spinPrecise
 	}
 	k.spaced = !rt.precise
 	if timerfd && alarm.Supported {
@@ -130,23 +130,23 @@ func (k *keeper) open(rt *Runtime, timerfd bool) {
 }
 
 // target returns when to wake for a deadline.
-func (k *keeper) target(due int64) int64 {
+func (k *timekeeper) wakeTime(due int64) int64 {
 	if s := k.rt.slack; s > 0 {
 		if due > never-s {
 			return due
 		}
 		due = (due + s - 1) / s * s
 	}
-	return max(due, k.floor.Load())
+	return max(due, k.notBefore.Load())
 }
 
 // notice makes sure that the pump is awake at a deadline. It is called after the
 // deadline was stored where the pump looks for it, without locks.
-func (k *keeper) notice(due int64) {
+func (k *timekeeper) notify(due int64) {
 	if due == never || k.rt.manual != nil {
 		return
 	}
-	at := k.target(due)
+	at := k.wakeTime(due)
 	if at >= k.wakeAt.Load() {
 		return
 	}
@@ -156,51 +156,51 @@ func (k *keeper) notice(due int64) {
 		return
 	}
 	k.wakeAt.Store(at)
-	if k.mode == awake {
+	if k.mode == modeAwake {
 		return
 	}
 	now := k.rt.now()
-	if k.mode != near && at-now <= farAway && (k.exact(now) || at <= now) {
-		go k.pump(k.takeOffice())
+	if k.mode != modeNear && at-now <= farAway && (k.canUseAlarm(now) || at <= now) {
+		go k.drive(k.startDriver())
 		return
 	}
-	k.set(at, now)
+	k.setAlarm(at, now)
 }
 
 // space puts the next wake-up off after one that fired n timers.
-func (k *keeper) space(n int64) {
+func (k *timekeeper) spaceOut(n int64) {
 	now := k.rt.now()
-	paid := max(k.paid.Load(), now-wakeBurst) + wakePrice
-	k.paid.Store(paid)
+	paid := max(k.paidUntil.Load(), now-wakeBurst) + wakePrice
+	k.paidUntil.Store(paid)
 	pause := min(paid-now, wakePrice)
 	if n > 1 {
 		pause = max(pause, min(n*spacing, spacingMax))
 	}
 	if pause > 0 {
-		k.floor.Store(now + pause)
+		k.notBefore.Store(now + pause)
 	}
 }
 
 // exact reports whether the pump can wait with a timerfd at a given time: one is open, or
 // may be opened then. The caller holds mu.
-func (k *keeper) exact(at int64) bool {
-	return k.alarm != nil || k.newAlarm != nil && at >= k.retry
+func (k *timekeeper) canUseAlarm(at int64) bool {
+	return k.alarm != nil || k.newAlarm != nil && at >= k.alarmRetryAt
 }
 
 // provide opens the timerfd if the deadline that the pump has to wait for is near. It
 // closes the timerfd if it has not been used for alarmIdle and will not be for that long.
 // The caller is the pump and holds mu. Nobody else may open one: a goroutine that arms a
 // timer may be in a synctest bubble.
-func (k *keeper) provide(at, now int64) {
+func (k *timekeeper) openOrCloseAlarm(at, now int64) {
 	switch left := at - now; {
-	case k.alarm == nil && left <= farAway && k.exact(now):
+	case k.alarm == nil && left <= farAway && k.canUseAlarm(now):
 		a, err := k.newAlarm()
 		if err != nil {
-			k.fail(err, now)
+			k.alarmFailed(err, now)
 			return
 		}
 		k.alarm = a
-	case k.alarm != nil && left > alarmIdle && now-k.used >= alarmIdle:
+	case k.alarm != nil && left > alarmIdle && now-k.alarmUsed >= alarmIdle:
 		k.alarm.Close()
 		k.alarm = nil
 	}
@@ -208,7 +208,7 @@ func (k *keeper) provide(at, now int64) {
 
 // set sets the alarm. The caller holds mu; if it is the pump, and the mode is near
 // afterwards, it goes on to wait.
-func (k *keeper) set(at, now int64) {
+func (k *timekeeper) setAlarm(at, now int64) {
 	left := at - now
 	if k.alarm != nil && left <= farAway {
 		if k.rt.precise {
@@ -216,81 +216,81 @@ func (k *keeper) set(at, now int64) {
 		}
 		err := k.alarm.Set(max(left, 1))
 		if err == nil {
-			k.mode = near
-			k.used = now
-			k.guardFrom(at, now)
+			k.mode = modeNear
+			k.alarmUsed = now
+			k.scheduleWatchdog(at, now)
 			return
 		}
-		k.fail(err, now)
+		k.alarmFailed(err, now)
 	}
-	if k.exact(at - farMargin) {
+	if k.canUseAlarm(at - farMargin) {
 		left -= farMargin
 	}
-	if idle := k.used + alarmIdle; k.alarm != nil && at-max(idle, now) > alarmIdle {
+	if idle := k.alarmUsed + alarmIdle; k.alarm != nil && at-max(idle, now) > alarmIdle {
 		left = min(left, idle-now) // to close it
 	}
-	k.mode = far
-	k.guardFrom(never, now)
+	k.mode = modeFar
+	k.scheduleWatchdog(never, now)
 	k.std.reset(max(left, 0))
 }
 
 // fail closes the timerfd after an error. The first error of a run of failures is logged.
 // A goroutine does that, as the logger may use timers of this runtime. The caller holds mu.
-func (k *keeper) fail(err error, now int64) {
+func (k *timekeeper) alarmFailed(err error, now int64) {
 	k.alarm.Close()
 	k.alarm = nil
-	k.retry = now + alarmRetry
-	if !k.failing.Swap(true) {
+	k.alarmRetryAt = now + alarmRetry
+	if !k.alarmFailing.Swap(true) {
 		go k.rt.event("foliot: the timerfd has failed; until one works, timers are as late as those of package time", "error", err)
 	}
 }
 
 // ring is what the standard library's timer calls. It may come late, when somebody has
 // set another alarm meanwhile; the pump then finds nothing due and sets it anew.
-func (k *keeper) ring() {
+func (k *timekeeper) onStdTimer() {
 	k.mu.Lock()
-	if k.mode != far || k.closed {
+	if k.mode != modeFar || k.closed {
 		k.mu.Unlock()
 		return
 	}
 	k.wakeups.Add(1)
-	e := k.takeOffice()
+	e := k.startDriver()
 	k.mu.Unlock()
-	k.pump(e)
+	k.drive(e)
 }
 
 // takeOffice makes the caller, or a goroutine that it starts, the pump.
-func (k *keeper) takeOffice() (epoch uint64) {
-	k.mode = awake
+func (k *timekeeper) startDriver() (epoch uint64) {
+	k.mode = modeAwake
 	k.epoch++
 	k.wakeAt.Store(0)
-	k.rt.crew.enter()
+	k.rt.goroutines.add()
 	return k.epoch
 }
 
 // pump keeps the time until there is nothing to wait for, nothing near, or another pump
 // is in office.
-func (k *keeper) pump(e uint64) {
+func (k *timekeeper) drive(e uint64) {
 	k.rt.label()
-	for k.turn(e) {
+	for k.driveOnce(e) {
 	}
-	k.rt.crew.leave()
+	k.rt.goroutines.done()
 }
 
 // turn runs what is due and waits for the next deadline. It answers false when the pump
 // is no longer needed.
-func (k *keeper) turn(e uint64) bool {
-	if !k.wake(e, 0) {
+func (k *timekeeper) driveOnce(e uint64) bool {
+	if !k.setPhase(e, 0) {
 		return false
 	}
 	for {
 		k.dispatch(e)
-		if !k.wake(e, never) {
+		if !k.setPhase(e, never) {
 			return false
 		}
 		at := k.earliest()
 		if at != never {
-			at = k.target(at)
+			at = k.wakeTime(at)
 		}
 		k.mu.Lock()
 		if k.epoch != e || k.closed {
@@ -300,19 +300,19 @@ func (k *keeper) turn(e uint64) bool {
 		at = min(at, k.wakeAt.Load())
 		k.wakeAt.Store(at)
 		now := k.rt.now()
-		if at-now <= k.spins {
+		if at-now <= k.spinTime {
 			k.mu.Unlock()
 			k.spin()
 			continue
 		}
 		var a *alarm.Alarm
 		if at == never {
-			k.mode = parked
-			k.guardFrom(never, now)
+			k.mode = modeParked
+			k.scheduleWatchdog(never, now)
 		} else {
-			k.provide(at, now)
-			k.set(at, now)
-			if k.mode == near {
+			k.openOrCloseAlarm(at, now)
+			k.setAlarm(at, now)
+			if k.mode == modeNear {
 				a = k.alarm
 			}
 		}
@@ -320,7 +320,7 @@ func (k *keeper) turn(e uint64) bool {
 		if a == nil {
 			return false
 		}
-		k.wait(a)
+		k.waitForAlarm(a)
 		return true
 	}
 }
@@ -328,28 +328,28 @@ func (k *keeper) turn(e uint64) bool {
 // wake is called by the pump, before it runs callbacks and before it looks for the next
 // deadline, to say in wakeAt which of the two it does. It answers false if the pump is
 // out of office or the timekeeper closed.
-func (k *keeper) wake(e uint64, wakeAt int64) bool {
+func (k *timekeeper) setPhase(e uint64, wakeAt int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.epoch != e {
 		return false
 	}
 	if k.closed {
-		k.mode = parked
+		k.mode = modeParked
 		k.alarm.Close()
 		k.alarm = nil
 		return false
 	}
-	k.mode = awake
+	k.mode = modeAwake
 	k.wakeAt.Store(wakeAt)
 	return true
 }
 
 // wait waits for the alarm. Only then it is known whether a timerfd works.
-func (k *keeper) wait(a *alarm.Alarm) {
+func (k *timekeeper) waitForAlarm(a *alarm.Alarm) {
 	err := a.Wait()
 	k.wakeups.Add(1)
-	if err == nil && !k.failing.Load() {
+	if err == nil && !k.alarmFailing.Load() {
 		return
 	}
 	k.mu.Lock()
@@ -357,22 +357,22 @@ func (k *keeper) wait(a *alarm.Alarm) {
 	switch {
 	case k.alarm != a || k.closed: // it was closed or woken by another goroutine
 	case err != nil:
-		k.fail(err, k.rt.now())
+		k.alarmFailed(err, k.rt.now())
 	default:
-		k.failing.Store(false)
+		k.alarmFailing.Store(false)
 		go k.rt.event("foliot: the timerfd works again")
 	}
 }
 
 // spin waits for wakeAt without sleeping. Whoever arms an earlier deadline lowers it.
-func (k *keeper) spin() {
+func (k *timekeeper) spin() {
 	for now := k.rt.now(); now < k.wakeAt.Load(); now = k.rt.now() {
 		if k.wakeAt.Load()-now < spinExact {
 			continue
 		}
-		for _, w := range *k.rt.team.Load() {
+		for _, w := range *k.rt.workers.Load() {
 			if s, at := w.first(); at-now <= spinPrecise && at > now {
-				s.prepare(now)
+				s.cascade(now)
 			}
 		}
 	}
@@ -380,22 +380,22 @@ func (k *keeper) spin() {
 
 // dispatch runs what is due, on this goroutine as long as it is little. It stops when
 // no worker that is free has anything due.
-func (k *keeper) dispatch(e uint64) {
+func (k *timekeeper) dispatch(e uint64) {
 	ran := int64(0)
 	for again := true; again; {
 		again = false
-		for _, w := range *k.rt.team.Load() {
+		for _, w := range *k.rt.workers.Load() {
 			now := k.rt.now()
 			if w.next() > now {
 				continue
 			}
-			c := w.claim(now, byPump)
+			c := w.claim(now, claimByDriver)
 			if c == 0 {
 				continue
 			}
 			again = true
-			k.guarded(now)
-			n, more := w.run(shift{claim: c, span: inlineTime, pump: e})
+			k.ensureWatchdog(now)
+			n, more := w.run(runMode{claim: c, span: inlineTime, driver: e})
 			ran += n
 			ours := false
 			if more {
@@ -410,21 +410,21 @@ func (k *keeper) dispatch(e uint64) {
 		}
 	}
 	if ran > 0 && k.spaced {
-		k.space(ran)
+		k.spaceOut(ran)
 	}
 }
 
 // resume takes over from a pump whose goroutine was ended by a callback of w.
-func (k *keeper) resume(e uint64, w *worker, c uint64) {
+func (k *timekeeper) resumeDriver(e uint64, w *worker, c uint64) {
 	w.delegate(c)
-	k.pump(e)
+	k.drive(e)
 }
 
 // earliest returns when the first worker that is free has something due. One that is
 // busy will see to its own when it is released.
-func (k *keeper) earliest() int64 {
+func (k *timekeeper) earliest() int64 {
 	at := never
-	for _, w := range *k.rt.team.Load() {
+	for _, w := range *k.rt.workers.Load() {
 		if w.busy.Load() == 0 {
 			at = min(at, w.next())
 		}
@@ -435,19 +435,19 @@ func (k *keeper) earliest() int64 {
 // rest makes the timekeeper parked if it waits for a far deadline and nothing is armed any
 // more. It does as the pump does: what is armed meanwhile is found in a shard, or by its
 // owner in wakeAt once mu is free.
-func (k *keeper) rest() {
+func (k *timekeeper) parkIfIdle() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.mode != far || k.closed {
+	if k.mode != modeFar || k.closed {
 		return
 	}
 	at := k.wakeAt.Load()
 	k.wakeAt.Store(never)
-	for _, s := range *k.rt.all.Load() {
-		s.review()
+	for _, s := range *k.rt.shards.Load() {
+		s.updateNextIfEmpty()
 	}
 	if k.earliest() == never && !k.anyBusy() {
-		k.mode = parked
+		k.mode = modeParked
 		k.std.stop()
 		return
 	}
@@ -455,16 +455,16 @@ func (k *keeper) rest() {
 }
 
 // close ends the timekeeper. Its goroutine, if there is one asleep, wakes and ends.
-func (k *keeper) close() {
+func (k *timekeeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
 	k.std.stop()
-	k.watch.stop()
-	if k.mode == near && k.alarm != nil && k.alarm.Set(1) == nil {
+	k.watchdog.stop()
+	if k.mode == modeNear && k.alarm != nil && k.alarm.Set(1) == nil {
 		return
 	}
-	if k.mode != awake {
+	if k.mode != modeAwake {
 		k.alarm.Close()
 		k.alarm = nil
 	}

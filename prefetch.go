@@ -7,39 +7,39 @@ import (
 
 // aheadMax is how many entries are looked at together: about as many cache misses as a
 // processor can have under way at a time.
-const aheadMax = 16
+const prefetchMax = 16
 
 // ahead reads what the next callbacks and polls will need: the closures of the callbacks,
 // the slots of the tasks and the structs behind them, the bells and their channels. Those
 // are a cache miss or two each, one after the other if they are met while running; here
 // those of sixteen entries overlap, and a poll among a million takes half the time. It
 // returns how many entries it has seen. The caller holds the lock.
-func (s *shard) ahead() int {
-	var buf [aheadMax]*body
-	var user [aheadMax]unsafe.Pointer
-	var bells [aheadMax]chan time.Time
+func (s *shard) prefetch() int {
+	var buf [prefetchMax]*entry
+	var user [prefetchMax]unsafe.Pointer
+	var bells [prefetchMax]chan time.Time
 	near := s.w.Ahead(buf[:0])
 	sum := uint64(0)
 	for i, b := range near {
 		switch {
-		case b.kind == bell:
-			bells[i] = s.bells.at(b.later).channel()
+		case b.kind == kindChan:
+			bells[i] = s.chanTimers.at(b.aux).channel()
 			continue
-		case b.kind == apart:
+		case b.kind == kindGoFunc:
 			user[i] = pointer(b.callback())
 			continue
-		case b.kind != ofTask:
-			user[i] = b.what
+		case b.kind != kindTask:
+			user[i] = b.ptr
 			continue
 		}
-		t := (*task)(b.what)
+		t := (*task)(b.ptr)
 		sum += t.word.w.Load() + uint64(t.timer) // its first and its last word: it may span two lines
 		user[i] = (*[2]unsafe.Pointer)(unsafe.Pointer(&t.body))[1]
 	}
 	for i := range near {
-		sum += glance(user[i]) + uint64(len(bells[i]))
+		sum += touch(user[i]) + uint64(len(bells[i]))
 	}
-	s.glanced = sum
+	s.sink = sum
 	return len(near)
 }
 
@@ -48,7 +48,7 @@ const (
 
 	// glanceSpan is how far glance reaches: if a struct begins on one cache line and goes on
 	// on the next, that is the one to fetch as well.
-	glanceSpan = 48
+	touchSpan = 48
 )
 
 // glance reads what is found at a pointer of the user's, and nobody must rely on what it
@@ -58,13 +58,13 @@ const (
 //
 //go:norace
 //go:nocheckptr
-func glance(p unsafe.Pointer) uint64 {
+func touch(p unsafe.Pointer) uint64 {
 	if p == nil || addressSanitizer {
 		return 0
 	}
 	sum := *(*uint8)(p)
-	if uintptr(p)%pageSize < pageSize-glanceSpan {
-		sum += *(*uint8)(unsafe.Add(p, glanceSpan))
+	if uintptr(p)%pageSize < pageSize-touchSpan {
+		sum += *(*uint8)(unsafe.Add(p, touchSpan))
 	}
 	return uint64(sum)
 }

@@ -10,11 +10,11 @@ import (
 type coroutine struct {
 	w     *worker
 	claim uint64
-	next  func() (*entry, bool)
-	yield func(*entry) bool
-	team  int    // of a pump: how many workers there were in the team
-	seen  int    // and how many it has looked at
-	e     *entry // whose callback it is in; nil: none
+	next  func() (*timerRecord, bool)
+	yield func(*timerRecord) bool
+	team  int          // of a pump: how many workers there were in the team
+	seen  int          // and how many it has looked at
+	e     *timerRecord // whose callback it is in; nil: none
 	ended bool
 }
 
@@ -22,7 +22,7 @@ type coroutine struct {
 // due, one after the other.
 func newCoroutine(w *worker, claim uint64, team []*worker) *coroutine {
 	c := &coroutine{w: w, claim: claim, team: len(team)}
-	c.next, _ = iter.Pull(func(yield func(*entry) bool) {
+	c.next, _ = iter.Pull(func(yield func(*timerRecord) bool) {
 		c.yield = yield
 		if w != nil {
 			c.run()
@@ -34,7 +34,7 @@ func newCoroutine(w *worker, claim uint64, team []*worker) *coroutine {
 			if w.next() > now {
 				continue
 			}
-			if e := w.claim(now, byPump); e != 0 {
+			if e := w.claim(now, claimByDriver); e != 0 {
 				c.w, c.claim = w, e
 				if !c.run() {
 					return // and is out of office
@@ -46,7 +46,7 @@ func newCoroutine(w *worker, claim uint64, team []*worker) *coroutine {
 }
 
 func (c *coroutine) run() (ours bool) {
-	c.w.run(shift{claim: c.claim, span: never})
+	c.w.run(runMode{claim: c.claim, span: never})
 	return c.w.release(c.claim)
 }
 
@@ -54,7 +54,7 @@ func (c *coroutine) able() bool { return !c.ended }
 
 // goOn lets the callback return that the coroutine is in. If it is no longer in its turn then, it must not go on with
 // that worker, except with the same timer, when that has come due again: nobody else can start its callback.
-func (c *coroutine) goOn(st *stage) error {
+func (c *coroutine) goOn(st *turnHarness) error {
 	was, claim := c.e, c.claim
 	replaced := claim != 0 && c.w.busy.Load() != claim
 	st.going = c
@@ -73,7 +73,7 @@ func (c *coroutine) goOn(st *stage) error {
 }
 
 // callback is what the callback of each timer does on a stage for coroutines: it lets others go on.
-func (st *stage) callback(e *entry) {
+func (st *turnHarness) callback(e *timerRecord) {
 	if err := st.ran(e); err != nil {
 		st.fail = err
 	}
@@ -82,14 +82,14 @@ func (st *stage) callback(e *entry) {
 }
 
 func TestAReplacedGoroutineLeavesItsWorkerAlone(t *testing.T) {
-	st := &stage{yard: newYard(true), whole: true}
-	all := dramas()
+	st := &turnHarness{harness: newHarness(true), whole: true}
+	all := turnScenarios()
 	for _, timers := range []string{"1101", "111"} {
 		for _, a := range scripts("nsfN-+", 2) {
-			all = append(all, drama{timers, []script{"w", a}})
+			all = append(all, turnScenario{timers, []script{"w", a}})
 		}
 		for _, a := range scripts("n-N", 2) {
-			all = append(all, drama{timers, []script{"ww", a}})
+			all = append(all, turnScenario{timers, []script{"ww", a}})
 		}
 	}
 	paths := 0

@@ -11,12 +11,12 @@ func TestTimersThatComeThickShareWakeUpsInTheLongRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &rt.keeper
+	k := &rt.timekeeper
 	// Each wake-up fires one timer, and the next is due 20 µs later.
 	wakes := func(span time.Duration) (n int) {
 		for end := rt.now() + int64(span); rt.now() < end; n++ {
-			k.space(1)
-			clock.Advance(time.Duration(max(k.floor.Load()-rt.now(), int64(20*time.Microsecond))))
+			k.spaceOut(1)
+			clock.Advance(time.Duration(max(k.notBefore.Load()-rt.now(), int64(20*time.Microsecond))))
 		}
 		return n
 	}
@@ -32,8 +32,8 @@ func TestTimersThatComeThickShareWakeUpsInTheLongRun(t *testing.T) {
 		t.Errorf("%d wake-ups after a rest, want one for each of 500 timers", n)
 	}
 	clock.Advance(10 * time.Second)
-	k.space(50)
-	if pause := k.floor.Load() - rt.now(); pause != 50*spacing {
+	k.spaceOut(50)
+	if pause := k.notBefore.Load() - rt.now(); pause != 50*spacing {
 		t.Errorf("after 50 timers at once the next wake-up is put off by %v", time.Duration(pause))
 	}
 }

@@ -34,7 +34,7 @@ func (s *kState) check() error {
 			quiet = false
 		}
 	}
-	if s.mode == far {
+	if s.mode == modeFar {
 		wait = s.std
 	}
 	for _, a := range s.armers {
@@ -43,7 +43,7 @@ func (s *kState) check() error {
 	switch {
 	case office > 1 || sleepers > 1:
 		return fmt.Errorf("%d pumps are in office and %d wait for the alarm", office, sleepers)
-	case office == 0 && (s.mode == awake || s.mode == near):
+	case office == 0 && (s.mode == modeAwake || s.mode == modeNear):
 		return fmt.Errorf("the mode is %d, and nobody is in office", s.mode)
 	case thief:
 		return fmt.Errorf("a pump that is out of office waits for the alarm of the one that is in it")

@@ -27,15 +27,15 @@ import (
 //	p T     ring or call what is due; T lets time go by first
 //	g       all bells grow up, as if many others had come
 //	c       the census after a garbage collection
-type belfry struct {
-	*yard
+type chanHarness struct {
+	*harness
 	s      *shard
-	timers []*ringer
+	timers []*chanProbe
 	fired  uint64 // what the shard should have counted
 }
 
 // A ringer is what is known about a timer.
-type ringer struct {
+type chanProbe struct {
 	f      door.Func
 	c      chan time.Time // nil: it has a function
 	bell   door.Chan
@@ -52,8 +52,8 @@ type ringer struct {
 }
 
 // The timers of a scene: 'B' has a channel, 'K' a period too, 'A' a function.
-func newRinger(kind byte) *ringer {
-	r := new(ringer)
+func newChanProbe(kind byte) *chanProbe {
+	r := new(chanProbe)
 	if kind == 'A' {
 		r.f.F = door.CallbackOf(func() { r.calls++ })
 	} else {
@@ -66,30 +66,30 @@ func newRinger(kind byte) *ringer {
 	return r
 }
 
-func (s *shard) resetRinger(r *ringer, d, period time.Duration) (was, ok bool) {
+func (s *shard) resetRinger(r *chanProbe, d, period time.Duration) (was, ok bool) {
 	if r.c == nil {
-		return s.resetFunc(&r.f, d)
+		return s.resetGoFunc(&r.f, d)
 	}
 	return s.resetChan(&r.bell, d, period)
 }
 
-func (s *shard) stopRinger(r *ringer) bool {
+func (s *shard) stopRinger(r *chanProbe) bool {
 	if r.c == nil {
-		return s.stopFunc(&r.f)
+		return s.stopGoFunc(&r.f)
 	}
 	return s.stopChan(&r.bell)
 }
 
 // handleOf returns the handle of a ringer, stale or not.
-func (s *shard) handleOf(r *ringer) wheel.Handle {
+func (s *shard) handleOf(r *chanProbe) wheel.Handle {
 	if r.c == nil {
-		h, _, _ := s.findFunc(&r.f)
+		h, _, _ := s.findGoFunc(&r.f)
 		return h
 	}
 	return wheel.Handle(r.bell.Handle)
 }
 
-func (y *belfry) arm(r *ringer, ticks int64) error {
+func (y *chanHarness) arm(r *chanProbe, ticks int64) error {
 	if r.period != 0 && ticks == 0 || r.forgotten {
 		return nil // the period of a ticker is never 0
 	}
@@ -115,7 +115,7 @@ func (y *belfry) arm(r *ringer, ticks int64) error {
 	return nil
 }
 
-func (y *belfry) stop(r *ringer) error {
+func (y *chanHarness) stop(r *chanProbe) error {
 	if r.forgotten {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (y *belfry) stop(r *ringer) error {
 	return nil
 }
 
-func (y *belfry) receive(r *ringer) error {
+func (y *chanHarness) receive(r *chanProbe) error {
 	if got := drain(r.c); got != r.value && !r.forgotten {
 		return fmt.Errorf("received %t, want %t", got, r.value)
 	}
@@ -135,7 +135,7 @@ func (y *belfry) receive(r *ringer) error {
 }
 
 // forget does what a garbage collection would to the weak pointer.
-func (y *belfry) forget(r *ringer) {
+func (y *chanHarness) forget(r *chanProbe) {
 	r.forgotten = true
 	if r.c != nil {
 		y.lose(r)
@@ -143,21 +143,21 @@ func (y *belfry) forget(r *ringer) {
 }
 
 // lose makes the weak pointer of a bell that is grown and forgotten point to nothing.
-func (y *belfry) lose(r *ringer) {
+func (y *chanHarness) lose(r *chanProbe) {
 	if b := y.s.w.Value(y.s.handleOf(r)); b != nil && r.grown {
-		y.s.bells.at(b.later).weak = weak.Pointer[hchan]{}
+		y.s.chanTimers.at(b.aux).weak = weak.Pointer[hchan]{}
 	}
 }
 
 // grow has all bells that are armed grow up.
-func (y *belfry) grow() {
-	for _, young := range y.s.bells.young {
-		y.s.growUp(young)
+func (y *chanHarness) grow() {
+	for _, young := range y.s.chanTimers.strong {
+		y.s.weaken(young)
 	}
 	y.haveGrown()
 }
 
-func (y *belfry) haveGrown() {
+func (y *chanHarness) haveGrown() {
 	for _, r := range y.timers {
 		r.grown = r.grown || r.c != nil && r.armed
 		if r.forgotten && r.c != nil {
@@ -167,9 +167,9 @@ func (y *belfry) haveGrown() {
 }
 
 // census is the one after a garbage collection. What is young has grown afterwards.
-func (y *belfry) census() {
-	_, gone := y.s.forget()
-	y.s.settleBells(gone > 0)
+func (y *chanHarness) census() {
+	_, gone := y.s.clearDead()
+	y.s.freeDead(gone > 0)
 	for _, r := range y.timers {
 		if r.forgotten && r.grown {
 			r.gone = true
@@ -180,13 +180,13 @@ func (y *belfry) census() {
 }
 
 // pop rings or calls all that is due.
-func (y *belfry) pop() error {
+func (y *chanHarness) pop() error {
 	for range 100 {
 		if y.s.next.Load() > y.nanos() {
 			break
 		}
 		if c, ok := y.s.pop(y.nanos()); ok {
-			if c.kind != apart || c.timer != 0 {
+			if c.kind != kindGoFunc || c.timer != 0 {
 				return fmt.Errorf("a function is not called apart, or its timer is still there")
 			}
 			c.fn()
@@ -216,7 +216,7 @@ func (y *belfry) pop() error {
 }
 
 // live returns how many slots a timer takes: one that is grown keeps its own.
-func (y *belfry) live(r *ringer) int {
+func (y *chanHarness) live(r *chanProbe) int {
 	if r.armed || r.grown && !r.gone {
 		return 1
 	}
@@ -224,7 +224,7 @@ func (y *belfry) live(r *ringer) int {
 }
 
 // check compares the shard with what is known.
-func (y *belfry) check() error {
+func (y *chanHarness) check() error {
 	slots, bells, armed, soonest := 0, 0, 0, never
 	for i, r := range y.timers {
 		n := y.live(r)
@@ -249,8 +249,8 @@ func (y *belfry) check() error {
 	}
 	s := y.s
 	switch {
-	case s.w.Len() != slots || s.armed != armed || s.bells.count != bells:
-		return fmt.Errorf("%d slots, %d armed, %d bells, want %d, %d, %d", s.w.Len(), s.armed, s.bells.count, slots, armed, bells)
+	case s.w.Len() != slots || s.armed != armed || s.chanTimers.count != bells:
+		return fmt.Errorf("%d slots, %d armed, %d bells, want %d, %d, %d", s.w.Len(), s.armed, s.chanTimers.count, slots, armed, bells)
 	case s.fired != y.fired:
 		return fmt.Errorf("%d fired, want %d", s.fired, y.fired)
 	case s.next.Load() > soonest:
@@ -259,7 +259,7 @@ func (y *belfry) check() error {
 	return nil
 }
 
-func (y *belfry) step(op byte, r *ringer) error {
+func (y *chanHarness) step(op byte, r *chanProbe) error {
 	switch op {
 	case 'n':
 		return y.arm(r, 0)
@@ -288,10 +288,10 @@ func (y *belfry) step(op byte, r *ringer) error {
 
 // play plays one interleaving. The first actors have a timer each, in the order of kinds, and the others none, or share the
 // first.
-func (y *belfry) play(kinds string, actors []script, p *paths) error {
+func (y *chanHarness) play(kinds string, actors []script, p *paths) error {
 	y.timers = y.timers[:0]
 	for i := range len(kinds) {
-		r := newRinger(kinds[i])
+		r := newChanProbe(kinds[i])
 		y.timers = append(y.timers, r)
 		if err := y.arm(r, ticksSoon); err != nil {
 			return err
@@ -321,7 +321,7 @@ func (y *belfry) play(kinds string, actors []script, p *paths) error {
 }
 
 // end forgets all that is left, and checks that nothing stays behind.
-func (y *belfry) end() error {
+func (y *chanHarness) end() error {
 	for _, r := range y.timers {
 		if err := y.stop(r); err != nil {
 			return err
@@ -334,8 +334,8 @@ func (y *belfry) end() error {
 			return fmt.Errorf("at the end: %w", err)
 		}
 	}
-	if y.s.w.Len() != 0 || y.s.bells.count != 0 {
-		return fmt.Errorf("at the end %d slots and %d bells are left", y.s.w.Len(), y.s.bells.count)
+	if y.s.w.Len() != 0 || y.s.chanTimers.count != 0 {
+		return fmt.Errorf("at the end %d slots and %d bells are left", y.s.w.Len(), y.s.chanTimers.count)
 	}
 	y.now += 16
 	return nil
@@ -365,9 +365,9 @@ func TestEveryInterleavingOfADropInTimerKeepsItsPromises(t *testing.T) {
 			all = append(all, scene{"B", []script{a, "Tp", "g", b}}, scene{"K", []script{a, "TT", "c", b}})
 		}
 	}
-	y := &belfry{yard: newYard(false)}
+	y := &chanHarness{harness: newHarness(false)}
 	y.s = y.shards[1]
-	y.rt.census.waits.Store(true) // none but those of the scripts
+	y.rt.reaper.waits.Store(true) // none but those of the scripts
 	y.real = time.Now()
 	count := 0
 	for i := 0; i < len(all); i += stride() {
@@ -385,8 +385,8 @@ func TestEveryInterleavingOfADropInTimerKeepsItsPromises(t *testing.T) {
 
 // Some stay, and the one that comes and goes next to them is the one that fills a slab.
 func TestBellsThatComeAndGoTakeNoMoreRoom(t *testing.T) {
-	for stay := range 2*bellSlabSize + 1 {
-		var bs bells
+	for stay := range 2*chanSlabSize + 1 {
+		var bs chanTimers
 		for range stay {
 			bs.take()
 		}
@@ -402,11 +402,11 @@ func TestBellsThatComeAndGoTakeNoMoreRoom(t *testing.T) {
 // What a timer that was armed before has noted names a slot that may be another's by now.
 func TestAnOldSlotOfADropInDoesNotReachAnother(t *testing.T) {
 	for _, kinds := range []string{"BB", "AA", "AB", "BA"} {
-		y := newYard(false)
+		y := newHarness(false)
 		y.real = time.Now()
 		s := y.shards[0]
-		s.rt.census.waits.Store(true)
-		old, other := newRinger(kinds[0]), newRinger(kinds[1])
+		s.rt.reaper.waits.Store(true)
+		old, other := newChanProbe(kinds[0]), newChanProbe(kinds[1])
 		s.resetRinger(old, y.delay(ticksSoon), 0)
 		slot := s.handleOf(old).Number()
 		s.stopRinger(old)

@@ -10,7 +10,7 @@ func (m *kModel) run(s kState, i int) {
 		if s.held {
 			return
 		}
-		if s.mode == far && !s.closed || m.bug == ringsAnyway {
+		if s.mode == modeFar && !s.closed || m.bug == ringsAnyway {
 			r.epoch = s.takeOffice()
 			r.pc = pcWaking
 		} else {
@@ -25,14 +25,14 @@ func (m *kModel) run(s kState, i int) {
 			break
 		}
 		if s.closed {
-			s.mode = parked
+			s.mode = modeParked
 			if m.bug != leavesOpen {
 				s.closeAlarm()
 			}
 			*r = kRun{}
 			break
 		}
-		s.mode = awake
+		s.mode = modeAwake
 		s.wakeAt = 0
 		r.w, r.again, r.now = 0, false, s.now
 		if r.pc == pcWaking {
@@ -126,7 +126,7 @@ func (m *kModel) run(s kState, i int) {
 		s.held = false
 		switch {
 		case r.at == kNever:
-			s.mode = parked
+			s.mode = modeParked
 			*r = kRun{}
 		case r.at <= s.now+m.spin:
 			r.pc = pcSpinning
@@ -134,7 +134,7 @@ func (m *kModel) run(s kState, i int) {
 			m.provide(&s, r.at)
 			m.set(&s, r.at)
 			r.pc, r.alarm = pcAsleep, s.alarm
-			if s.mode == far || s.alarm == 0 {
+			if s.mode == modeFar || s.alarm == 0 {
 				*r = kRun{}
 			}
 		}
@@ -244,7 +244,7 @@ func (m *kModel) rest(s *kState, r *kRun) (able bool) {
 		if s.held {
 			return false
 		}
-		if s.mode != far || s.closed {
+		if s.mode != modeFar || s.closed {
 			*r = kRun{}
 			return true
 		}
@@ -284,7 +284,7 @@ func (m *kModel) rest(s *kState, r *kRun) (able bool) {
 			s.wakeAt = r.at
 		} else {
 			s.wakeAt = kNever
-			s.mode = parked
+			s.mode = modeParked
 			s.std = kNever
 		}
 		s.held = false

@@ -2,7 +2,6 @@ package foliot
 
 import (
 	"runtime"
-	"sync/atomic"
 	"time"
 )
 
@@ -12,81 +11,6 @@ const pollBatch = 32
 // pollSlow is how long a batch may take before tasks are polled one by one, so that what
 // takes long is not taken to block.
 const pollSlow = int64(500 * time.Microsecond)
-
-// A queue is the list of tasks that are to be polled, in the order in which they were
-// woken. The link is in the slot of the task and a task is in it at most once, so it
-// takes no memory and cannot overflow.
-//
-//	inbox  ─► c ─► b ─► a        whoever wakes a task pushes it: one compare-and-swap
-//	todo   ─► x ─► y ─► z        whoever polls takes from here; when it is empty, the
-//	                             inbox is taken as a whole and turned round
-//
-// There is one who polls, or two for a moment, when a goroutine is replaced while it is
-// between two polls. Therefore todo has a count of its changes beside it: a goroutine that
-// was held up between looking and taking must not put back what others have taken.
-type queue struct {
-	inbox atomic.Uint32 // number of the task woken last; 0: none
-	todo  atomic.Uint64 // changes<<32 | number of the task to be polled next; 0: none
-}
-
-// empty tells whether nobody is to be polled.
-func (q *queue) empty() bool {
-	return q.inbox.Load() == 0 && uint32(q.todo.Load()) == 0
-}
-
-// push adds a task and tells whether the inbox was empty.
-func (q *queue) push(t *task) bool {
-	for {
-		head := q.inbox.Load()
-		t.link.Store(head)
-		if q.inbox.CompareAndSwap(head, t.index) {
-			return head == 0
-		}
-	}
-}
-
-// pop takes the next task, or returns nil.
-func (q *queue) pop(tasks *taskArena) *task {
-	for {
-		head := q.todo.Load()
-		if uint32(head) != 0 {
-			t := tasks.at(uint32(head))
-			if q.todo.CompareAndSwap(head, (head>>32+1)<<32|uint64(t.link.Load())) {
-				return t
-			}
-			continue
-		}
-		if q.inbox.Load() == 0 {
-			return nil
-		}
-		last := q.inbox.Swap(0)
-		if last == 0 {
-			return nil
-		}
-		if t := tasks.at(last); t.link.Load() == 0 {
-			return t // a list of one needs no turning round
-		}
-		q.refill(tasks, last)
-	}
-}
-
-// refill puts the tasks of an inbox into todo, the one that was woken first in front.
-func (q *queue) refill(tasks *taskArena, last uint32) {
-	first := uint32(0)
-	for i := last; i != 0; {
-		t := tasks.at(i)
-		next := t.link.Load()
-		t.link.Store(first)
-		first, i = i, next
-	}
-	for {
-		head := q.todo.Load() // not empty only if another has filled it just now
-		tasks.at(last).link.Store(uint32(head))
-		if q.todo.CompareAndSwap(head, (head>>32+1)<<32|uint64(first)) {
-			return
-		}
-	}
-}
 
 // mayEnqueue reports whether the caller may enqueue a task of the shard. A foreign call may
 // not, as it could not start a goroutine for the worker. That is found out by reading the
@@ -135,7 +59,7 @@ func (w *worker) pollReady(s *shard, cx *Context, claim uint64, limit int, now i
 		gen, _ := t.word.load()
 		switch t.word.move(gen, taskTake).do {
 		case taskPoll:
-			w.pollOrHand(cx, s, t, gen, limit, now)
+			w.pollOrSpawn(cx, s, t, gen, limit, now)
 		case taskDelete:
 			s.delete(t)
 		}
@@ -145,7 +69,7 @@ func (w *worker) pollReady(s *shard, cx *Context, claim uint64, limit int, now i
 // poll polls a task that is in the state taskExecuting, and again, up to limit times, if
 // it is woken meanwhile and nobody else waits.
 func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, limit int, now int64) {
-	cx.s, cx.t, cx.gen, cx.now = s, t, gen, s.tell(now)
+	cx.s, cx.t, cx.gen, cx.now = s, t, gen, s.monotonic(now)
 	for n := 1; ; n++ {
 		cx.want, cx.unset = never, false
 		cx.polls++
@@ -182,13 +106,13 @@ func (w *worker) pollOnce(cx *Context, body Task) Status {
 
 // tell returns the time to tell a task: now, or what another goroutine has told a task of
 // the shard before, so that it does not go back.
-func (s *shard) tell(now int64) int64 {
+func (s *shard) monotonic(now int64) int64 {
 	for {
-		last := s.told.Load()
+		last := s.lastPollTime.Load()
 		if now <= last {
 			return last
 		}
-		if s.told.CompareAndSwap(last, now) {
+		if s.lastPollTime.CompareAndSwap(last, now) {
 			return now
 		}
 	}
@@ -202,7 +126,7 @@ func (cx *Context) arm() {
 	early := !s.closed && s.rearm(cx.t, at)
 	s.mu.Unlock()
 	if early {
-		s.rt.keeper.notice(s.rt.nanos(at))
+		s.rt.timekeeper.notify(s.rt.nanos(at))
 	}
 }
 
@@ -230,15 +154,15 @@ func (s *shard) delete(t *task) {
 }
 
 // expired polls a task whose timer has expired, unless it is to be polled anyway.
-func (w *worker) expired(cx *Context, c call, now int64) {
+func (w *worker) pollExpired(cx *Context, c call, now int64) {
 	if c.task.word.move(c.gen, taskExpire).do == taskPoll {
-		w.pollOrHand(cx, c.shard, c.task, c.gen, 1, now)
+		w.pollOrSpawn(cx, c.shard, c.task, c.gen, 1, now)
 	}
 }
 
 // pollOrHand polls a task here, or elsewhere if polls have blocked the worker just now.
-func (w *worker) pollOrHand(cx *Context, s *shard, t *task, gen uint32, limit int, now int64) {
-	if w.rushes(now) {
+func (w *worker) pollOrSpawn(cx *Context, s *shard, t *task, gen uint32, limit int, now int64) {
+	if w.shouldSpawn(now) {
 		w.spawn(call{shard: s, task: t, gen: gen})
 		return
 	}
@@ -263,30 +187,30 @@ func (w *worker) linger() bool {
 }
 
 // rouse starts a goroutine that polls the tasks of a worker that nobody runs.
-func (k *keeper) rouse(w *worker) {
+func (k *timekeeper) startWorker(w *worker) {
 	rt := k.rt
 	now, err := rt.enter()
 	if err != nil {
-		k.rouseOutside(w)
+		k.startWorkerByCleanup(w)
 		return
 	}
 	e := w.claim(now, 0)
 	if e == 0 {
 		return
 	}
-	rt.crew.enter()
+	rt.goroutines.add()
 	if rt.manual != nil {
-		go rt.manual.serve(w, e)
+		go rt.manual.pollWoken(w, e)
 		return
 	}
-	k.guarded(now)
+	k.ensureWatchdog(now)
 	go w.work(e)
 }
 
 // rouseOutside is rouse for a foreign caller that enqueued a task while somebody ran the
 // worker, and found it released afterwards. A goroutine that it starts would belong to its
 // bubble. A cleanup does not: it runs after the next garbage collection, outside of any.
-func (k *keeper) rouseOutside(w *worker) {
-	runtime.AddCleanup(new(sentinel), func(w *worker) { w.rt.keeper.rouse(w) }, w)
+func (k *timekeeper) startWorkerByCleanup(w *worker) {
+	runtime.AddCleanup(new(gcSentinel), func(w *worker) { w.rt.timekeeper.startWorker(w) }, w)
 	runtime.GC()
 }

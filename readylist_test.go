@@ -9,8 +9,8 @@ import (
 )
 
 // A crate has slots of tasks, with marks beside them, for a queue that is tried by itself.
-type crate struct {
-	q      queue
+type readyListHarness struct {
+	q      readyList
 	tasks  taskArena
 	in     []atomic.Bool  // by slot: in the queue
 	seq    []atomic.Int64 // by slot: the number of the push among those of its pusher
@@ -19,8 +19,8 @@ type crate struct {
 	faults atomic.Int64
 }
 
-func newCrate(n int) *crate {
-	c := &crate{}
+func newReadyListHarness(n int) *readyListHarness {
+	c := &readyListHarness{}
 	for range n {
 		c.tasks.take()
 	}
@@ -31,7 +31,7 @@ func newCrate(n int) *crate {
 }
 
 // push pushes one of a pusher's own tasks if it is not in the queue.
-func (c *crate) push(i uint32, seq int64) bool {
+func (c *readyListHarness) push(i uint32, seq int64) bool {
 	if c.in[i].Load() {
 		return false
 	}
@@ -43,7 +43,7 @@ func (c *crate) push(i uint32, seq int64) bool {
 }
 
 // pop pops one, which must have been in the queue, and returns its number and that of its push.
-func (c *crate) pop() (i uint32, seq int64) {
+func (c *readyListHarness) pop() (i uint32, seq int64) {
 	t := c.q.pop(&c.tasks)
 	if t == nil {
 		return 0, 0
@@ -61,7 +61,7 @@ func TestTheQueueLosesNothingAndGivesNothingTwice(t *testing.T) {
 	for _, poppers := range []int{1, 2, 3} {
 		for _, own := range []uint32{1, 2, 20} {
 			const pushers = 3
-			c := newCrate(pushers * 20)
+			c := newReadyListHarness(pushers * 20)
 			end := time.Now().Add(60 * time.Millisecond)
 			var pushing, popping sync.WaitGroup
 			for p := range uint32(pushers) {
@@ -117,7 +117,7 @@ func TestTheQueueLosesNothingAndGivesNothingTwice(t *testing.T) {
 // timer. With one processor nobody runs before the test lets him, so the order is certain.
 func TestAnAbortThatComesLateLeavesTheTimerOfTheSuccessorAlone(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	y := newTaskYard()
+	y := newTaskHarness()
 	first, err := y.spawn()
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestAnAbortThatComesLateLeavesTheTimerOfTheSuccessorAlone(t *testing.T) {
 }
 
 // successor makes a task in the slot of another, which asks for a timer in its first poll.
-func (y *taskYard) successor(first *job) error {
+func (y *taskHarness) successor(first *taskProbe) error {
 	second, err := y.spawn()
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func TestAReplacedGoroutineLeavesNoTaskBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Shutdown(t.Context())
-	w := (*rt.team.Load())[0]
+	w := (*rt.workers.Load())[0]
 	s := w.shards[0]
 	old := w.claim(rt.now(), 0)
 	var polls atomic.Int64
@@ -184,12 +184,12 @@ func TestAReplacedGoroutineLeavesNoTaskBehind(t *testing.T) {
 	}
 	last := s.ready.inbox.Swap(0)
 	_, e := w.replace(w.since.Load() + patience)
-	w.rush.Store(0)
-	rt.crew.enter()
+	w.spawnUntil.Store(0)
+	rt.goroutines.add()
 	w.work(e)
 	s.ready.refill(&s.tasks, last)
 	w.pollReady(s, &Context{}, w.busy.Load(), pollBatch, rt.now())
-	rt.crew.enter()
+	rt.goroutines.add()
 	w.work(old)
 	for end := time.Now().Add(2 * time.Second); polls.Load() < tasks; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -208,12 +208,12 @@ func TestAWorkerPollsTheTasksOfAllItsShards(t *testing.T) {
 	if err := rt.Resize(1); err != nil {
 		t.Fatal(err)
 	}
-	w := (*rt.team.Load())[0]
+	w := (*rt.workers.Load())[0]
 	e := w.claim(rt.now(), 0)
 	shards := w.shards
 	polls := make([]int, len(shards))
 	for i, s := range shards {
-		rt.homes.Store(&[]*shard{s})
+		rt.openShards.Store(&[]*shard{s})
 		_, err := rt.Spawn(TaskFunc(func(cx *Context) Status {
 			polls[i]++
 			cx.Handle().Wake()
@@ -223,7 +223,7 @@ func TestAWorkerPollsTheTasksOfAllItsShards(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.run(shift{claim: e, span: int64(20 * time.Millisecond)})
+	w.run(runMode{claim: e, span: int64(20 * time.Millisecond)})
 	for i, n := range polls {
 		if n == 0 {
 			t.Errorf("no task of shard %d of %d is polled: polls are %v", i, len(shards), polls)
@@ -239,7 +239,7 @@ func TestABatchOfPollsThatAreHandedOnIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Shutdown(t.Context())
-	w := (*rt.team.Load())[0]
+	w := (*rt.workers.Load())[0]
 	e := w.claim(rt.now(), 0)
 	s := w.shards[0]
 	const tasks = 10 * pollBatch
@@ -250,7 +250,7 @@ func TestABatchOfPollsThatAreHandedOnIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.rush.Store(never)
+	w.spawnUntil.Store(never)
 	w.pollReady(s, &Context{}, w.busy.Load(), pollBatch, rt.now())
 	left := 0
 	for t := s.ready.pop(&s.tasks); t != nil; t = s.ready.pop(&s.tasks) {
@@ -263,8 +263,8 @@ func TestABatchOfPollsThatAreHandedOnIsBounded(t *testing.T) {
 	if left == 0 {
 		t.Errorf("all of %d tasks are handed on in one go, and a batch is %d", tasks, pollBatch)
 	}
-	w.rush.Store(0)
-	rt.crew.enter()
+	w.spawnUntil.Store(0)
+	rt.goroutines.add()
 	go w.work(e)
 	polled.Wait()
 }

@@ -9,31 +9,31 @@ import (
 // A yard is a runtime of two workers that nothing happens to but what a test does, step by step: its timekeeper takes
 // itself to be awake, and leaves the workers to the test; nothing is scrubbed. The ledger has what must be true of the
 // timers after each step.
-type yard struct {
+type harness struct {
 	rt      *Runtime
 	workers [2]*worker // the second one retires and comes back
 	shards  [2]*shard  // their own
 	now     int64      // the time, in ticks
 	real    time.Time  // when the walk began, which is near enough to now
 
-	entries []*entry     // the ledger: all timers made since the yard was clean
-	counts  [2]tally     // by shard
-	started *entry       // whose callback was called last
-	inside  func(*entry) // what callbacks do; nil: return at once
-	armings int          // since the yard was made
-	played  []byte       // the steps of the path under way
-	reused  int          // timers made in the slot of a timer whose callback still ran
+	entries []*timerRecord     // the ledger: all timers made since the yard was clean
+	counts  [2]counts          // by shard
+	started *timerRecord       // whose callback was called last
+	inside  func(*timerRecord) // what callbacks do; nil: return at once
+	armings int                // since the yard was made
+	played  []byte             // the steps of the path under way
+	reused  int                // timers made in the slot of a timer whose callback still ran
 }
 
 // A tally is what a shard should have counted since the yard was made.
-type tally struct {
+type counts struct {
 	fired, stopped, rearmed uint64
 }
 
 // An entry is what the ledger knows about a timer.
-type entry struct {
+type timerRecord struct {
 	t       Timer
-	count   *tally // of its shard
+	count   *counts // of its shard
 	oneShot bool
 	live    bool  // not stopped for good, freed or, if it is a one-shot, started
 	armed   bool  // an arming has neither run nor been stopped nor replaced
@@ -46,7 +46,7 @@ type entry struct {
 const yardTick = time.Minute
 
 // newYard makes a yard, on a manual clock, where timers of one tick come in order, or on one where they may be postponed.
-func newYard(ordered bool) *yard {
+func newHarness(ordered bool) *harness {
 	o := Options{Workers: 2, Resolution: yardTick, StaleLimit: math.MaxInt, shards: 1}
 	if ordered {
 		o.Clock = NewManualClock(time.Time{})
@@ -55,11 +55,11 @@ func newYard(ordered bool) *yard {
 	if err != nil {
 		panic(err)
 	}
-	rt.keeper.mode = awake
-	rt.keeper.wakeAt.Store(0)
+	rt.timekeeper.mode = modeAwake
+	rt.timekeeper.wakeAt.Store(0)
 	rt.scrubber.close()
-	y := &yard{rt: rt, now: 1000}
-	for i, w := range *rt.team.Load() {
+	y := &harness{rt: rt, now: 1000}
+	for i, w := range *rt.workers.Load() {
 		y.workers[i] = w
 		y.shards[i] = w.own[0]
 	}
@@ -67,10 +67,10 @@ func newYard(ordered bool) *yard {
 }
 
 // nanos is the time in nanoseconds.
-func (y *yard) nanos() int64 { return y.now * int64(yardTick) }
+func (y *harness) nanos() int64 { return y.now * int64(yardTick) }
 
 // setClock makes the runtime's clock show the time, or a little less.
-func (y *yard) setClock(less time.Duration) {
+func (y *harness) setClock(less time.Duration) {
 	if y.rt.manual != nil {
 		y.rt.manual.now.Store(y.nanos())
 		return
@@ -79,21 +79,21 @@ func (y *yard) setClock(less time.Duration) {
 }
 
 // delay is what makes a deadline lie a number of ticks ahead. What passes of real time is rounded up with it.
-func (y *yard) delay(ticks int64) time.Duration {
+func (y *harness) delay(ticks int64) time.Duration {
 	y.setClock(yardTick / 2)
 	return time.Duration(ticks) * yardTick
 }
 
 // make makes a timer in a shard: a one-shot that is due in some ticks, or else an idle timer.
-func (y *yard) make(shardNo int, oneShot bool, ticks int64) (*entry, error) {
-	e := &entry{oneShot: oneShot, live: true, count: &y.counts[shardNo]}
+func (y *harness) make(shardNo int, oneShot bool, ticks int64) (*timerRecord, error) {
+	e := &timerRecord{oneShot: oneShot, live: true, count: &y.counts[shardNo]}
 	call := func() {
 		y.started = e
 		if y.inside != nil {
 			y.inside(e)
 		}
 	}
-	y.rt.homes.Store(&[]*shard{y.shards[shardNo]})
+	y.rt.openShards.Store(&[]*shard{y.shards[shardNo]})
 	var err error
 	if oneShot {
 		y.arm(e, ticks)
@@ -112,14 +112,14 @@ func (y *yard) make(shardNo int, oneShot bool, ticks int64) (*entry, error) {
 }
 
 // arm notes an arming.
-func (y *yard) arm(e *entry, ticks int64) {
+func (y *harness) arm(e *timerRecord, ticks int64) {
 	y.armings++
 	e.seq = y.armings
 	e.armed = true
 	e.due = y.now + ticks
 }
 
-func (y *yard) reset(e *entry, ticks int64) error {
+func (y *harness) reset(e *timerRecord, ticks int64) error {
 	if got := e.t.Reset(y.delay(ticks)); got != e.live {
 		return fmt.Errorf("Reset answers %t, want %t", got, e.live)
 	}
@@ -132,7 +132,7 @@ func (y *yard) reset(e *entry, ticks int64) error {
 	return nil
 }
 
-func (y *yard) stop(e *entry) error {
+func (y *harness) stop(e *timerRecord) error {
 	if got := e.t.Stop(); got != e.armed {
 		return fmt.Errorf("Stop answers %t, want %t", got, e.armed)
 	}
@@ -144,7 +144,7 @@ func (y *yard) stop(e *entry) error {
 	return nil
 }
 
-func (y *yard) free(e *entry) error {
+func (y *harness) free(e *timerRecord) error {
 	if got := e.t.Free(); got != e.live {
 		return fmt.Errorf("Free answers %t, want %t", got, e.live)
 	}
@@ -160,11 +160,11 @@ func (y *yard) free(e *entry) error {
 type runner struct {
 	w *worker
 	c call
-	e *entry // of the call; nil: none runs
+	e *timerRecord // of the call; nil: none runs
 }
 
 // pop has a runner take what is due first and start its callback.
-func (y *yard) pop(r *runner) error {
+func (y *harness) pop(r *runner) error {
 	for range 100 {
 		s, at := r.w.first()
 		if at > y.nanos() {
@@ -178,7 +178,7 @@ func (y *yard) pop(r *runner) error {
 }
 
 // missed returns an error if something was due that a runner has not found.
-func (y *yard) missed(r *runner) error {
+func (y *harness) missed(r *runner) error {
 	for _, e := range y.entries {
 		if e.armed && e.due <= y.now && e.runs == 0 && r.w.has(e.t.s) {
 			return fmt.Errorf("a timer that is due since tick %d is not found at %d", e.due, y.now)
@@ -193,7 +193,7 @@ func (w *worker) has(s *shard) bool {
 }
 
 // begin starts a callback.
-func (y *yard) begin(r *runner, c call) error {
+func (y *harness) begin(r *runner, c call) error {
 	y.started = nil
 	c.fn()
 	e := y.started
@@ -208,7 +208,7 @@ func (y *yard) begin(r *runner, c call) error {
 }
 
 // ran notes that the callback of a timer has been started: its arming has run.
-func (y *yard) ran(e *entry) error {
+func (y *harness) ran(e *timerRecord) error {
 	switch {
 	case !e.armed:
 		return fmt.Errorf("a callback was started that was stopped, freed or has run before")
@@ -225,7 +225,7 @@ func (y *yard) ran(e *entry) error {
 }
 
 // finish lets the callback of a runner return. If it has to run again, it does at once.
-func (y *yard) finish(r *runner) error {
+func (y *harness) finish(r *runner) error {
 	r.e.runs--
 	e := r.e
 	r.e = nil
@@ -244,7 +244,7 @@ func (y *yard) finish(r *runner) error {
 }
 
 // check compares the shards with the ledger.
-func (y *yard) check() error {
+func (y *harness) check() error {
 	y.setClock(0)
 	for _, e := range y.entries {
 		if at, ok := e.t.Deadline(); ok != e.armed {
@@ -255,7 +255,7 @@ func (y *yard) check() error {
 	}
 	for i, s := range y.shards {
 		owners := 0
-		for _, w := range *y.rt.team.Load() {
+		for _, w := range *y.rt.workers.Load() {
 			if w.has(s) {
 				owners++
 			}
@@ -271,7 +271,7 @@ func (y *yard) check() error {
 }
 
 // compare compares a shard with the ledger.
-func (y *yard) compare(s *shard, count *tally) error {
+func (y *harness) compare(s *shard, count *counts) error {
 	armed, live, soonest := 0, 0, never
 	for _, e := range y.entries {
 		if e.t.s != s {
@@ -287,7 +287,7 @@ func (y *yard) compare(s *shard, count *tally) error {
 			}
 		}
 	}
-	counted := tally{s.fired, s.stopped, s.rearmed}
+	counted := counts{s.fired, s.stopped, s.rearmed}
 	switch {
 	case s.armed != armed:
 		return fmt.Errorf("%d are armed, want %d", s.armed, armed)
@@ -302,7 +302,7 @@ func (y *yard) compare(s *shard, count *tally) error {
 }
 
 // settle lets all callbacks return and all deadlines pass, and checks that every arming is accounted for.
-func (y *yard) settle(runners []runner) error {
+func (y *harness) settle(runners []runner) error {
 	for range 100 {
 		quiet := true
 		for i := range runners {
@@ -313,7 +313,7 @@ func (y *yard) settle(runners []runner) error {
 				}
 			}
 		}
-		for _, w := range *y.rt.team.Load() {
+		for _, w := range *y.rt.workers.Load() {
 			r := runner{w: w}
 			if err := y.pop(&r); err != nil {
 				return err
@@ -342,7 +342,7 @@ func (y *yard) settle(runners []runner) error {
 }
 
 // clean frees what is left, so that the yard can be used again.
-func (y *yard) clean() error {
+func (y *harness) clean() error {
 	for range 2 { // the second time all of them are stale
 		for _, e := range y.entries {
 			if err := y.free(e); err != nil {
@@ -353,7 +353,7 @@ func (y *yard) clean() error {
 	err := y.check()
 	y.entries = y.entries[:0]
 	y.now += 16
-	if err == nil && len(*y.rt.team.Load()) != len(y.workers) {
+	if err == nil && len(*y.rt.workers.Load()) != len(y.workers) {
 		err = y.rt.Resize(len(y.workers))
 	}
 	return err
