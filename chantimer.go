@@ -9,34 +9,34 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A bellSlot is a bell: what a timer with a channel has beside its entry in the wheel. When it
-// is due, the time is sent on the channel, if there is room, by whoever pops the timer and under
-// the lock: so the lock decides about the value in the channel, too, and Stop and Reset can
-// take it back.
+// A chanTimer is what a timer with a channel has beside its entry in the wheel. When the
+// timer is due, the goroutine that pops it sends the time on the channel, if the channel
+// has room. It sends with the shard's lock held. So the lock also decides about the value
+// in the channel, and Stop and Reset can take the value back.
 //
-// A timer that is forgotten while it is armed has to go without Stop. For that its bell must
-// hold on to the channel by a weak pointer, and somebody has to look whether that has come
-// to nothing. To make a weak pointer takes longer than all the rest, and most timers do not
-// live to need it. So it is put off:
+// An armed timer that becomes unreachable must be freed although Stop is not called. So the
+// runtime may only hold its channel by a weak pointer, and must check from time to time
+// whether the channel is gone. Making a weak pointer costs more than arming the timer, and
+// most timers are stopped before they need one. So it is made late:
 //
-//	young   holds its channel. Its slot is given back when it has rung or is stopped. There are
-//	        at most youngMax in a shard: a new one makes the oldest, if it is still there, grow
-//	        up, and a census after a garbage collection makes all of them
-//	grown   holds its channel by a weak pointer, and keeps its slot, parked when nothing is
-//	        armed, until a census finds the channel gone
+//	strong   The chanTimer holds its channel. It is freed when it has fired or is stopped. A
+//	         shard has at most strongMax of these: a new one makes the oldest weak, if that
+//	         still exists. The reaper makes all of them weak after a garbage collection.
+//	weak     The chanTimer holds its channel by a weak pointer. It stays, parked while it is
+//	         not armed, until the reaper finds that the channel is gone.
 //
-// A bell belongs to the holder of the lock of its shard.
+// A chanTimer belongs to the holder of its shard's lock.
 type chanTimer struct {
-	c      chan time.Time      // nil: it is grown, or free
-	weak   weak.Pointer[hchan] // of one that is grown
-	timer  wheel.Handle        // 0: it is free
-	due    int64               // the deadline, to the nanosecond; the entry may be filed before it
-	period int64               // 0: it rings once
-	unread int64               // since when the channel has been full whenever it rang; 0: it was not
+	c      chan time.Time      // the channel; nil if the chanTimer is weak or free
+	weak   weak.Pointer[hchan] // the channel, if the chanTimer is weak
+	timer  wheel.Handle        // the wheel entry; 0 if the chanTimer is free
+	due    int64               // the deadline; the wheel entry may be filed at an earlier tick
+	period int64               // 0: it fires once
+	unread int64               // since when each send has found the channel full; 0: the last one did not
 }
 
-// hchan stands for what Go keeps for a channel, which is a pointer to it. There is more to
-// it, but a weak pointer does not ask.
+// hchan stands for the struct behind a channel. A channel is a pointer to it. Its contents
+// do not matter to a weak pointer.
 type hchan struct{ _ uintptr }
 
 // channel returns the channel, or nil if it is gone.
@@ -48,21 +48,23 @@ func (b *chanTimer) channel() chan time.Time {
 	return *(*chan time.Time)(unsafe.Pointer(&p))
 }
 
-// rhythm sets when the bell is due, and after what time again; 0: not again.
+// schedule sets the deadline and the period. A period of 0 means that the timer fires once.
 func (b *chanTimer) schedule(due int64, period time.Duration) {
 	b.due, b.period, b.unread = due, int64(period), 0
 }
 
 const (
+	// An unread ticker pauses for one part in unreadShare of the time that it has been unread,
+	// at most for unreadMax.
 	unreadShare = 8
 	unreadMax   = int64(100 * time.Millisecond)
 )
 
-// next moves the deadline on to the next one that has not passed. If nobody reads the
-// channel, it leaves some out: as many as fit into an eighth of the time that nobody has, or
-// into a tenth of a second. Otherwise a ticker with a short period that nobody has any use
-// for would keep a processor busy; and, being looked at during every garbage collection, it
-// would never be found to be forgotten.
+// nextTick moves the deadline of a ticker to the next tick that has not passed, and returns
+// it. If the channel has not been read for some time, it skips ticks: as many as fit into
+// an eighth of that time, and into a tenth of a second. Otherwise an unread ticker with a
+// short period would keep a processor busy. It would also look at its channel during every
+// garbage collection, so that the channel would never be collected.
 func (b *chanTimer) nextTick(rt *Runtime, now int64) int64 {
 	b.due = rt.add(b.due, time.Duration(b.period))
 	if missed := now - b.due; missed >= 0 {
@@ -75,7 +77,7 @@ func (b *chanTimer) nextTick(rt *Runtime, now int64) int64 {
 	return b.due
 }
 
-// send sends a time if there is room, and tells whether there was.
+// send sends a time if the channel has room, and reports whether it had.
 func send(c chan time.Time, t time.Time) bool {
 	select {
 	case c <- t:
@@ -86,31 +88,32 @@ func send(c chan time.Time, t time.Time) bool {
 }
 
 const (
-	// youngMax is how many bells of a shard hold their channels.
+	// strongMax is how many channel timers of a shard hold their channels.
 	strongMax = 32
 
 	chanSlabBits = 6
 	chanSlabSize = 1 << chanSlabBits
 )
 
-// bells are the bells of a shard. body.later of their timers is their number.
+// chanTimers has the channel timers of a shard, in slabs. The aux of a wheel entry of
+// kindChan is the index of its channel timer.
 type chanTimers struct {
 	slabs []*chanSlab
-	open  []uint32 // slabs with free bells, each once; those without are taken out when they are met
+	open  []uint32 // slabs that may have free places, each once; take removes the full ones
 	isin  []bool   // by slab: it is in open
-	gone  []uint32 // slabs that were given back: nil
-	count int      // bells that are not free
+	gone  []uint32 // slabs whose memory was given back: they are nil
+	count int      // channel timers in use
 
 	strong [strongMax]strongRef
-	next   int // the oldest of the young
+	next   int // the index of the oldest in strong
 }
 
 type chanSlab struct {
-	free  uint64 // a bit for each
+	free  uint64 // a bit for each free place
 	slots [chanSlabSize]chanTimer
 }
 
-// A youngBell names a bell that is, or was, young.
+// A strongRef names a channel timer that is strong, or was. The zero strongRef names none.
 type strongRef struct {
 	index uint32
 	timer wheel.Handle
@@ -120,7 +123,7 @@ func (bs *chanTimers) at(i uint32) *chanTimer {
 	return &bs.slabs[i>>chanSlabBits].slots[i&(chanSlabSize-1)]
 }
 
-// take returns the number of a free bell.
+// take returns the index of a free channel timer.
 func (bs *chanTimers) take() uint32 {
 	bs.count++
 	for {
@@ -139,6 +142,7 @@ func (bs *chanTimers) take() uint32 {
 	}
 }
 
+// list adds a slab to open, unless it is there.
 func (bs *chanTimers) list(i uint32) {
 	if !bs.isin[i] {
 		bs.isin[i] = true
@@ -159,7 +163,7 @@ func (bs *chanTimers) grow() {
 	bs.list(i)
 }
 
-// put gives a bell back.
+// put frees a channel timer.
 func (bs *chanTimers) put(i uint32) {
 	*bs.at(i) = chanTimer{}
 	slab := bs.slabs[i>>chanSlabBits]
@@ -168,7 +172,7 @@ func (bs *chanTimers) put(i uint32) {
 	bs.count--
 }
 
-// trim gives the memory of a slab back if all of its bells are free.
+// trim gives back the memory of a slab if all of its places are free.
 func (bs *chanTimers) trim(i int) {
 	if slab := bs.slabs[i]; slab != nil && slab.free == ^uint64(0) {
 		bs.slabs[i] = nil
@@ -176,7 +180,7 @@ func (bs *chanTimers) trim(i int) {
 	}
 }
 
-// hang arms a timer with a young bell. The caller holds the lock.
+// newChanTimer arms a new timer that is strong. The caller holds the lock.
 func (s *shard) newChanTimer(at wheel.Tick, due int64, c chan time.Time, period time.Duration) wheel.Handle {
 	bs := &s.chanTimers
 	i := bs.take()
@@ -191,8 +195,8 @@ func (s *shard) newChanTimer(at wheel.Tick, due int64, c chan time.Time, period 
 	return h
 }
 
-// growUp has a bell hold on to its channel by a weak pointer, if it is still young. The
-// zero youngBell names none.
+// weaken replaces the channel of a strong timer by a weak pointer. It does nothing if the
+// timer is gone or weak.
 func (s *shard) weaken(y strongRef) {
 	if y.timer == 0 || s.chanTimers.slabs[y.index>>chanSlabBits] == nil {
 		return
@@ -206,8 +210,8 @@ func (s *shard) weaken(y strongRef) {
 	s.w.Value(b.timer).state = stateArmed
 }
 
-// ring rings the bell of a timer that the wheel has handed out, and arms it again, parks it
-// or gives it back. The time of day is what it sends.
+// fireChan sends the time of day on the channel of a timer that was popped from the wheel.
+// Then it arms the timer again, parks it or frees it.
 func (s *shard) fireChan(h wheel.Handle, b *entry, now int64, day time.Time) {
 	slot := s.chanTimers.at(b.aux)
 	s.fired++

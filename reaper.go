@@ -9,37 +9,40 @@ import (
 )
 
 const (
-	// censusBatch is how many slabs of bells are looked at with a shard's lock held.
+	// sweepBatch is how many slabs of channel timers a sweep looks at with a shard's lock
+	// held.
 	sweepBatch = 4
 
-	// censusShare is the part of the time that looking at bells may take, one in so many,
-	// and censusCredit how much of it can be saved up. A look is taken to take censusLook: by
-	// the clock a machine that is busy would have its censuses put off.
+	// Sweeps may take one part in sweepShare of the time. What they do not use is saved up,
+	// at most sweepCreditMax. Looking at a channel timer is taken to cost sweepLookTime.
+	// The cost is not measured: on a busy machine the clock would show too much, and sweeps
+	// would be put off.
 	sweepShare     = 20
 	sweepCreditMax = 100 * time.Millisecond
 	sweepLookTime  = 50 * time.Nanosecond
 )
 
-// A census makes young bells grow up, finds those grown ones whose channels nobody refers to
-// any more, and frees them and their timers. While there are bells at all, there is one after
-// every garbage collection; unless they have taken too much of the time, then after a later
-// one.
+// The reaper frees channel timers whose channels are gone. A sweep first drops the weak
+// pointers to channels that are gone, then frees their timers, and makes strong channel
+// timers weak. While there are channel timers, a sweep follows each garbage collection. If
+// sweeps have taken too much time, it follows a later one.
 //
-// A cleanup on each channel would tell as much, and cost half a microsecond and two
-// allocations for each.
+// A cleanup on each channel would do as much. It would cost half a microsecond and two
+// allocations for each channel.
 type reaper struct {
-	waits atomic.Bool // for a garbage collection, or takes place
+	waits atomic.Bool // a sweep is running, or waits for a garbage collection
 
-	// These belong to the census that takes place.
+	// These belong to the sweep that is running.
 	credit time.Duration
 	last   time.Time // when credit was counted
 }
 
-// A sentinel is forgotten as soon as it is made. Its cleanup tells of the next garbage
-// collection. It has a pointer lest it share its place in memory with other small things.
+// A gcSentinel becomes unreachable as soon as it is made, so its cleanup runs after the
+// next garbage collection. It has a pointer because objects without pointers may share one
+// allocation and live longer.
 type gcSentinel struct{ _ *gcSentinel }
 
-// begin has a census take place after the next garbage collection.
+// start has a sweep run after the next garbage collection, unless one waits for it already.
 func (c *reaper) start(rt *Runtime) {
 	if !c.waits.Load() && c.waits.CompareAndSwap(false, true) {
 		c.awaitGC(rt)
@@ -50,10 +53,10 @@ func (c *reaper) awaitGC(rt *Runtime) {
 	runtime.AddCleanup(new(gcSentinel), func(rt *Runtime) { rt.reaper.sweep(rt) }, rt)
 }
 
-// take is the census. It runs among the cleanups of the program, so as not to be a goroutine
-// more. It first does away with all weak pointers to nothing, which is the greater part of the
-// garbage and the smaller part of the work. That is also what it may spend too much time on; to
-// free what is found is not.
+// sweep is the cleanup of a gcSentinel. Cleanups run on goroutines of the Go runtime, so
+// the reaper needs none. The first pass drops weak pointers whose target is gone: that is
+// cheap for each timer and releases most of the memory. Only the first pass is charged
+// against the time budget. The second pass frees the timers that the first one has found.
 func (c *reaper) sweep(rt *Runtime) {
 	looks, gone := 0, 0
 	for _, s := range *rt.shards.Load() {
@@ -64,14 +67,14 @@ func (c *reaper) sweep(rt *Runtime) {
 	now := time.Now()
 	c.credit = min(c.credit+now.Sub(c.last)/sweepShare, sweepCreditMax) - time.Duration(looks)*sweepLookTime
 	c.last = now
-	bells := 0
+	left := 0
 	for _, s := range *rt.shards.Load() {
-		bells += s.freeDead(gone > 0)
+		left += s.freeDead(gone > 0)
 	}
 	switch {
-	case bells == 0:
+	case left == 0:
 		c.waits.Store(false)
-		// One that was made while others were counted found a census under way.
+		// A channel timer that was made during this sweep has not started another one.
 		for _, s := range *rt.shards.Load() {
 			if s.hasChanTimers() {
 				c.start(rt)
@@ -90,8 +93,8 @@ func (s *shard) hasChanTimers() bool {
 	return s.chanTimers.count > 0
 }
 
-// forget does away with the weak pointers of bells whose channels are gone, and returns how
-// many bells it has looked at and how many of those pointers there were.
+// clearDead drops the weak pointers to channels that are gone. It returns how many channel
+// timers it has looked at, and how many of those pointers there were.
 func (s *shard) clearDead() (looks, gone int) {
 	s.eachChanTimer(func(b *chanTimer) {
 		looks++
@@ -103,8 +106,8 @@ func (s *shard) clearDead() (looks, gone int) {
 	return looks, gone
 }
 
-// settleBells frees the bells that forget has found, if any, makes the young ones grow up and
-// returns how many are left.
+// freeDead makes strong channel timers weak and returns how many channel timers are left.
+// If gone is set, it first frees those whose weak pointers clearDead has dropped.
 func (s *shard) freeDead(gone bool) (left int) {
 	if gone {
 		dirty := false
@@ -127,8 +130,8 @@ func (s *shard) freeDead(gone bool) (left int) {
 	return s.chanTimers.count
 }
 
-// eachBell calls f for each bell that is not free, with the lock held but not for long at a
-// time. It gives back slabs without bells.
+// eachChanTimer calls f for each channel timer in use. It holds the lock, but not for long
+// at a time. It gives back the memory of empty slabs.
 func (s *shard) eachChanTimer(f func(b *chanTimer)) {
 	bs := &s.chanTimers
 	for from := 0; ; from += sweepBatch {
