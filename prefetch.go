@@ -5,15 +5,15 @@ import (
 	"unsafe"
 )
 
-// aheadMax is how many entries are looked at together: about as many cache misses as a
-// processor can have under way at a time.
+// prefetchMax is how many entries are read together: about as many cache misses as a
+// processor can have in flight.
 const prefetchMax = 16
 
-// ahead reads what the next callbacks and polls will need: the closures of the callbacks,
-// the slots of the tasks and the structs behind them, the bells and their channels. Those
-// are a cache miss or two each, one after the other if they are met while running; here
-// those of sixteen entries overlap, and a poll among a million takes half the time. It
-// returns how many entries it has seen. The caller holds the lock.
+// prefetch reads what the next callbacks and polls will need: the closures of callbacks,
+// the slots of tasks and the structs behind them, the channels of channel timers. Each is a
+// cache miss or two. Without prefetch they come one after the other while callbacks run.
+// Here those of sixteen entries overlap, and a poll among a million tasks takes half the
+// time. prefetch returns how many entries it has read. The caller holds the lock.
 func (s *shard) prefetch() int {
 	var buf [prefetchMax]*entry
 	var user [prefetchMax]unsafe.Pointer
@@ -33,7 +33,7 @@ func (s *shard) prefetch() int {
 			continue
 		}
 		t := (*task)(b.ptr)
-		sum += t.word.w.Load() + uint64(t.timer) // its first and its last word: it may span two lines
+		sum += t.word.w.Load() + uint64(t.timer) // the first and the last word: the slot may span two cache lines
 		user[i] = (*[2]unsafe.Pointer)(unsafe.Pointer(&t.body))[1]
 	}
 	for i := range near {
@@ -44,17 +44,17 @@ func (s *shard) prefetch() int {
 }
 
 const (
-	pageSize = 4096 // or a multiple
+	pageSize = 4096 // the real page size is this or a multiple
 
-	// glanceSpan is how far glance reaches: if a struct begins on one cache line and goes on
-	// on the next, that is the one to fetch as well.
+	// touchSpan is the distance of the second byte that touch reads. A struct that begins
+	// near the end of a cache line continues on the next one, which this fetches too.
 	touchSpan = 48
 )
 
-// glance reads what is found at a pointer of the user's, and nobody must rely on what it
-// finds: the owner may be writing there. The pointer is that of a func or of the value in an
-// interface, and held by the entry, so the first byte is the user's. The second may be
-// that of a neighbour, and is there because the page is.
+// touch reads one or two bytes at a pointer of the user's. The result means nothing: the
+// owner may be writing there at the same time. The pointer is that of a func or of the value in
+// an interface. The entry holds it, so the first byte is valid memory. The second byte may
+// belong to another object; it is on the same page, so it can be read.
 //
 //go:norace
 //go:nocheckptr

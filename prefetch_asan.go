@@ -2,5 +2,5 @@
 
 package foliot
 
-// addressSanitizer tells whether every load is checked against what was allocated.
+// addressSanitizer reports whether the program is built with -asan, which checks every load.
 const addressSanitizer = true

@@ -2,28 +2,29 @@ package foliot
 
 import "sync/atomic"
 
-// A queue is the list of tasks that are to be polled, in the order in which they were
-// woken. The link is in the slot of the task and a task is in it at most once, so it
-// takes no memory and cannot overflow.
+// A readyList is the list of tasks of a shard that are to be polled, in the order in which
+// they were woken. The links are in the slots of the tasks, and a task is in the list at
+// most once. So the list takes no memory and cannot overflow.
 //
-//	inbox  ─► c ─► b ─► a        whoever wakes a task pushes it: one compare-and-swap
-//	todo   ─► x ─► y ─► z        whoever polls takes from here; when it is empty, the
-//	                             inbox is taken as a whole and turned round
+//	inbox  ─► c ─► b ─► a    A goroutine that wakes a task pushes it here, by one
+//	                         compare-and-swap.
+//	todo   ─► x ─► y ─► z    A goroutine that polls takes tasks from here. When todo is empty,
+//	                         it takes the whole inbox, reverses it and stores it in todo.
 //
-// There is one who polls, or two for a moment, when a goroutine is replaced while it is
-// between two polls. Therefore todo has a count of its changes beside it: a goroutine that
-// was held up between looking and taking must not put back what others have taken.
+// One goroutine polls a shard. For a moment there can be two, when one is replaced between
+// two polls. So todo has a count of its changes: a goroutine that was held up between its
+// load and its compare-and-swap must not put back tasks that another one has taken.
 type readyList struct {
-	inbox atomic.Uint32 // number of the task woken last; 0: none
-	todo  atomic.Uint64 // changes<<32 | number of the task to be polled next; 0: none
+	inbox atomic.Uint32 // index of the task that was woken last; 0: none
+	todo  atomic.Uint64 // changes<<32 | index of the task to be polled next; 0: none
 }
 
-// empty tells whether nobody is to be polled.
+// empty reports whether no task is to be polled.
 func (q *readyList) empty() bool {
 	return q.inbox.Load() == 0 && uint32(q.todo.Load()) == 0
 }
 
-// push adds a task and tells whether the inbox was empty.
+// push adds a task and reports whether the inbox was empty.
 func (q *readyList) push(t *task) bool {
 	for {
 		head := q.inbox.Load()
@@ -53,13 +54,13 @@ func (q *readyList) pop(tasks *taskArena) *task {
 			return nil
 		}
 		if t := tasks.at(last); t.link.Load() == 0 {
-			return t // a list of one needs no turning round
+			return t // a list of one is its own reverse
 		}
 		q.refill(tasks, last)
 	}
 }
 
-// refill puts the tasks of an inbox into todo, the one that was woken first in front.
+// refill moves the tasks of an inbox to todo. The task that was woken first comes first.
 func (q *readyList) refill(tasks *taskArena, last uint32) {
 	first := uint32(0)
 	for i := last; i != 0; {
@@ -69,7 +70,7 @@ func (q *readyList) refill(tasks *taskArena, last uint32) {
 		first, i = i, next
 	}
 	for {
-		head := q.todo.Load() // not empty only if another has filled it just now
+		head := q.todo.Load() // not empty only if another goroutine has just filled it
 		tasks.at(last).link.Store(uint32(head))
 		if q.todo.CompareAndSwap(head, (head>>32+1)<<32|uint64(first)) {
 			return

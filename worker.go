@@ -6,63 +6,66 @@ import (
 )
 
 const (
-	// inlineTime is how long the timekeeper itself runs callbacks of one worker before it
-	// leaves the rest to a goroutine and looks after the others.
+	// inlineTime is how long the driver itself runs the callbacks of one worker. Then it
+	// leaves the rest to a new goroutine and looks at the other workers.
 	inlineTime = int64(100 * time.Microsecond)
 
-	// patience is how long a callback may take before its worker is taken to be blocked.
+	// patience is how long a callback may take before its worker counts as blocked.
 	patience = int64(5 * time.Millisecond)
 
-	// rushTime is how long a worker that was blocked starts a goroutine for each callback:
-	// where one blocks, more may, and they are not to be found out one after the other.
+	// spawnTime is how long a worker that was blocked starts a goroutine for each callback.
+	// Where one callback blocks, others may block too, and they should not be found one
+	// after the other.
 	spawnTime = int64(20 * time.Millisecond)
 
-	// rushMax bounds how many callbacks and polls of a worker have such goroutines at a
-	// time. A worker may have been held up by nothing but a busy machine; then each goroutine
-	// more would make it worse.
+	// spawnMax bounds how many callbacks and polls of a worker have such goroutines at a
+	// time. A worker may also count as blocked because the machine is busy. More goroutines
+	// would make that worse.
 	spawnMax = 256
 )
 
-// A worker runs the callbacks and polls the tasks of its shards: its own, and those of
-// retired workers that it has adopted. It is no goroutine, but a turn that goroutines take:
+// A worker runs the callbacks and polls the tasks of its shards: its own, and those that it
+// has adopted from retired workers. A worker is not a goroutine. It is a turn that at most
+// one goroutine has at a time, by the claim in busy:
 //
-//	busy     who runs it                                  left by
-//	0        nobody: there is nothing to do               claim    0 → e
-//	e        the goroutine that has claimed it            release  e → 0   nothing to do any more
-//	                                                      delegate e → e'  the timekeeper hands on
-//	                                                                       what takes long
-//	                                                      replace  e → e'  it is held up in a callback
+//	busy   meaning                        changed by
+//	0      no goroutine runs the worker   claim     0 → e   a goroutine takes the turn
+//	e      the goroutine with claim e     release   e → 0   nothing is left to do
+//	       runs the worker                delegate  e → e'  the driver leaves long work to
+//	                                                        another goroutine
+//	                                      replace   e → e'  the goroutine is held up in a
+//	                                                        callback
 //
-// Whoever has lost the turn to a replacement notices when his callback returns, and leaves
-// the worker alone. Two goroutines may be in run for a moment, when one is replaced just
-// as its callback returns. That is harmless: each takes its callbacks from the shard under
-// the lock, and tasks by compare-and-swap.
+// A goroutine that was replaced notices it when its callback returns, and leaves the worker
+// alone. Two goroutines may be in run for a moment, when one is replaced just as its
+// callback returns. That is harmless: each takes callbacks from a shard under the shard's
+// lock, and tasks by compare-and-swap.
 type worker struct {
 	rt      *Runtime
 	id      int
-	own     []*shard    // set when it is made
-	shards  []*shard    // those that it owns: its own, unless it has retired, and those adopted. Protected by Runtime.mu
-	retired atomic.Bool // it is not in the team, or is about to leave it. Written under Runtime.mu
-	watched bool        // it is in keeper.retired
+	own     []*shard    // the shards that were made for it. Set when it is made
+	shards  []*shard    // the shards that it owns: its own, unless it has retired, and adopted ones. Protected by Runtime.mu
+	retired atomic.Bool // it has retired, or is about to. Written under Runtime.mu
+	watched bool        // it is in timekeeper.retired. Protected by timekeeper.mu
 
-	busy       atomic.Uint64 // the claim of the goroutine that runs callbacks; 0: none
-	since      atomic.Int64  // when that goroutine was last heard of: at the start of a callback
-	spawnUntil atomic.Int64  // until when each callback gets a goroutine of its own
-	spawned    atomic.Int64  // how many have one now
+	busy       atomic.Uint64 // the claim of the goroutine that runs the worker; 0: none
+	since      atomic.Int64  // when that goroutine last started a callback, or a batch of polls
+	spawnUntil atomic.Int64  // until when each callback gets its own goroutine
+	spawned    atomic.Int64  // how many callbacks and polls have their own goroutine, or wait in Options.Go
 
-	goCalls goCalls     // if there is an Options.Go
-	current currentWork // what it runs, for the log
+	goCalls goCalls     // calls of Options.Go
+	current currentWork // the callback or task that it runs, for the log
 
-	wakeups atomic.Uint64 // how often it was found to have something due
-	polls   atomic.Uint64 // how often it has polled a task
+	wakeups atomic.Uint64 // how often it was claimed
+	polls   atomic.Uint64 // how many polls it has made
 
 	adopted adopted // the adopted shards that have something to do
 
-	_ [128]byte // the next worker's words are on lines of their own
+	_ [128]byte // keeps the next worker's words off these cache lines
 }
 
-// next returns a time before which nothing of the worker is due: 0 if there are tasks to
-// be polled.
+// next returns a time before which nothing of the worker is due. It returns 0 if there are
+// tasks to be polled.
 func (w *worker) next() int64 {
 	if w.ready() != nil {
 		return 0
@@ -71,7 +74,7 @@ func (w *worker) next() int64 {
 	return at
 }
 
-// first returns the shard that has to be looked at first, and when.
+// first returns the shard with the earliest next, and that time.
 func (w *worker) first() (s *shard, at int64) {
 	at = never
 	for _, t := range w.own {
@@ -87,11 +90,11 @@ func (w *worker) first() (s *shard, at int64) {
 	return s, at
 }
 
-// byPump is in the claims of the timekeeper's own goroutine.
+// claimByDriver is the bit that marks the claims of the driver.
 const claimByDriver = 1
 
-// claim takes the worker's turn. It answers 0 if somebody has it. A claim is a number that
-// is not used again, or'ed with kind: byPump or 0.
+// claim takes the worker's turn and returns the claim. It returns 0 if a goroutine has the
+// turn. Each claim is a new number. kind is claimByDriver or 0, and part of the claim.
 func (w *worker) claim(now int64, kind uint64) uint64 {
 	if w.busy.Load() != 0 {
 		return 0
@@ -108,8 +111,8 @@ func (w *worker) claim(now int64, kind uint64) uint64 {
 	return e
 }
 
-// release gives the turn back and makes sure of being woken for what is left. It answers
-// false if the turn was taken away before.
+// release ends the turn, and makes sure that the worker is run again for what is left. It
+// returns false if the goroutine was replaced.
 func (w *worker) release(e uint64) bool {
 	if !w.busy.CompareAndSwap(e, 0) {
 		w.superseded()
@@ -123,8 +126,8 @@ func (w *worker) release(e uint64) bool {
 	return true
 }
 
-// delegate has a fresh goroutine go on with the turn of the timekeeper's. It answers false
-// if the turn was taken away before.
+// delegate has a new goroutine continue the driver's turn. It returns false if the driver
+// was replaced.
 func (w *worker) delegate(e uint64) bool {
 	if !w.busy.CompareAndSwap(e, e&^claimByDriver) {
 		w.superseded()
@@ -135,9 +138,10 @@ func (w *worker) delegate(e uint64) bool {
 	return true
 }
 
-// lost sees to what a goroutine leaves behind whose turn was taken away: that it counts as
-// running, see replace, and tasks that it took out of the inbox when its successor
-// had just looked there.
+// superseded is called by a goroutine that was replaced. It takes back the 1 that replace
+// has added to Runtime.spawned. It restarts the worker if there are tasks to be polled:
+// this goroutine may have moved them from the inbox just after its successor had looked
+// there.
 func (w *worker) superseded() {
 	w.rt.spawned.Add(-1)
 	if w.ready() != nil {
@@ -145,14 +149,15 @@ func (w *worker) superseded() {
 	}
 }
 
-// rushes tells whether a callback or a poll should have a goroutine of its own.
+// shouldSpawn reports whether a callback or a poll should have its own goroutine.
 func (w *worker) shouldSpawn(now int64) bool {
 	return now < w.spawnUntil.Load() && w.spawned.Load() < spawnMax
 }
 
-// replace takes the turn from a goroutine that has not been heard of for too long. It
-// returns the new claim, or 0 if there is nothing to replace. Where a callback blocks, more may,
-// so the next ones get goroutines of their own; but not if it is Options.Go that blocks.
+// replace takes the turn from a goroutine that has been in one callback for too long. It
+// returns the old claim and the new one. The new one is 0 if there is nothing to replace.
+// After that callbacks get their own goroutines for a while, unless the goroutine was held
+// up by Options.Go.
 func (w *worker) replace(now int64) (old, e uint64) {
 	old = w.busy.Load()
 	if old == 0 || now-w.since.Load() < patience {
@@ -166,21 +171,20 @@ func (w *worker) replace(now int64) (old, e uint64) {
 	if _, full := w.goCalls.blocked(old); !full {
 		w.spawnUntil.Store(now + spawnTime)
 	}
-	w.rt.spawned.Add(1) // the goroutine of old takes it back when it wants to release or delegate
+	w.rt.spawned.Add(1) // the replaced goroutine subtracts it in superseded
 	return old, e
 }
 
-// work runs callbacks and polls tasks on a goroutine of their own until there is nothing
-// to do.
+// work runs the worker on a new goroutine until nothing is left to do.
 func (w *worker) work(e uint64) {
 	w.rt.label()
 	w.workUntilIdle(e, false)
 	w.rt.goroutines.done()
 }
 
-// workOff runs callbacks and polls tasks until there is nothing to do, and releases the worker.
-// If a callback ends the goroutine, a new one takes over; leaves says that the old one has been
-// taken off the crew then.
+// workUntilIdle runs the worker until nothing is left to do, and releases it. If a callback
+// ends the goroutine, a new one takes over. ungrouped says that the old one has left the
+// goroutineGroup by then.
 func (w *worker) workUntilIdle(e uint64, leaves bool) {
 	for more := true; more; {
 		polls := w.polls.Load()
@@ -190,18 +194,18 @@ func (w *worker) workUntilIdle(e uint64, leaves bool) {
 	w.release(e)
 }
 
-// A shift is how a goroutine runs a worker.
+// A runMode says how a goroutine runs a worker.
 type runMode struct {
 	claim   uint64
-	span    int64    // how long it may take
-	driver  uint64   // the epoch of the pump, if it is the one
-	advance *advance // the Advance of a manual clock that it is for, if any
-	polls   bool     // no timers, just tasks
+	span    int64    // how long the run may take
+	driver  uint64   // the driver's epoch, if the goroutine is the driver
+	advance *advance // the Advance of a manual clock that the run is part of, if any
+	polls   bool     // poll tasks only, fire no timers
 
-	ungrouped bool // see workOff
+	ungrouped bool // see workUntilIdle
 }
 
-// goOn starts a goroutine to take over from one that was ended by a callback.
+// restart starts a goroutine that takes over from one that was ended by a callback.
 func (sh runMode) restart(w *worker) {
 	switch {
 	case sh.driver != 0:
@@ -218,16 +222,16 @@ func (sh runMode) restart(w *worker) {
 	}
 }
 
-// run polls tasks and runs callbacks for about the time of the shift, and returns how many
-// timers it has seen to, and whether there is more to do. A callback or a poll may not return
+// run polls tasks and runs callbacks for about the span of sh. It returns how many timers
+// it has handled, and whether there is more to do. A callback or a poll may not return
 // normally:
 //
 //	panic, with OnPanic      goes to OnPanic, and run returns true
 //	panic, without OnPanic   is not recovered, so that the crash shows the place
 //	Goexit                   ends this goroutine; another is started
 //
-// Without OnPanic the latter two look alike here, and the goroutine that is started lives no
-// longer than it takes to crash.
+// Without OnPanic run cannot tell the last two apart. After a panic the new goroutine lives
+// until the program has crashed.
 func (w *worker) run(sh runMode) (n int64, more bool) {
 	var r progress
 	returned := false
@@ -240,7 +244,7 @@ func (w *worker) run(sh runMode) (n int64, more bool) {
 	if w.rt.onPanic == nil {
 		more = w.serve(sh, &r)
 	} else if p := catch(func() { more = w.serve(sh, &r) }); p != nil {
-		w.rt.reportPanic(p) // it may not return
+		w.rt.reportPanic(p) // OnPanic may not return
 		w.finishAbnormal(&r)
 		more = true
 	}
@@ -248,14 +252,14 @@ func (w *worker) run(sh runMode) (n int64, more bool) {
 	return r.n, more
 }
 
-// progress is how far a run has got.
+// progress is the state of a run.
 type progress struct {
-	c  call     // the callback that runs, if c.fn is set
-	cx *Context // of the task that is polled, if one is; nil until there is the first
-	n  int64    // how many timers were seen to
+	c  call     // the callback that is running, if c.fn is set
+	cx *Context // for the task that is being polled; nil before the first poll
+	n  int64    // how many timers were handled
 }
 
-// serve is run without regard to panics.
+// serve is run without the handling of panics.
 func (w *worker) serve(sh runMode, r *progress) (more bool) {
 	rt := w.rt
 	limit := pollBatch
@@ -272,7 +276,7 @@ func (w *worker) serve(sh runMode, r *progress) (more bool) {
 			}
 			w.pollReady(s, r.context(), sh.claim, limit, now)
 			w.count(r.cx)
-			rt.label() // a Poll may have set others
+			rt.label() // a Poll may have changed the labels
 			was := now
 			now = rt.now()
 			w.since.Store(now)
@@ -316,14 +320,15 @@ func (r *progress) context() *Context {
 	return r.cx
 }
 
-// call runs a callback, again if its timer comes due meanwhile, and returns the time. It
-// clears c.fn when the callback has returned, or is somebody else's business.
+// call runs a callback, and again if its timer comes due meanwhile. It returns the time
+// afterwards. It clears c.fn when the callback has returned or was handed to another
+// goroutine.
 func (w *worker) call(c *call, now int64) int64 {
 	rt := w.rt
 	if c.kind == kindGoFunc {
 		fn := c.fn
 		c.fn = nil
-		unlabel() // the goroutine is the user's
+		unlabel() // the new goroutine inherits the labels
 		rt.startFunc(fn)
 		rt.label()
 		return rt.now()
@@ -348,7 +353,7 @@ func (w *worker) call(c *call, now int64) int64 {
 		c.fn()
 		now = rt.now()
 		if c.kind == kindFunc {
-			rt.label() // the callback may have set others
+			rt.label() // the callback may have changed the labels
 			rt.slow(c.fn, rt.realTime(now)-began)
 		}
 		again := false
@@ -363,7 +368,7 @@ func (w *worker) call(c *call, now int64) int64 {
 	}
 }
 
-// over sees to what is left when a callback or a poll has not returned normally.
+// finishAbnormal finishes a callback or a poll that has not returned normally.
 func (w *worker) finishAbnormal(r *progress) {
 	w.count(r.cx)
 	c := r.c
@@ -378,7 +383,7 @@ func (w *worker) finishAbnormal(r *progress) {
 	}
 }
 
-// runElsewhere runs a callback away from the worker, and does not wait for anything.
+// runElsewhere runs a callback on another goroutine. It does not block.
 func (w *worker) runElsewhere(c call) {
 	if w.rt.goFunc != nil && c.kind == kindFunc {
 		w.callGoLater(c)
@@ -387,8 +392,8 @@ func (w *worker) runElsewhere(c call) {
 	w.spawn(c)
 }
 
-// spawn runs a callback, or polls a task that is in the state taskExecuting, on a goroutine of
-// its own.
+// spawn runs a callback, or polls a task that is in the state taskExecuting, on a new
+// goroutine.
 func (w *worker) spawn(c call) {
 	w.rt.goroutines.add()
 	w.rt.spawned.Add(1)
@@ -399,8 +404,8 @@ func (w *worker) spawn(c call) {
 	}()
 }
 
-// detached runs a callback, or polls a task that is in the state taskExecuting, away from
-// the worker. The goroutine may be one of the user's.
+// runSpawned runs a callback, or polls a task that is in the state taskExecuting, apart
+// from the worker. The goroutine may be one of Options.Go.
 func (w *worker) runSpawned(c call) {
 	rt := w.rt
 	defer func() {
@@ -414,7 +419,7 @@ func (w *worker) runSpawned(c call) {
 		defer rt.manual.setInside(me, false)
 	}
 	r := progress{c: c, cx: &Context{away: true}}
-	defer w.finishAbnormal(&r) // also if OnPanic does not return
+	defer w.finishAbnormal(&r) // deferred, because OnPanic may not return
 	if rt.onPanic == nil {
 		w.runSpawnedOnce(&r)
 	} else if p := catch(func() { w.runSpawnedOnce(&r) }); p != nil {
@@ -434,7 +439,7 @@ func (w *worker) runSpawnedOnce(r *progress) {
 	rt.slow(r.c.fn, rt.realTime(rt.now())-began)
 }
 
-// count adds what was polled to the worker's count.
+// count adds the polls that cx has counted to those of the worker.
 func (w *worker) count(cx *Context) {
 	if cx != nil && cx.polls > 0 {
 		w.polls.Add(cx.polls)
