@@ -12,8 +12,9 @@ RACED ?= std,goroutines,channel,foliot,precise,drop-in,tasks,tasks-slack,queue,w
 NEXT ?= go1.27.2
 
 # Conformance runs whole test suites in processes of their own, with an eye on the
-# clock: not beside others.
-PACKAGES = $(shell go list work | grep -v /conformance)
+# clock: not beside others. The test of make release compiles programs: it would
+# disturb those that look at the clock.
+PACKAGES = $(shell go list work | grep -v -e /conformance -e /internal/release)
 
 # What must compile and vet besides the host.
 PLATFORMS := linux/386 linux/arm64 darwin/arm64 windows/amd64
@@ -33,6 +34,7 @@ help: ## list the targets
 .PHONY: test
 test: ## run the tests of every module under the race detector, and Go's own against the drop-ins
 	go test -race -count=1 $(PACKAGES)
+	go test -race -count=1 ./internal/release
 	go test -count=1 ./conformance
 
 .PHONY: conformance
@@ -128,3 +130,7 @@ $(TOOLS): internal/tools/go.mod internal/tools/go.sum
 .PHONY: ci
 ci: ## do what continuous integration does
 	bash .ci/run
+
+.PHONY: release
+release: ## prepare the release VERSION=v0.1.0 in a fresh clone and say how to push it
+	@go run ./internal/release '$(VERSION)'
