@@ -71,7 +71,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// version returns the version of the module this command was built from.
+// version returns the version of the module this command was built from: that of the release, for a build from a
+// checkout one with the time and the hash of its commit, or (devel) if the build does not know its commit.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
