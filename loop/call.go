@@ -65,7 +65,7 @@ func (l *Loop) attempt(c *core) {
 			if f == nil {
 				continue
 			}
-			if l.board.load()&closed != 0 {
+			if l.signals.load()&sigClosed != 0 {
 				return
 			}
 			if c.plain {
@@ -78,7 +78,7 @@ func (l *Loop) attempt(c *core) {
 	for a := &c.agenda; a.next < len(a.due); {
 		h := a.due[a.next]
 		a.next++
-		if l.board.load()&closed != 0 {
+		if l.signals.load()&sigClosed != 0 {
 			return
 		}
 		f, ok := c.timers.Cancel(h)

@@ -121,18 +121,18 @@ func (l *Loop) PostBatch(fs []func()) error {
 	return nil
 }
 
-// announce raises posted if the inbox was empty. The caller holds inbox.mu: raised later,
+// announce sets sigPosted if the inbox was empty. The caller holds inbox.mu: set later,
 // a second producer could return, and release a hold, while its post is not yet to be seen.
 // The wake-up is left to the caller, to be done without the lock.
-func (l *Loop) announce(first bool) (wake word) {
+func (l *Loop) announce(first bool) (wake signalBits) {
 	if !first {
 		return 0
 	}
-	return l.board.raise(posted)
+	return l.signals.set(sigPosted)
 }
 
 // posted does what a producer has to do after it has let go of the lock.
-func (l *Loop) posted(wake word, ahead bool) {
+func (l *Loop) posted(wake signalBits, ahead bool) {
 	if wake != 0 {
 		l.waker.wake(wake)
 	}
@@ -148,7 +148,7 @@ func (l *Loop) collect(q *queue) (posts int, contended bool) {
 	b := &l.inbox
 	contended = b.lockFirst()
 	defer b.mu.Unlock()
-	l.board.lower(posted)
+	l.signals.clear(sigPosted)
 	b.yields = yields
 	posts = b.calls.live()
 	if posts > 0 {

@@ -62,8 +62,8 @@ type Loop struct {
 	running atomic.Bool // somebody is in Run. Set by compare-and-swap, cleared by the same goroutine
 	held    atomic.Int64
 
-	_     [64]byte // the inbox is written by others all the time, board and core mostly read
-	board board
+	_     [64]byte // the inbox is written by others all the time, signals and core mostly read
+	signals signals
 	_     [64]byte
 	inbox inbox
 	_     [64]byte
@@ -147,7 +147,7 @@ func (l *Loop) Time() time.Duration {
 
 // Stop makes Run return when it has finished its iteration. If the loop does not run, the
 // next Run returns after one iteration. Nothing is lost, and Run may be called again.
-func (l *Loop) Stop() { l.signal(stopped) }
+func (l *Loop) Stop() { l.signal(sigStopped) }
 
 // Close lets go of all callbacks, and makes Run return ErrClosed. A callback that is running
 // is not waited for, and no other is begun. On a closed loop Call functions do nothing and
@@ -155,7 +155,7 @@ func (l *Loop) Stop() { l.signal(stopped) }
 func (l *Loop) Close() error {
 	l.inbox.close()
 	l.core.Store(nil)
-	l.signal(closed)
+	l.signal(sigClosed)
 	return nil
 }
 
@@ -167,14 +167,14 @@ func (l *Loop) Hold() (release func()) {
 	var released atomic.Bool
 	return func() {
 		if released.CompareAndSwap(false, true) && l.held.Add(-1) == 0 {
-			l.signal(nudged)
+			l.signal(sigRecheck)
 		}
 	}
 }
 
-// signal raises a signal and wakes the loop.
-func (l *Loop) signal(s word) {
-	if wake := l.board.raise(s); wake != 0 {
+// signal sets a signal and wakes the loop if it sleeps.
+func (l *Loop) signal(s signalBits) {
+	if wake := l.signals.set(s); wake != 0 {
 		l.waker.wake(wake)
 	}
 }

@@ -32,7 +32,7 @@ var faults = []fault{
 			l.waker.mu.Lock()
 			l.waker.alarm.FD = noDescriptor
 			l.waker.mu.Unlock()
-			l.waker.wake(onAlarm)
+			l.waker.wake(sleepOnAlarm)
 		})
 		return nil
 	}},

@@ -15,12 +15,12 @@ const patience = 20 * time.Second
 
 // asleepIn runs the loop on a goroutine and returns when it sleeps, with how, and a channel
 // for what Run returns.
-func asleepIn(t *testing.T, l *Loop) (how word, ended chan error) {
+func asleepIn(t *testing.T, l *Loop) (how signalBits, ended chan error) {
 	t.Helper()
 	ended = make(chan error, 1)
 	go func() { ended <- l.Run(context.Background()) }()
 	for end := time.Now().Add(patience); ; runtime.Gosched() {
-		if how := l.board.load() & asleep; how != 0 {
+		if how := l.signals.load() & sleepMask; how != 0 {
 			return how, ended
 		}
 		if time.Now().After(end) {
@@ -44,11 +44,11 @@ func returned(t *testing.T, ended chan error) error {
 var ways = []struct {
 	name    string
 	prepare func(l *Loop)
-	how     word
+	how     signalBits
 }{
-	{"no deadline", func(*Loop) {}, onBell},
-	{"a deadline", func(l *Loop) { l.CallLater(time.Hour, idle) }, onAlarm},
-	{"a deadline and no alarm", func(l *Loop) { l.CallLater(time.Hour, idle); l.waker.retry = math.MaxInt64 }, onBell},
+	{"no deadline", func(*Loop) {}, sleepOnChannel},
+	{"a deadline", func(l *Loop) { l.CallLater(time.Hour, idle) }, sleepOnAlarm},
+	{"a deadline and no alarm", func(l *Loop) { l.CallLater(time.Hour, idle); l.waker.retry = math.MaxInt64 }, sleepOnChannel},
 }
 
 func TestEverySignalEndsEverySleep(t *testing.T) {
@@ -62,7 +62,7 @@ func TestEverySignalEndsEverySleep(t *testing.T) {
 				l := New(Options{})
 				way.prepare(l)
 				how, ended := asleepIn(t, l)
-				if how != way.how && !(way.how == onAlarm && runtime.GOOS != "linux") {
+				if how != way.how && !(way.how == sleepOnAlarm && runtime.GOOS != "linux") {
 					t.Errorf("the loop sleeps in way %b, want %b", how, way.how)
 				}
 				signal(l)
@@ -95,11 +95,11 @@ func TestCloseEndsEverySleep(t *testing.T) {
 }
 
 // sleepsIn waits until the loop sleeps in the given way.
-func sleepsIn(t *testing.T, l *Loop, how word) {
+func sleepsIn(t *testing.T, l *Loop, how signalBits) {
 	t.Helper()
-	for end := time.Now().Add(patience); l.board.load()&asleep != how; runtime.Gosched() {
+	for end := time.Now().Add(patience); l.signals.load()&sleepMask != how; runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatalf("the loop sleeps in way %b, want %b", l.board.load()&asleep, how)
+			t.Fatalf("the loop sleeps in way %b, want %b", l.signals.load()&sleepMask, how)
 		}
 	}
 }
@@ -155,14 +155,14 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 			c := l.core.Load()
 			l.CallLater(time.Hour, idle)
 			how, ended := asleepIn(t, l)
-			if how != onAlarm {
+			if how != sleepOnAlarm {
 				t.Fatalf("the loop sleeps in way %b", how)
 			}
 			for failures := range 3 {
 				log.want(t, failures)
 				before := c.clock()
 				repair := fault.cause(t, l)
-				sleepsIn(t, l, onBell)
+				sleepsIn(t, l, sleepOnChannel)
 				log.want(t, failures+1)
 				onLoop(t, l, func() {
 					if after := l.waker.retry - alarmRetry; after < before || after > c.clock() {
@@ -170,7 +170,7 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 					}
 					l.waker.retry = math.MaxInt64 // however long the test takes
 				})
-				sleepsIn(t, l, onBell)
+				sleepsIn(t, l, sleepOnChannel)
 				fired := make(chan struct{})
 				onLoop(t, l, func() { l.CallLater(time.Millisecond, func() { close(fired) }) })
 				select {
@@ -181,7 +181,7 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 				if repair != nil { // until then, it fails again and again
 					for range 3 {
 						onLoop(t, l, func() { l.waker.retry = 0 })
-						sleepsIn(t, l, onBell)
+						sleepsIn(t, l, sleepOnChannel)
 						onLoop(t, l, func() {
 							if l.waker.retry == 0 {
 								t.Error("the alarm is not tried again")
@@ -192,9 +192,9 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 					repair()
 				}
 				onLoop(t, l, func() { l.waker.retry = 0 })
-				sleepsIn(t, l, onAlarm)
+				sleepsIn(t, l, sleepOnAlarm)
 				onLoop(t, l, idle) // ends a sleep on the new alarm
-				sleepsIn(t, l, onAlarm)
+				sleepsIn(t, l, sleepOnAlarm)
 				log.want(t, failures+1)
 			}
 			l.Stop()
@@ -213,10 +213,10 @@ func TestALoopTriesAFailedAlarmAgainAfterASecond(t *testing.T) {
 	l.CallLater(time.Hour, idle)
 	_, ended := asleepIn(t, l)
 	faults[0].cause(t, l)
-	sleepsIn(t, l, onBell)
+	sleepsIn(t, l, sleepOnChannel)
 	time.Sleep(alarmRetry)
 	l.Post(idle)
-	sleepsIn(t, l, onAlarm)
+	sleepsIn(t, l, sleepOnAlarm)
 	l.Stop()
 	if err := returned(t, ended); err != nil {
 		t.Error(err)
@@ -224,7 +224,7 @@ func TestALoopTriesAFailedAlarmAgainAfterASecond(t *testing.T) {
 }
 
 func TestALateWakeUpOnlyCutsASleepShort(t *testing.T) {
-	for _, how := range []word{onBell, onAlarm} {
+	for _, how := range []signalBits{sleepOnChannel, sleepOnAlarm} {
 		l := New(Options{})
 		fired := false
 		start := time.Now()

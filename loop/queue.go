@@ -92,7 +92,7 @@ func (l *Loop) CallSoon(f func()) Handle {
 	if c == nil {
 		return Handle{}
 	}
-	if l.board.load()&posted != 0 {
+	if l.signals.load()&sigPosted != 0 {
 		l.collect(&c.queue) // what was posted before comes before
 	}
 	if !c.open {

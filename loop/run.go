@@ -37,25 +37,25 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 	}()
 	endless := ctx.Done() == nil
 	for {
-		if l.board.load()&nudged != 0 {
-			l.board.lower(nudged) // before looking at what it may be about
+		if l.signals.load()&sigRecheck != 0 {
+			l.signals.clear(sigRecheck) // before looking at what it may be about
 		}
 		if !endless && ctx.Err() != nil {
-			l.board.lower(stopped)
+			l.signals.clear(sigStopped)
 			return ctx.Err()
 		}
-		l.iterate(c, l.board.load()&stopped == 0)
-		held := l.held.Load() // before the board: who posts and then releases is seen to have posted
-		s := l.board.load()
+		l.iterate(c, l.signals.load()&sigStopped == 0)
+		held := l.held.Load() // before the signals: who posts and then releases is seen to have posted
+		s := l.signals.load()
 		switch {
-		case s&closed != 0:
+		case s&sigClosed != 0:
 			return ErrClosed
-		case s&stopped != 0:
-			l.board.lower(stopped)
+		case s&sigStopped != 0:
+			l.signals.clear(sigStopped)
 			return nil
 		case !c.queue.empty():
 			continue
-		case s&posted != 0:
+		case s&sigPosted != 0:
 			c.gather()
 			continue
 		}
@@ -75,7 +75,7 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 			armed = false
 		}
 		if unwatch == nil && !endless {
-			unwatch = context.AfterFunc(ctx, func() { l.signal(nudged) })
+			unwatch = context.AfterFunc(ctx, func() { l.signal(sigRecheck) })
 		}
 		l.sleep(c, armed)
 	}
@@ -98,10 +98,10 @@ func (l *Loop) Step() (next time.Duration, ok bool) {
 		panic("loop: Step in a callback")
 	}
 	l.iterate(c, true)
-	switch s := l.board.load(); {
-	case s&closed != 0:
+	switch s := l.signals.load(); {
+	case s&sigClosed != 0:
 		return 0, false
-	case s&posted != 0 || !c.queue.empty():
+	case s&sigPosted != 0 || !c.queue.empty():
 		return 0, true
 	}
 	c.trim()
@@ -125,7 +125,7 @@ func (l *Loop) iterate(c *core, mayJump bool) {
 // that are due at its time.
 func (l *Loop) begin(c *core, mayJump bool) {
 	held := c.virtual && l.held.Load() != 0 // before the inbox, as in run
-	if l.board.load()&posted != 0 {
+	if l.signals.load()&sigPosted != 0 {
 		posts, contended := l.collect(&c.queue)
 		c.lingers = true
 		c.posts = posts

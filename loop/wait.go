@@ -48,8 +48,8 @@ type waker struct {
 }
 
 // wake ends a sleep of the given kind, or cuts a later one short.
-func (w *waker) wake(how word) {
-	if how == onBell {
+func (w *waker) wake(how signalBits) {
+	if how == sleepOnChannel {
 		select {
 		case w.bell <- struct{}{}:
 		default: // it has been rung
@@ -136,9 +136,9 @@ func (l *Loop) sleep(c *core, armed bool) {
 	c.trim()
 	w := &l.waker
 	if !armed {
-		if l.board.doze(onBell) {
+		if l.signals.markAsleep(sleepOnChannel) {
 			<-w.bell
-			l.board.rouse()
+			l.signals.markAwake()
 		}
 		return
 	}
@@ -150,18 +150,18 @@ func (l *Loop) sleep(c *core, armed bool) {
 		return
 	case c.bubble:
 	case left <= spin:
-		for c.clock() < at && l.board.load()&signals == 0 {
+		for c.clock() < at && l.signals.load()&sigMask == 0 {
 		}
 		return
 	case now >= w.retry:
-		// The alarm is set before the loop dozes: afterwards, it would undo what a waker does.
+		// The alarm is set before the loop is marked asleep: afterwards, it would undo what a waker does.
 		a, err := w.set(left)
 		if err != nil {
 			w.failed(c, err)
 			return // the logger may have taken long, or called the loop
 		}
 		if a != nil {
-			if l.board.doze(onAlarm) {
+			if l.signals.markAsleep(sleepOnAlarm) {
 				l.await(c, a)
 			}
 			return
@@ -172,12 +172,12 @@ func (l *Loop) sleep(c *core, armed bool) {
 	} else {
 		w.timer.Reset(left)
 	}
-	if l.board.doze(onBell) {
+	if l.signals.markAsleep(sleepOnChannel) {
 		select {
 		case <-w.bell:
 		case <-w.timer.C:
 		}
-		l.board.rouse()
+		l.signals.markAwake()
 	}
 	w.timer.Stop()
 }
@@ -185,7 +185,7 @@ func (l *Loop) sleep(c *core, armed bool) {
 // await waits until the alarm goes off, or fails.
 func (l *Loop) await(c *core, a *alarm.Alarm) {
 	err := a.Wait()
-	l.board.rouse()
+	l.signals.markAwake()
 	if err == nil {
 		l.waker.failing = false
 		return
@@ -208,7 +208,7 @@ func (l *Loop) lingered(c *core, armed bool) bool {
 	}
 	for c.clock() < end {
 		runtime.Gosched()
-		if l.board.load()&signals != 0 {
+		if l.signals.load()&sigMask != 0 {
 			return true
 		}
 	}
