@@ -10,25 +10,25 @@ import (
 
 // work runs what is left of the iteration. A panic that nobody handles leaves it, and so
 // does runtime.Goexit; what is left then is found here by the next.
-func (l *Loop) work(c *core) {
-	c.inside = true
-	defer c.outside()
-	if c.onPanic == nil {
-		l.attempt(c)
+func (l *Loop) finishIteration(s *state) {
+	s.inCallback = true
+	defer s.leaveCallbacks()
+	if s.onPanic == nil {
+		l.callRemaining(s)
 		return
 	}
 	for {
-		done, lost := l.guarded(c)
+		done, lost := l.callRemainingRecovering(s)
 		if done {
 			return
 		}
 		if lost != nil {
-			c.onPanic(new(runtime.PanicNilError), lost)
+			s.onPanic(new(runtime.PanicNilError), lost)
 		}
 	}
 }
 
-func (c *core) outside() { c.inside = false }
+func (s *state) leaveCallbacks() { s.inCallback = false }
 
 // guarded is attempt with OnPanic. It returns false if there was a panic: then there may be
 // more to do. One deferred call serves all callbacks up to a panic.
@@ -36,27 +36,27 @@ func (c *core) outside() { c.inside = false }
 // With GODEBUG=panicnil=1 recover returns nil for panic(nil), as it does for runtime.Goexit.
 // After Goexit guarded does not return. After panic(nil) it returns the stack of the panic in
 // lost, and the caller calls OnPanic.
-func (l *Loop) guarded(c *core) (done bool, lost []byte) {
+func (l *Loop) callRemainingRecovering(s *state) (done bool, lost []byte) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.onPanic(v, debug.Stack())
+			s.onPanic(v, debug.Stack())
 		} else if !done {
 			lost = debug.Stack()
 		}
 	}()
-	l.attempt(c)
+	l.callRemaining(s)
 	return true, nil
 }
 
 // attempt runs callbacks until the iteration is finished or the loop closed. Each is taken
 // off its list before it is called, so that its handle is stale by then and nothing is run
 // twice or lost, wherever the callback takes the goroutine.
-func (l *Loop) attempt(c *core) {
-	if c.owed {
-		c.owed = false
-		c.afterCall()
+func (l *Loop) callRemaining(s *state) {
+	if s.afterCallOwed {
+		s.afterCallOwed = false
+		s.afterCall()
 	}
-	for q := &c.queue; q.chunk < len(q.running); q.chunk, q.place = q.chunk+1, 0 {
+	for q := &s.queue; q.chunk < len(q.running); q.chunk, q.place = q.chunk+1, 0 {
 		for in := q.running[q.chunk]; q.place < in.n; {
 			place := q.place
 			f := in.calls[place]
@@ -68,63 +68,63 @@ func (l *Loop) attempt(c *core) {
 			if l.signals.load()&sigClosed != 0 {
 				return
 			}
-			if c.plain {
+			if s.plainCalls {
 				f()
 				continue
 			}
-			c.call(f, key{soon: (q.base+uint64(q.chunk))<<placeBits | uint64(place)})
+			s.callWithOptions(f, key{soon: (q.base+uint64(q.chunk))<<placeBits | uint64(place)})
 		}
 	}
-	for a := &c.agenda; a.next < len(a.due); {
+	for a := &s.agenda; a.next < len(a.due); {
 		h := a.due[a.next]
 		a.next++
 		if l.signals.load()&sigClosed != 0 {
 			return
 		}
-		f, ok := c.timers.Cancel(h)
+		f, ok := s.timers.Cancel(h)
 		if !ok {
 			continue
 		}
-		if c.plain {
+		if s.plainCalls {
 			f()
 			continue
 		}
-		c.call(f, key{timer: h})
+		s.callWithOptions(f, key{timer: h})
 	}
-	c.queue.retire()
-	c.open = false
+	s.queue.retire()
+	s.iterating = false
 }
 
 // call calls f with all that the options want, and forgets its name.
-func (c *core) call(f func(), k key) {
-	name := c.names[k]
-	c.forget(k)
-	c.owed = c.afterCall != nil
-	if c.slow == 0 {
+func (s *state) callWithOptions(f func(), k key) {
+	name := s.names[k]
+	s.forgetName(k)
+	s.afterCallOwed = s.afterCall != nil
+	if s.slowCallback == 0 {
 		f()
 	} else {
-		c.timed(f, name)
+		s.callTimed(f, name)
 	}
-	if c.owed {
-		c.owed = false
-		c.afterCall()
+	if s.afterCallOwed {
+		s.afterCallOwed = false
+		s.afterCall()
 	}
 }
 
-func (c *core) timed(f func(), name string) {
+func (s *state) callTimed(f func(), name string) {
 	begin := time.Now()
 	f()
-	if took := time.Since(begin); took > c.slow {
-		c.logSlow(f, name, took)
+	if took := time.Since(begin); took > s.slowCallback {
+		s.logSlow(f, name, took)
 	}
 }
 
-func (c *core) logSlow(f func(), name string, took time.Duration) {
+func (s *state) logSlow(f func(), name string, took time.Duration) {
 	attrs := []any{slog.String("callback", funcName(f)), slog.Duration("took", took)}
 	if name != "" {
 		attrs = append(attrs, slog.String("name", name))
 	}
-	logger := c.logger
+	logger := s.logger
 	if logger == nil {
 		logger = slog.Default()
 	}

@@ -9,9 +9,9 @@ type Clock interface {
 	sealed()
 }
 
-type virtual struct{ start time.Duration }
+type virtualClock struct{ start time.Duration }
 
-func (virtual) sealed() {}
+func (virtualClock) sealed() {}
 
 // Virtual returns a clock that stands still while there is something to run, and jumps to
 // the next deadline when there is not. A simulated year takes as long as its callbacks do,
@@ -20,7 +20,7 @@ func (virtual) sealed() {}
 // It does not jump while something is held ([Loop.Hold]): the answer of another goroutine
 // comes at the virtual time at which it was asked. Each loop that is made with the clock has
 // a time of its own that begins at start.
-func Virtual(start time.Duration) Clock { return virtual{start} }
+func Virtual(start time.Duration) Clock { return virtualClock{start} }
 
 // inBubble tells whether a time, fresh from time.Now, was read in a synctest bubble. Only
 // there it has no monotonic reading that Round could strip.

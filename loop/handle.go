@@ -20,36 +20,36 @@ type Handle struct {
 // Cancel keeps the callback from being called, and tells whether it would have been. In the
 // callback itself, and after it, the answer is false.
 func (h Handle) Cancel() bool {
-	c := h.core()
-	if c == nil {
+	s := h.state()
+	if s == nil {
 		return false
 	}
 	if h.soon != 0 {
-		if !c.queue.cancel(h.soon) {
+		if !s.queue.cancel(h.soon) {
 			return false
 		}
 	} else {
-		if _, ok := c.timers.Cancel(h.timer); !ok {
+		if _, ok := s.timers.Cancel(h.timer); !ok {
 			return false
 		}
-		if h.when <= c.agenda.earliest {
-			c.agenda.known = false
+		if h.when <= s.agenda.earliest {
+			s.agenda.known = false
 		}
 	}
-	c.forget(h.key())
+	s.forgetName(h.key())
 	return true
 }
 
 // Pending tells whether the callback is yet to be called.
 func (h Handle) Pending() bool {
-	c := h.core()
-	if c == nil {
+	s := h.state()
+	if s == nil {
 		return false
 	}
 	if h.soon != 0 {
-		return c.queue.find(h.soon) != nil
+		return s.queue.find(h.soon) != nil
 	}
-	return c.timers.Value(h.timer) != nil
+	return s.timers.Value(h.timer) != nil
 }
 
 // When returns the time for which the callback was scheduled, also after that: the
@@ -63,22 +63,22 @@ func (h Handle) SetName(name string) bool {
 	if !h.Pending() {
 		return false
 	}
-	c := h.core()
-	if c.names == nil {
-		c.names = make(map[key]string)
+	s := h.state()
+	if s.names == nil {
+		s.names = make(map[key]string)
 	}
-	c.names[h.key()] = name
-	c.settle()
+	s.names[h.key()] = name
+	s.updatePlainCalls()
 	return true
 }
 
 // Name returns the name given by SetName, as long as the handle is pending.
 func (h Handle) Name() string {
-	c := h.core()
-	if c == nil {
+	s := h.state()
+	if s == nil {
 		return ""
 	}
-	return c.names[h.key()]
+	return s.names[h.key()]
 }
 
 // String describes the handle for debugging.
@@ -100,22 +100,22 @@ func (h Handle) String() string {
 }
 
 // forget drops the name of a callback, and the map with the last of them.
-func (c *core) forget(k key) {
-	if c.names == nil {
+func (s *state) forgetName(k key) {
+	if s.names == nil {
 		return
 	}
-	delete(c.names, k)
-	if len(c.names) == 0 {
-		c.names = nil
-		c.settle()
+	delete(s.names, k)
+	if len(s.names) == 0 {
+		s.names = nil
+		s.updatePlainCalls()
 	}
 }
 
-func (h Handle) core() *core {
+func (h Handle) state() *state {
 	if h.loop == nil {
 		return nil
 	}
-	return h.loop.core.Load()
+	return h.loop.state.Load()
 }
 
 // A key is what names are kept by: what is left of a handle for those who run callbacks.

@@ -58,38 +58,38 @@ type Loop struct {
 	// core is what belongs to the loop's goroutine. Close, from any goroutine, takes it away
 	// and thereby lets go of all callbacks: no lock, and whoever is at work with it finishes
 	// on what nobody will look at any more.
-	core    atomic.Pointer[core]
+	state   atomic.Pointer[state]
 	running atomic.Bool // somebody is in Run. Set by compare-and-swap, cleared by the same goroutine
-	held    atomic.Int64
+	holds   atomic.Int64
 
-	_     [64]byte // the inbox is written by others all the time, signals and core mostly read
+	_       [64]byte // the inbox is written by others all the time, signals and core mostly read
 	signals signals
-	_     [64]byte
-	inbox inbox
-	_     [64]byte
-	waker waker
+	_       [64]byte
+	inbox   inbox
+	_       [64]byte
+	waker   waker
 }
 
 // A core is the part of a loop that only its goroutine touches.
-type core struct {
-	now     time.Duration // the Time of the iteration; outside of one, the latest that was read
-	start   time.Time     // zero of the system's clock
-	virtual bool
-	bubble  bool
-	open    bool // an iteration has begun and is not finished: a panic may have cut it short
-	inside  bool // a callback is being run
+type state struct {
+	now        time.Duration // the Time of the iteration; outside of one, the latest that was read
+	start      time.Time     // zero of the system's clock
+	virtual    bool
+	bubble     bool
+	iterating  bool // an iteration has begun and is not finished: a panic may have cut it short
+	inCallback bool // a callback is being run
 
 	queue  queue
 	timers *wheel.Wheel[func()]
 	agenda agenda
 
-	afterCall func()
-	owed      bool // a callback was begun that AfterCall has not followed yet
-	onPanic   func(v any, stack []byte)
-	slow      time.Duration  // 0: nobody wants to know
-	logger    *slog.Logger   // nil: the user gave none
-	names     map[key]string // of pending handles that were given one; nil: none was
-	plain     bool           // a callback is called, and nothing else: none of the above
+	afterCall     func()
+	afterCallOwed bool // a callback was begun that AfterCall has not followed yet
+	onPanic       func(v any, stack []byte)
+	slowCallback  time.Duration  // 0: nobody wants to know
+	logger        *slog.Logger   // nil: the user gave none
+	names         map[key]string // of pending handles that were given one; nil: none was
+	plainCalls    bool           // a callback is called, and nothing else: none of the above
 
 	posts   int  // how many the last iteration had that had any
 	gathers int  // how often to wait for more of them; see gather
@@ -99,50 +99,50 @@ type core struct {
 // New returns a loop. It needs no Close if it is merely dropped: it has no goroutine, and
 // a descriptor only while Run waits.
 func New(o Options) *Loop {
-	c := &core{
-		start:     time.Now(),
-		afterCall: o.AfterCall,
-		onPanic:   o.OnPanic,
-		slow:      max(o.SlowCallback, 0),
-		logger:    o.Logger,
+	s := &state{
+		start:        time.Now(),
+		afterCall:    o.AfterCall,
+		onPanic:      o.OnPanic,
+		slowCallback: max(o.SlowCallback, 0),
+		logger:       o.Logger,
 	}
-	c.bubble = inBubble(c.start)
-	if v, ok := o.Clock.(virtual); ok {
-		c.virtual = true
-		c.now = v.start
+	s.bubble = inBubble(s.start)
+	if v, ok := o.Clock.(virtualClock); ok {
+		s.virtual = true
+		s.now = v.start
 	}
-	c.timers = wheel.New[func()](tick(c.now), 0)
-	c.queue.base = 1
-	c.settle()
+	s.timers = wheel.New[func()](tick(s.now), 0)
+	s.queue.base = 1
+	s.updatePlainCalls()
 	l := &Loop{waker: waker{bell: make(chan struct{}, 1)}}
-	l.core.Store(c)
+	l.state.Store(s)
 	return l
 }
 
 // settle notes whether there is more to a call than to call.
-func (c *core) settle() {
-	c.plain = c.afterCall == nil && c.slow == 0 && c.names == nil
+func (s *state) updatePlainCalls() {
+	s.plainCalls = s.afterCall == nil && s.slowCallback == 0 && s.names == nil
 }
 
 // clock reads the time.
-func (c *core) clock() time.Duration {
-	if c.virtual {
-		return c.now
+func (s *state) readClock() time.Duration {
+	if s.virtual {
+		return s.now
 	}
-	return time.Since(c.start)
+	return time.Since(s.start)
 }
 
 // Time returns the time of the loop's clock. Within an iteration it is always the same,
 // that of its beginning. Outside of one it is read from the clock.
 func (l *Loop) Time() time.Duration {
-	c := l.core.Load()
-	if c == nil {
+	s := l.state.Load()
+	if s == nil {
 		return 0
 	}
-	if !c.open {
-		c.now = c.clock()
+	if !s.iterating {
+		s.now = s.readClock()
 	}
-	return c.now
+	return s.now
 }
 
 // Stop makes Run return when it has finished its iteration. If the loop does not run, the
@@ -154,7 +154,7 @@ func (l *Loop) Stop() { l.signal(sigStopped) }
 // return the zero Handle. Close may be called again. The error is always nil.
 func (l *Loop) Close() error {
 	l.inbox.close()
-	l.core.Store(nil)
+	l.state.Store(nil)
 	l.signal(sigClosed)
 	return nil
 }
@@ -163,18 +163,18 @@ func (l *Loop) Close() error {
 // called: for work in flight elsewhere that will Post its result. Post first, then release.
 // Hold and release may be called from any goroutine, release more than once.
 func (l *Loop) Hold() (release func()) {
-	l.held.Add(1)
+	l.holds.Add(1)
 	var released atomic.Bool
 	return func() {
-		if released.CompareAndSwap(false, true) && l.held.Add(-1) == 0 {
+		if released.CompareAndSwap(false, true) && l.holds.Add(-1) == 0 {
 			l.signal(sigRecheck)
 		}
 	}
 }
 
 // signal sets a signal and wakes the loop if it sleeps.
-func (l *Loop) signal(s signalBits) {
-	if wake := l.signals.set(s); wake != 0 {
+func (l *Loop) signal(sig signalBits) {
+	if wake := l.signals.set(sig); wake != 0 {
 		l.waker.wake(wake)
 	}
 }

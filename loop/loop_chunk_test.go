@@ -8,7 +8,7 @@ import (
 // checkStocks fails unless chunks that are to be used again are empty.
 func checkStocks(t *testing.T, l *Loop) {
 	t.Helper()
-	q := &l.core.Load().queue
+	q := &l.state.Load().queue
 	for _, c := range append(append(stock{}, q.stock...), l.inbox.stock...) {
 		if c.n != 0 {
 			t.Fatalf("a chunk in stock has %d places used", c.n)
@@ -53,7 +53,7 @@ func TestPostsAndCallSoonsInTurnShareChunks(t *testing.T) {
 		l.Post(expect(2 * i))
 		l.CallSoon(expect(2*i + 1))
 	}
-	if chunks := len(l.core.Load().queue.waiting.chunks); chunks > 2*n/chunkSize+2 {
+	if chunks := len(l.state.Load().queue.waiting.chunks); chunks > 2*n/chunkSize+2 {
 		t.Errorf("%d callbacks take %d chunks", n, chunks)
 	}
 	l.Step()
@@ -110,7 +110,7 @@ func TestHandlesFindTheirCallbacksInWhateverChunkTheyAre(t *testing.T) {
 			stale = append(stale, h)
 		}
 		l.CallSoon(idle) // collects what was posted
-		checkCount(t, &l.core.Load().queue.waiting)
+		checkCount(t, &l.state.Load().queue.waiting)
 		for wantsMore := true; wantsMore; {
 			_, wantsMore = l.Step()
 		}

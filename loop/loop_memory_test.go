@@ -28,17 +28,17 @@ func TestBuffersOfABurstAreGivenBack(t *testing.T) {
 		l.CallLater(time.Second, idle)
 		l.CallAt(-1, idle)
 	}
-	c := l.core.Load()
+	s := l.state.Load()
 	if err := l.RunUntilIdle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for name, size := range map[string]int{
-		"queue":          chunkSize * (len(c.queue.running) + len(c.queue.waiting.chunks) + len(c.queue.stock)),
+		"queue":          chunkSize * (len(s.queue.running) + len(s.queue.waiting.chunks) + len(s.queue.stock)),
 		"inbox":          chunkSize * (len(l.inbox.calls.chunks) + len(l.inbox.stock)),
-		"list of chunks": max(cap(c.queue.running), cap(c.queue.waiting.chunks), cap(l.inbox.calls.chunks)),
-		"due":            cap(c.agenda.due),
-		"overdue":        cap(c.agenda.overdue),
-		"wheel":          c.timers.Cap(),
+		"list of chunks": max(cap(s.queue.running), cap(s.queue.waiting.chunks), cap(l.inbox.calls.chunks)),
+		"due":            cap(s.agenda.due),
+		"overdue":        cap(s.agenda.overdue),
+		"wheel":          s.timers.Cap(),
 	} {
 		if size > keep {
 			t.Errorf("%s: %d places are kept", name, size)
@@ -48,12 +48,12 @@ func TestBuffersOfABurstAreGivenBack(t *testing.T) {
 
 func TestCancelledCallsInThePastTakeNoMemory(t *testing.T) {
 	l := New(Options{})
-	c := l.core.Load()
+	s := l.state.Load()
 	l.CallAt(-1, idle)
 	for range 10_000 {
 		l.CallAt(-2, idle).Cancel()
 	}
-	if size := cap(c.agenda.overdue); size > 100 {
+	if size := cap(s.agenda.overdue); size > 100 {
 		t.Errorf("%d places are kept for one call", size)
 	}
 	kept := make([]Handle, 1000)
@@ -61,7 +61,7 @@ func TestCancelledCallsInThePastTakeNoMemory(t *testing.T) {
 		kept[i%len(kept)].Cancel()
 		kept[i%len(kept)] = l.CallAt(-3, idle)
 	}
-	if size := cap(c.agenda.overdue); size > 5*len(kept) {
+	if size := cap(s.agenda.overdue); size > 5*len(kept) {
 		t.Errorf("%d places are kept for %d calls", size, len(kept))
 	}
 }

@@ -113,7 +113,7 @@ func TestSlowCallbacksAreLoggedWithTheirNames(t *testing.T) {
 		!strings.Contains(text, "TestSlowCallbacks") || strings.Contains(text, "hare") {
 		t.Error(text)
 	}
-	if l.core.Load().names != nil {
+	if l.state.Load().names != nil {
 		t.Error("names are kept")
 	}
 	if h.SetName("late") || h.Name() != "" {

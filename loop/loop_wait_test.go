@@ -152,7 +152,7 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 		t.Run(fault.name, func(t *testing.T) {
 			log := messages{Handler: slog.DiscardHandler}
 			l := New(Options{Logger: slog.New(&log)})
-			c := l.core.Load()
+			s := l.state.Load()
 			l.CallLater(time.Hour, idle)
 			how, ended := asleepIn(t, l)
 			if how != sleepOnAlarm {
@@ -160,13 +160,13 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 			}
 			for failures := range 3 {
 				log.want(t, failures)
-				before := c.clock()
+				before := s.readClock()
 				repair := fault.cause(t, l)
 				sleepsIn(t, l, sleepOnChannel)
 				log.want(t, failures+1)
 				onLoop(t, l, func() {
-					if after := l.waker.retry - alarmRetry; after < before || after > c.clock() {
-						t.Errorf("the alarm fails between %v and %v, and is tried again at %v", before, c.clock(), l.waker.retry)
+					if after := l.waker.retry - alarmRetry; after < before || after > s.readClock() {
+						t.Errorf("the alarm fails between %v and %v, and is tried again at %v", before, s.readClock(), l.waker.retry)
 					}
 					l.waker.retry = math.MaxInt64 // however long the test takes
 				})

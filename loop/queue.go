@@ -88,19 +88,19 @@ func (l *Loop) CallSoon(f func()) Handle {
 	if f == nil {
 		panic("loop: CallSoon of a nil func")
 	}
-	c := l.core.Load()
-	if c == nil {
+	s := l.state.Load()
+	if s == nil {
 		return Handle{}
 	}
 	if l.signals.load()&sigPosted != 0 {
-		l.collect(&c.queue) // what was posted before comes before
+		l.collect(&s.queue) // what was posted before comes before
 	}
-	if !c.open {
-		c.now = c.clock()
+	if !s.iterating {
+		s.now = s.readClock()
 	}
-	q := &c.queue
+	q := &s.queue
 	if q.waiting.full() {
 		q.waiting.extend(&q.stock)
 	}
-	return Handle{loop: l, when: c.now, soon: q.number(q.waiting.push(f))}
+	return Handle{loop: l, when: s.now, soon: q.number(q.waiting.push(f))}
 }

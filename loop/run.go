@@ -20,11 +20,11 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 		return ErrRunning
 	}
 	defer l.running.Store(false)
-	c := l.core.Load()
-	if c == nil {
+	s := l.state.Load()
+	if s == nil {
 		return ErrClosed
 	}
-	if c.inside {
+	if s.inCallback {
 		return ErrRunning // in a callback of Step
 	}
 	defer l.waker.close()
@@ -44,32 +44,32 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 			l.signals.clear(sigStopped)
 			return ctx.Err()
 		}
-		l.iterate(c, l.signals.load()&sigStopped == 0)
-		held := l.held.Load() // before the signals: who posts and then releases is seen to have posted
-		s := l.signals.load()
+		l.iterate(s, l.signals.load()&sigStopped == 0)
+		held := l.holds.Load() // before the signals: who posts and then releases is seen to have posted
+		sig := l.signals.load()
 		switch {
-		case s&sigClosed != 0:
+		case sig&sigClosed != 0:
 			return ErrClosed
-		case s&sigStopped != 0:
+		case sig&sigStopped != 0:
 			l.signals.clear(sigStopped)
 			return nil
-		case !c.queue.empty():
+		case !s.queue.empty():
 			continue
-		case s&sigPosted != 0:
-			c.gather()
+		case sig&sigPosted != 0:
+			s.gather()
 			continue
 		}
-		armed := c.timers.Len() > 0
+		armed := s.timers.Len() > 0
 		if untilIdle && !armed && held == 0 {
-			c.trim()
+			s.trim()
 			return nil
 		}
-		if c.virtual && armed {
+		if s.virtual && armed {
 			if held == 0 {
-				c.trim()
+				s.trim()
 				continue // the next iteration jumps
 			}
-			if at, _ := c.soonest(); at <= c.now {
+			if at, _ := s.soonest(); at <= s.now {
 				continue // due without a jump
 			}
 			armed = false
@@ -77,7 +77,7 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 		if unwatch == nil && !endless {
 			unwatch = context.AfterFunc(ctx, func() { l.signal(sigRecheck) })
 		}
-		l.sleep(c, armed)
+		l.sleep(s, armed)
 	}
 }
 
@@ -90,61 +90,61 @@ func (l *Loop) Step() (next time.Duration, ok bool) {
 	if l.running.Load() {
 		panic("loop: Step while the loop is running")
 	}
-	c := l.core.Load()
-	if c == nil {
+	s := l.state.Load()
+	if s == nil {
 		return 0, false
 	}
-	if c.inside {
+	if s.inCallback {
 		panic("loop: Step in a callback")
 	}
-	l.iterate(c, true)
-	switch s := l.signals.load(); {
-	case s&sigClosed != 0:
+	l.iterate(s, true)
+	switch sig := l.signals.load(); {
+	case sig&sigClosed != 0:
 		return 0, false
-	case s&sigPosted != 0 || !c.queue.empty():
+	case sig&sigPosted != 0 || !s.queue.empty():
 		return 0, true
 	}
-	c.trim()
-	at, armed := c.soonest()
+	s.trim()
+	at, armed := s.soonest()
 	if !armed {
 		return 0, false
 	}
-	return max(at-c.clock(), 0), true
+	return max(at-s.readClock(), 0), true
 }
 
 // iterate runs one iteration, or the rest of one that was cut short. A virtual clock may
 // jump unless the loop is to stop: then it would not wait on another clock, either.
-func (l *Loop) iterate(c *core, mayJump bool) {
-	if !c.open {
-		l.begin(c, mayJump)
+func (l *Loop) iterate(s *state, mayJump bool) {
+	if !s.iterating {
+		l.beginIteration(s, mayJump)
 	}
-	l.work(c)
+	l.finishIteration(s)
 }
 
 // begin settles what the iteration consists of: all that is queued by now, and the timers
 // that are due at its time.
-func (l *Loop) begin(c *core, mayJump bool) {
-	held := c.virtual && l.held.Load() != 0 // before the inbox, as in run
+func (l *Loop) beginIteration(s *state, mayJump bool) {
+	held := s.virtual && l.holds.Load() != 0 // before the inbox, as in run
 	if l.signals.load()&sigPosted != 0 {
-		posts, contended := l.collect(&c.queue)
-		c.lingers = true
-		c.posts = posts
+		posts, contended := l.collect(&s.queue)
+		s.lingers = true
+		s.posts = posts
 		if contended {
-			c.gathers = gatherings
+			s.gathers = gatherings
 		}
 	}
 	switch {
-	case !c.virtual:
-		c.now = time.Since(c.start)
-	case mayJump && !held && c.queue.empty():
-		c.jump()
+	case !s.virtual:
+		s.now = time.Since(s.start)
+	case mayJump && !held && s.queue.empty():
+		s.jump()
 	}
-	c.queue.turn()
-	c.expire()
-	c.open = true
+	s.queue.turn()
+	s.expire()
+	s.iterating = true
 }
 
 // trim gives memory back when there is nothing to run.
-func (c *core) trim() {
-	c.trimTimers()
+func (s *state) trim() {
+	s.trimTimers()
 }

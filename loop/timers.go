@@ -59,20 +59,20 @@ func after(t, d time.Duration) time.Duration {
 }
 
 // arm files a timer that is not due before the tick of the wheel.
-func (c *core) arm(l *Loop, when time.Duration, f func()) Handle {
-	if when < c.agenda.earliest {
-		c.agenda.earliest = when // a bound, of no use unless known
+func (s *state) arm(l *Loop, when time.Duration, f func()) Handle {
+	if when < s.agenda.earliest {
+		s.agenda.earliest = when // a bound, of no use unless known
 	}
-	return Handle{loop: l, when: when, timer: c.timers.Schedule(tick(when), f)}
+	return Handle{loop: l, when: when, timer: s.timers.Schedule(tick(when), f)}
 }
 
 // armLate files a timer that is due before the tick of the wheel.
-func (c *core) armLate(l *Loop, when time.Duration, f func()) Handle {
-	a := &c.agenda
+func (s *state) armLate(l *Loop, when time.Duration, f func()) Handle {
+	a := &s.agenda
 	if len(a.overdue) == cap(a.overdue) {
-		c.tidy()
+		s.tidy()
 	}
-	h := c.timers.Reserve(f)
+	h := s.timers.Reserve(f)
 	a.overdue = append(a.overdue, late{when, h})
 	return Handle{loop: l, when: when, timer: h}
 }
@@ -81,17 +81,17 @@ func (c *core) armLate(l *Loop, when time.Duration, f func()) Handle {
 const fewLate = 16
 
 // tidy makes room in overdue: what was cancelled goes, and what is left takes at most half of the memory.
-func (c *core) tidy() {
-	a := &c.agenda
-	a.overdue = slices.DeleteFunc(a.overdue, func(t late) bool { return c.timers.Value(t.timer) == nil })
+func (s *state) tidy() {
+	a := &s.agenda
+	a.overdue = slices.DeleteFunc(a.overdue, func(t late) bool { return s.timers.Value(t.timer) == nil })
 	a.overdue = slices.Grow(a.overdue, max(len(a.overdue), fewLate))
 }
 
 // isLate reports whether overdue has a timer that was not cancelled. It drops those that were from the end.
-func (c *core) isLate() bool {
-	a := &c.agenda
+func (s *state) isLate() bool {
+	a := &s.agenda
 	for last := len(a.overdue) - 1; last >= 0; last-- {
-		if c.timers.Value(a.overdue[last].timer) != nil {
+		if s.timers.Value(a.overdue[last].timer) != nil {
 			return true
 		}
 		a.overdue = a.overdue[:last]
@@ -106,11 +106,11 @@ func (l *Loop) CallLater(d time.Duration, f func()) Handle {
 	if f == nil {
 		panic("loop: CallLater of a nil func")
 	}
-	c := l.core.Load()
-	if c == nil {
+	s := l.state.Load()
+	if s == nil {
 		return Handle{}
 	}
-	return c.arm(l, after(c.clock(), d), f)
+	return s.arm(l, after(s.readClock(), d), f)
 }
 
 // CallAt calls f when the clock of [Loop.Time] says so. A CallAt in the past keeps its time: it
@@ -120,14 +120,14 @@ func (l *Loop) CallAt(when time.Duration, f func()) Handle {
 	if f == nil {
 		panic("loop: CallAt of a nil func")
 	}
-	c := l.core.Load()
-	if c == nil {
+	s := l.state.Load()
+	if s == nil {
 		return Handle{}
 	}
-	if tick(when) < c.timers.Now() {
-		return c.armLate(l, when, f)
+	if tick(when) < s.timers.Now() {
+		return s.armLate(l, when, f)
 	}
-	return c.arm(l, when, f)
+	return s.arm(l, when, f)
 }
 
 // CallLaterBatch is CallLater for many callbacks, whose delays all count from the same
@@ -139,20 +139,20 @@ func (l *Loop) CallLaterBatch(dst []Handle, calls []Call) []Handle {
 		}
 	}
 	dst = slices.Grow(dst, len(calls))
-	c := l.core.Load()
-	if c == nil {
+	s := l.state.Load()
+	if s == nil {
 		return append(dst, make([]Handle, len(calls))...)
 	}
-	now := c.clock()
+	now := s.readClock()
 	for i := range calls {
-		dst = append(dst, c.arm(l, after(now, calls[i].After), calls[i].Func))
+		dst = append(dst, s.arm(l, after(now, calls[i].After), calls[i].Func))
 	}
 	return dst
 }
 
 // expire takes what is due out of overdue and out of the wheel.
-func (c *core) expire() {
-	a := &c.agenda
+func (s *state) expire() {
+	a := &s.agenda
 	a.due, a.next = a.due[:0], 0
 	if len(a.overdue) > 0 {
 		slices.SortStableFunc(a.overdue, func(t, u late) int { return cmp.Compare(t.when, u.when) })
@@ -161,11 +161,11 @@ func (c *core) expire() {
 		}
 		a.overdue = a.overdue[:0]
 	}
-	if c.timers.Len() == 0 {
+	if s.timers.Len() == 0 {
 		return
 	}
 	for {
-		h, _, ok := c.timers.Pop(tick(c.now))
+		h, _, ok := s.timers.Pop(tick(s.now))
 		if !ok {
 			break
 		}
@@ -177,16 +177,16 @@ func (c *core) expire() {
 }
 
 // soonest returns the first deadline, or the present if that is past, and false if no timer is armed.
-func (c *core) soonest() (time.Duration, bool) {
-	if c.timers.Len() == 0 {
+func (s *state) soonest() (time.Duration, bool) {
+	if s.timers.Len() == 0 {
 		return 0, false
 	}
-	if c.isLate() {
-		return c.now, true
+	if s.isLate() {
+		return s.now, true
 	}
-	a := &c.agenda
+	a := &s.agenda
 	if !a.known {
-		at, _ := c.timers.Soonest(math.MaxInt)
+		at, _ := s.timers.Soonest(math.MaxInt)
 		a.earliest, a.known = timeOf(at), true
 	}
 	return a.earliest, true
@@ -194,38 +194,38 @@ func (c *core) soonest() (time.Duration, bool) {
 
 // jump moves a virtual clock to the first deadline, unless that is past. The wheel knows it by
 // steps: where it has one that is not exact, a look from there shows a later one.
-func (c *core) jump() {
-	if c.isLate() {
+func (s *state) jump() {
+	if s.isLate() {
 		return
 	}
 	for {
-		t, ok := c.timers.Next()
-		if !ok || t <= tick(c.now) {
+		t, ok := s.timers.Next()
+		if !ok || t <= tick(s.now) {
 			return
 		}
-		c.now = timeOf(t)
-		if _, _, ok := c.timers.Peek(t); ok {
+		s.now = timeOf(t)
+		if _, _, ok := s.timers.Peek(t); ok {
 			return
 		}
 	}
 }
 
 // trimTimers gives back what a burst of timers has left.
-func (c *core) trimTimers() {
-	a := &c.agenda
+func (s *state) trimTimers() {
+	a := &s.agenda
 	if cap(a.due) > keep && a.next == len(a.due) {
 		a.due, a.next = nil, 0
 	}
 	if cap(a.overdue) > keep && len(a.overdue) == 0 {
 		a.overdue = nil
 	}
-	n, size := c.timers.Len(), c.timers.Cap()
+	n, size := s.timers.Len(), s.timers.Cap()
 	if size > a.size {
 		a.few = size / 4
 	}
 	a.size = size
 	if size > keep && n <= a.few {
-		c.timers.Trim(math.MaxInt)
-		a.size, a.few = c.timers.Cap(), n/2
+		s.timers.Trim(math.MaxInt)
+		a.size, a.few = s.timers.Cap(), n/2
 	}
 }

@@ -117,23 +117,23 @@ func (w *waker) mend(a *alarm.Alarm, err error) error {
 }
 
 // failed notes that an alarm has failed, and logs the first failure after one that worked.
-func (w *waker) failed(c *core, err error) {
-	w.retry = c.clock() + alarmRetry
+func (w *waker) failed(s *state, err error) {
+	w.retry = s.readClock() + alarmRetry
 	if w.failing {
 		return
 	}
 	w.failing = true
-	if c.logger != nil {
-		c.logger.Warn("loop: no timerfd: until there is one, timers are as late as those of package time", "error", err)
+	if s.logger != nil {
+		s.logger.Warn("loop: no timerfd: until there is one, timers are as late as those of package time", "error", err)
 	}
 }
 
 // sleep waits for the first deadline, if any timer is armed, or a signal. It may return early.
-func (l *Loop) sleep(c *core, armed bool) {
-	if !c.bubble && !c.virtual && l.lingered(c, armed) {
+func (l *Loop) sleep(s *state, armed bool) {
+	if !s.bubble && !s.virtual && l.lingered(s, armed) {
 		return
 	}
-	c.trim()
+	s.trim()
 	w := &l.waker
 	if !armed {
 		if l.signals.markAsleep(sleepOnChannel) {
@@ -142,27 +142,27 @@ func (l *Loop) sleep(c *core, armed bool) {
 		}
 		return
 	}
-	at, _ := c.soonest()
-	now := c.clock()
+	at, _ := s.soonest()
+	now := s.readClock()
 	left := at - now
 	switch {
 	case left <= 0:
 		return
-	case c.bubble:
+	case s.bubble:
 	case left <= spin:
-		for c.clock() < at && l.signals.load()&sigMask == 0 {
+		for s.readClock() < at && l.signals.load()&sigMask == 0 {
 		}
 		return
 	case now >= w.retry:
 		// The alarm is set before the loop is marked asleep: afterwards, it would undo what a waker does.
 		a, err := w.set(left)
 		if err != nil {
-			w.failed(c, err)
+			w.failed(s, err)
 			return // the logger may have taken long, or called the loop
 		}
 		if a != nil {
 			if l.signals.markAsleep(sleepOnAlarm) {
-				l.await(c, a)
+				l.await(s, a)
 			}
 			return
 		}
@@ -183,30 +183,30 @@ func (l *Loop) sleep(c *core, armed bool) {
 }
 
 // await waits until the alarm goes off, or fails.
-func (l *Loop) await(c *core, a *alarm.Alarm) {
+func (l *Loop) await(s *state, a *alarm.Alarm) {
 	err := a.Wait()
 	l.signals.markAwake()
 	if err == nil {
 		l.waker.failing = false
 		return
 	}
-	l.waker.failed(c, l.waker.mend(a, err))
+	l.waker.failed(s, l.waker.mend(a, err))
 }
 
 // lingered yields for a while if there were posts lately, and tells whether there is a
 // signal. A yield may take long where all processors are busy, so the time counts and not
 // the number of them, and no deadline is passed over.
-func (l *Loop) lingered(c *core, armed bool) bool {
-	if !c.lingers {
+func (l *Loop) lingered(s *state, armed bool) bool {
+	if !s.lingers {
 		return false
 	}
-	c.lingers = false
-	end := c.clock() + lingering
+	s.lingers = false
+	end := s.readClock() + lingering
 	if armed {
-		at, _ := c.soonest()
+		at, _ := s.soonest()
 		end = min(end, at)
 	}
-	for c.clock() < end {
+	for s.readClock() < end {
 		runtime.Gosched()
 		if l.signals.load()&sigMask != 0 {
 			return true
@@ -216,11 +216,11 @@ func (l *Loop) lingered(c *core, armed bool) bool {
 }
 
 // gather gives producers some time if the last iteration came too soon for them.
-func (c *core) gather() {
-	if c.gathers == 0 || c.posts >= fewPosts || c.virtual || c.bubble {
+func (s *state) gather() {
+	if s.gathers == 0 || s.posts >= fewPosts || s.virtual || s.bubble {
 		return
 	}
-	c.gathers--
-	for end := c.clock() + gathering; c.clock() < end; {
+	s.gathers--
+	for end := s.readClock() + gathering; s.readClock() < end; {
 	}
 }
