@@ -75,9 +75,9 @@ func (l *Loop) callRemaining(s *state) {
 			s.callWithOptions(f, key{soon: (q.base+uint64(q.chunk))<<placeBits | uint64(place)})
 		}
 	}
-	for a := &s.agenda; a.next < len(a.due); {
-		h := a.due[a.next]
-		a.next++
+	for d := &s.due; d.next < len(d.handles); {
+		h := d.handles[d.next]
+		d.next++
 		if l.signals.load()&sigClosed != 0 {
 			return
 		}

@@ -32,8 +32,8 @@ func (h Handle) Cancel() bool {
 		if _, ok := s.timers.Cancel(h.timer); !ok {
 			return false
 		}
-		if h.when <= s.agenda.earliest {
-			s.agenda.known = false
+		if h.when <= s.due.earliest {
+			s.due.earliestKnown = false
 		}
 	}
 	s.forgetName(h.key())

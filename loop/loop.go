@@ -81,7 +81,7 @@ type state struct {
 
 	queue  queue
 	timers *wheel.Wheel[func()]
-	agenda agenda
+	due    dueList
 
 	afterCall     func()
 	afterCallOwed bool // a callback was begun that AfterCall has not followed yet
@@ -111,7 +111,7 @@ func New(o Options) *Loop {
 		s.virtual = true
 		s.now = v.start
 	}
-	s.timers = wheel.New[func()](tick(s.now), 0)
+	s.timers = wheel.New[func()](tickOf(s.now), 0)
 	s.queue.base = 1
 	s.updatePlainCalls()
 	l := &Loop{waker: waker{bell: make(chan struct{}, 1)}}

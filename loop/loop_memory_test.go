@@ -36,8 +36,8 @@ func TestBuffersOfABurstAreGivenBack(t *testing.T) {
 		"queue":          chunkSize * (len(s.queue.running) + len(s.queue.waiting.chunks) + len(s.queue.stock)),
 		"inbox":          chunkSize * (len(l.inbox.calls.chunks) + len(l.inbox.stock)),
 		"list of chunks": max(cap(s.queue.running), cap(s.queue.waiting.chunks), cap(l.inbox.calls.chunks)),
-		"due":            cap(s.agenda.due),
-		"overdue":        cap(s.agenda.overdue),
+		"due":            cap(s.due.handles),
+		"overdue":        cap(s.due.overdue),
 		"wheel":          s.timers.Cap(),
 	} {
 		if size > keep {
@@ -53,7 +53,7 @@ func TestCancelledCallsInThePastTakeNoMemory(t *testing.T) {
 	for range 10_000 {
 		l.CallAt(-2, idle).Cancel()
 	}
-	if size := cap(s.agenda.overdue); size > 100 {
+	if size := cap(s.due.overdue); size > 100 {
 		t.Errorf("%d places are kept for one call", size)
 	}
 	kept := make([]Handle, 1000)
@@ -61,7 +61,7 @@ func TestCancelledCallsInThePastTakeNoMemory(t *testing.T) {
 		kept[i%len(kept)].Cancel()
 		kept[i%len(kept)] = l.CallAt(-3, idle)
 	}
-	if size := cap(s.agenda.overdue); size > 5*len(kept) {
+	if size := cap(s.due.overdue); size > 5*len(kept) {
 		t.Errorf("%d places are kept for %d calls", size, len(kept))
 	}
 }

@@ -69,7 +69,7 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 				s.trim()
 				continue // the next iteration jumps
 			}
-			if at, _ := s.soonest(); at <= s.now {
+			if at, _ := s.nextDeadline(); at <= s.now {
 				continue // due without a jump
 			}
 			armed = false
@@ -105,7 +105,7 @@ func (l *Loop) Step() (next time.Duration, ok bool) {
 		return 0, true
 	}
 	s.trim()
-	at, armed := s.soonest()
+	at, armed := s.nextDeadline()
 	if !armed {
 		return 0, false
 	}
@@ -137,10 +137,10 @@ func (l *Loop) beginIteration(s *state, mayJump bool) {
 	case !s.virtual:
 		s.now = time.Since(s.start)
 	case mayJump && !held && s.queue.empty():
-		s.jump()
+		s.jumpToDeadline()
 	}
 	s.queue.turn()
-	s.expire()
+	s.collectDue()
 	s.iterating = true
 }
 

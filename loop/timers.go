@@ -15,40 +15,40 @@ import (
 // cuts the iteration short and the rest of it runs later. To fire from within
 // wheel.Advance would save a step for each timer, but an Advance can be neither
 // begun before the callbacks of the queue nor gone on with after a panic.
-type agenda struct {
-	due  []wheel.Handle
-	next int // index in due of the next to be called
+type dueList struct {
+	handles []wheel.Handle
+	next    int // index in due of the next to be called
 
 	// overdue are the timers of the next iteration that were armed for a time before the tick
 	// of the wheel. The wheel cannot order them. They are parked there, where Cancel finds
 	// them; what was cancelled stays in overdue until tidy or the next iteration. They are in
 	// order of arming, and all of them are due before every timer that is armed in the wheel.
-	overdue []late
+	overdue []overdueTimer
 
 	// earliest is the first deadline in the wheel, if known. It saves looking for it before
 	// each sleep.
-	earliest time.Duration
-	known    bool
+	earliest      time.Duration
+	earliestKnown bool
 
 	// The wheel is trimmed when it has at most few timers: a quarter of what it has grown to,
 	// and then half of what it had the last time. A trim takes time in proportion to them.
-	few  int
-	size int // Cap of the wheel when few was settled
+	trimBelow int
+	trimCap   int // Cap of the wheel when few was settled
 }
 
 // A late is a timer that was overdue when it was armed.
-type late struct {
+type overdueTimer struct {
 	when  time.Duration
 	timer wheel.Handle
 }
 
 // tick maps times to ticks of the wheel, a nanosecond each, and keeps their order.
-func tick(t time.Duration) wheel.Tick { return wheel.Tick(uint64(t) ^ 1<<63) }
+func tickOf(t time.Duration) wheel.Tick { return wheel.Tick(uint64(t) ^ 1<<63) }
 
 func timeOf(t wheel.Tick) time.Duration { return time.Duration(t ^ 1<<63) }
 
 // after returns the time d after another, the last there is if that is out of range.
-func after(t, d time.Duration) time.Duration {
+func addDelay(t, d time.Duration) time.Duration {
 	if d <= 0 {
 		return t
 	}
@@ -60,41 +60,41 @@ func after(t, d time.Duration) time.Duration {
 
 // arm files a timer that is not due before the tick of the wheel.
 func (s *state) arm(l *Loop, when time.Duration, f func()) Handle {
-	if when < s.agenda.earliest {
-		s.agenda.earliest = when // a bound, of no use unless known
+	if when < s.due.earliest {
+		s.due.earliest = when // a bound, of no use unless known
 	}
-	return Handle{loop: l, when: when, timer: s.timers.Schedule(tick(when), f)}
+	return Handle{loop: l, when: when, timer: s.timers.Schedule(tickOf(when), f)}
 }
 
 // armLate files a timer that is due before the tick of the wheel.
-func (s *state) armLate(l *Loop, when time.Duration, f func()) Handle {
-	a := &s.agenda
-	if len(a.overdue) == cap(a.overdue) {
-		s.tidy()
+func (s *state) armOverdue(l *Loop, when time.Duration, f func()) Handle {
+	d := &s.due
+	if len(d.overdue) == cap(d.overdue) {
+		s.compactOverdue()
 	}
 	h := s.timers.Reserve(f)
-	a.overdue = append(a.overdue, late{when, h})
+	d.overdue = append(d.overdue, overdueTimer{when, h})
 	return Handle{loop: l, when: when, timer: h}
 }
 
 // fewLate is how many places tidy makes at least.
-const fewLate = 16
+const minOverdueRoom = 16
 
 // tidy makes room in overdue: what was cancelled goes, and what is left takes at most half of the memory.
-func (s *state) tidy() {
-	a := &s.agenda
-	a.overdue = slices.DeleteFunc(a.overdue, func(t late) bool { return s.timers.Value(t.timer) == nil })
-	a.overdue = slices.Grow(a.overdue, max(len(a.overdue), fewLate))
+func (s *state) compactOverdue() {
+	d := &s.due
+	d.overdue = slices.DeleteFunc(d.overdue, func(t overdueTimer) bool { return s.timers.Value(t.timer) == nil })
+	d.overdue = slices.Grow(d.overdue, max(len(d.overdue), minOverdueRoom))
 }
 
 // isLate reports whether overdue has a timer that was not cancelled. It drops those that were from the end.
-func (s *state) isLate() bool {
-	a := &s.agenda
-	for last := len(a.overdue) - 1; last >= 0; last-- {
-		if s.timers.Value(a.overdue[last].timer) != nil {
+func (s *state) hasOverdue() bool {
+	d := &s.due
+	for last := len(d.overdue) - 1; last >= 0; last-- {
+		if s.timers.Value(d.overdue[last].timer) != nil {
 			return true
 		}
-		a.overdue = a.overdue[:last]
+		d.overdue = d.overdue[:last]
 	}
 	return false
 }
@@ -110,7 +110,7 @@ func (l *Loop) CallLater(d time.Duration, f func()) Handle {
 	if s == nil {
 		return Handle{}
 	}
-	return s.arm(l, after(s.readClock(), d), f)
+	return s.arm(l, addDelay(s.readClock(), d), f)
 }
 
 // CallAt calls f when the clock of [Loop.Time] says so. A CallAt in the past keeps its time: it
@@ -124,8 +124,8 @@ func (l *Loop) CallAt(when time.Duration, f func()) Handle {
 	if s == nil {
 		return Handle{}
 	}
-	if tick(when) < s.timers.Now() {
-		return s.armLate(l, when, f)
+	if tickOf(when) < s.timers.Now() {
+		return s.armOverdue(l, when, f)
 	}
 	return s.arm(l, when, f)
 }
@@ -145,62 +145,62 @@ func (l *Loop) CallLaterBatch(dst []Handle, calls []Call) []Handle {
 	}
 	now := s.readClock()
 	for i := range calls {
-		dst = append(dst, s.arm(l, after(now, calls[i].After), calls[i].Func))
+		dst = append(dst, s.arm(l, addDelay(now, calls[i].After), calls[i].Func))
 	}
 	return dst
 }
 
 // expire takes what is due out of overdue and out of the wheel.
-func (s *state) expire() {
-	a := &s.agenda
-	a.due, a.next = a.due[:0], 0
-	if len(a.overdue) > 0 {
-		slices.SortStableFunc(a.overdue, func(t, u late) int { return cmp.Compare(t.when, u.when) })
-		for _, t := range a.overdue {
-			a.due = append(a.due, t.timer)
+func (s *state) collectDue() {
+	d := &s.due
+	d.handles, d.next = d.handles[:0], 0
+	if len(d.overdue) > 0 {
+		slices.SortStableFunc(d.overdue, func(t, u overdueTimer) int { return cmp.Compare(t.when, u.when) })
+		for _, t := range d.overdue {
+			d.handles = append(d.handles, t.timer)
 		}
-		a.overdue = a.overdue[:0]
+		d.overdue = d.overdue[:0]
 	}
 	if s.timers.Len() == 0 {
 		return
 	}
 	for {
-		h, _, ok := s.timers.Pop(tick(s.now))
+		h, _, ok := s.timers.Pop(tickOf(s.now))
 		if !ok {
 			break
 		}
-		a.due = append(a.due, h)
+		d.handles = append(d.handles, h)
 	}
-	if len(a.due) > 0 {
-		a.known = false
+	if len(d.handles) > 0 {
+		d.earliestKnown = false
 	}
 }
 
 // soonest returns the first deadline, or the present if that is past, and false if no timer is armed.
-func (s *state) soonest() (time.Duration, bool) {
+func (s *state) nextDeadline() (time.Duration, bool) {
 	if s.timers.Len() == 0 {
 		return 0, false
 	}
-	if s.isLate() {
+	if s.hasOverdue() {
 		return s.now, true
 	}
-	a := &s.agenda
-	if !a.known {
+	d := &s.due
+	if !d.earliestKnown {
 		at, _ := s.timers.Soonest(math.MaxInt)
-		a.earliest, a.known = timeOf(at), true
+		d.earliest, d.earliestKnown = timeOf(at), true
 	}
-	return a.earliest, true
+	return d.earliest, true
 }
 
 // jump moves a virtual clock to the first deadline, unless that is past. The wheel knows it by
 // steps: where it has one that is not exact, a look from there shows a later one.
-func (s *state) jump() {
-	if s.isLate() {
+func (s *state) jumpToDeadline() {
+	if s.hasOverdue() {
 		return
 	}
 	for {
 		t, ok := s.timers.Next()
-		if !ok || t <= tick(s.now) {
+		if !ok || t <= tickOf(s.now) {
 			return
 		}
 		s.now = timeOf(t)
@@ -212,20 +212,20 @@ func (s *state) jump() {
 
 // trimTimers gives back what a burst of timers has left.
 func (s *state) trimTimers() {
-	a := &s.agenda
-	if cap(a.due) > keep && a.next == len(a.due) {
-		a.due, a.next = nil, 0
+	d := &s.due
+	if cap(d.handles) > keep && d.next == len(d.handles) {
+		d.handles, d.next = nil, 0
 	}
-	if cap(a.overdue) > keep && len(a.overdue) == 0 {
-		a.overdue = nil
+	if cap(d.overdue) > keep && len(d.overdue) == 0 {
+		d.overdue = nil
 	}
 	n, size := s.timers.Len(), s.timers.Cap()
-	if size > a.size {
-		a.few = size / 4
+	if size > d.trimCap {
+		d.trimBelow = size / 4
 	}
-	a.size = size
-	if size > keep && n <= a.few {
+	d.trimCap = size
+	if size > keep && n <= d.trimBelow {
 		s.timers.Trim(math.MaxInt)
-		a.size, a.few = s.timers.Cap(), n/2
+		d.trimCap, d.trimBelow = s.timers.Cap(), n/2
 	}
 }

@@ -142,7 +142,7 @@ func (l *Loop) sleep(s *state, armed bool) {
 		}
 		return
 	}
-	at, _ := s.soonest()
+	at, _ := s.nextDeadline()
 	now := s.readClock()
 	left := at - now
 	switch {
@@ -203,7 +203,7 @@ func (l *Loop) lingered(s *state, armed bool) bool {
 	s.lingers = false
 	end := s.readClock() + lingering
 	if armed {
-		at, _ := s.soonest()
+		at, _ := s.nextDeadline()
 		end = min(end, at)
 	}
 	for s.readClock() < end {
