@@ -56,12 +56,12 @@ func (l *Loop) callRemaining(s *state) {
 		s.afterCallOwed = false
 		s.afterCall()
 	}
-	for q := &s.queue; q.chunk < len(q.running); q.chunk, q.place = q.chunk+1, 0 {
-		for in := q.running[q.chunk]; q.place < in.n; {
-			place := q.place
+	for q := &s.queue; q.nextChunk < len(q.running); q.nextChunk, q.nextSlot = q.nextChunk+1, 0 {
+		for in := q.running[q.nextChunk]; q.nextSlot < in.n; {
+			place := q.nextSlot
 			f := in.calls[place]
 			in.calls[place] = nil
-			q.place = place + 1
+			q.nextSlot = place + 1
 			if f == nil {
 				continue
 			}
@@ -72,7 +72,7 @@ func (l *Loop) callRemaining(s *state) {
 				f()
 				continue
 			}
-			s.callWithOptions(f, key{soon: (q.base+uint64(q.chunk))<<placeBits | uint64(place)})
+			s.callWithOptions(f, callID{position: (q.base+uint64(q.nextChunk))<<slotBits | uint64(place)})
 		}
 	}
 	for d := &s.due; d.next < len(d.handles); {
@@ -89,14 +89,14 @@ func (l *Loop) callRemaining(s *state) {
 			f()
 			continue
 		}
-		s.callWithOptions(f, key{timer: h})
+		s.callWithOptions(f, callID{timer: h})
 	}
-	s.queue.retire()
+	s.queue.recycle()
 	s.iterating = false
 }
 
 // call calls f with all that the options want, and forgets its name.
-func (s *state) callWithOptions(f func(), k key) {
+func (s *state) callWithOptions(f func(), k callID) {
 	name := s.names[k]
 	s.forgetName(k)
 	s.afterCallOwed = s.afterCall != nil

@@ -11,10 +11,10 @@ import (
 // handle is stale, and stays so. It is a plain value, to be copied and compared. The zero
 // Handle names none. Its methods belong to the loop's goroutine.
 type Handle struct {
-	loop  *Loop
-	when  time.Duration
-	timer wheel.Handle // of a timer
-	soon  uint64       // the number in the queue, of a CallSoon; one of the two is zero
+	loop     *Loop
+	when     time.Duration
+	timer    wheel.Handle // of a timer
+	position uint64       // the number in the queue, of a CallSoon; one of the two is zero
 }
 
 // Cancel keeps the callback from being called, and tells whether it would have been. In the
@@ -24,8 +24,8 @@ func (h Handle) Cancel() bool {
 	if s == nil {
 		return false
 	}
-	if h.soon != 0 {
-		if !s.queue.cancel(h.soon) {
+	if h.position != 0 {
+		if !s.queue.cancel(h.position) {
 			return false
 		}
 	} else {
@@ -36,7 +36,7 @@ func (h Handle) Cancel() bool {
 			s.due.earliestKnown = false
 		}
 	}
-	s.forgetName(h.key())
+	s.forgetName(h.id())
 	return true
 }
 
@@ -46,8 +46,8 @@ func (h Handle) Pending() bool {
 	if s == nil {
 		return false
 	}
-	if h.soon != 0 {
-		return s.queue.find(h.soon) != nil
+	if h.position != 0 {
+		return s.queue.find(h.position) != nil
 	}
 	return s.timers.Value(h.timer) != nil
 }
@@ -65,9 +65,9 @@ func (h Handle) SetName(name string) bool {
 	}
 	s := h.state()
 	if s.names == nil {
-		s.names = make(map[key]string)
+		s.names = make(map[callID]string)
 	}
-	s.names[h.key()] = name
+	s.names[h.id()] = name
 	s.updatePlainCalls()
 	return true
 }
@@ -78,7 +78,7 @@ func (h Handle) Name() string {
 	if s == nil {
 		return ""
 	}
-	return s.names[h.key()]
+	return s.names[h.id()]
 }
 
 // String describes the handle for debugging.
@@ -87,7 +87,7 @@ func (h Handle) String() string {
 		return "loop.Handle(none)"
 	}
 	kind, state := "timer", "stale"
-	if h.soon != 0 {
+	if h.position != 0 {
 		kind = "soon"
 	}
 	if h.Pending() {
@@ -100,7 +100,7 @@ func (h Handle) String() string {
 }
 
 // forget drops the name of a callback, and the map with the last of them.
-func (s *state) forgetName(k key) {
+func (s *state) forgetName(k callID) {
 	if s.names == nil {
 		return
 	}
@@ -119,9 +119,9 @@ func (h Handle) state() *state {
 }
 
 // A key is what names are kept by: what is left of a handle for those who run callbacks.
-type key struct {
-	timer wheel.Handle
-	soon  uint64
+type callID struct {
+	timer    wheel.Handle
+	position uint64
 }
 
-func (h Handle) key() key { return key{h.timer, h.soon} }
+func (h Handle) id() callID { return callID{h.timer, h.position} }

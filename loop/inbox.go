@@ -10,14 +10,14 @@ const (
 	// crowd is the number of chunks in the inbox from which on producers are slowed down: each that begins
 	// a chunk, or brings a batch, yields its processor once. A backlog that outgrows the cache costs
 	// everybody more than that, and chunks beyond the stock must be allocated, and be collected as garbage.
-	crowd = 16
+	crowdedChunks = 16
 
 	// yields is how often they do so between two visits of the loop. A loop that does not run, or
 	// a callback that posts a million calls to its own loop, slows nobody down for long.
-	yields = 256
+	maxYields = 256
 
 	// tries is how often the loop tries to get the lock before it asks producers to stand back.
-	tries = 20
+	lockTries = 20
 )
 
 // An inbox holds what was posted, in order of arrival, until the loop takes it.
@@ -29,24 +29,24 @@ const (
 // A mutex is not fair: a producer that is at it takes it again and again before the loop, once that
 // waits, has woken up, until a millisecond has passed and the mutex is handed over. Therefore wanted.
 type inbox struct {
-	wanted atomic.Bool // the loop waits for mu. Written by the loop's goroutine; producers yield once
-	_      [64]byte    // wanted is mostly read
-	mu     sync.Mutex
-	calls  list  // under mu
-	stock  stock // under mu. Filled by the loop, which has called what was in the chunks
-	yields int   // under mu: how many are left until the loop comes by
-	closed bool  // under mu
+	wanted     atomic.Bool // the loop waits for mu. Written by the loop's goroutine; producers yield once
+	_          [64]byte    // wanted is mostly read
+	mu         sync.Mutex
+	calls      chunkList // under mu
+	pool       chunkPool // under mu. Filled by the loop, which has called what was in the chunks
+	yieldsLeft int       // under mu: how many are left until the loop comes by
+	closed     bool      // under mu
 }
 
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	b.calls, b.stock = list{}, nil
+	b.calls, b.pool = chunkList{}, nil
 }
 
 // lock is for producers.
-func (b *inbox) lock() {
+func (b *inbox) lockAsProducer() {
 	if b.wanted.Load() {
 		runtime.Gosched()
 	}
@@ -54,8 +54,8 @@ func (b *inbox) lock() {
 }
 
 // lockFirst is for the loop. It tells whether the lock was taken.
-func (b *inbox) lockFirst() (contended bool) {
-	for i := range tries {
+func (b *inbox) lockAsLoop() (contended bool) {
+	for i := range lockTries {
 		if b.mu.TryLock() {
 			return i > 0
 		}
@@ -67,11 +67,11 @@ func (b *inbox) lockFirst() (contended bool) {
 }
 
 // crowded tells a producer, who holds mu, to yield once it has let go.
-func (b *inbox) crowded() bool {
-	if len(b.calls.chunks) <= crowd || b.yields == 0 {
+func (b *inbox) shouldYield() bool {
+	if len(b.calls.chunks) <= crowdedChunks || b.yieldsLeft == 0 {
 		return false
 	}
-	b.yields--
+	b.yieldsLeft--
 	return true
 }
 
@@ -84,19 +84,19 @@ func (l *Loop) Post(f func()) error {
 		panic("loop: Post of a nil func")
 	}
 	b := &l.inbox
-	b.lock()
+	b.lockAsProducer()
 	if b.closed {
 		b.mu.Unlock()
 		return ErrClosed
 	}
 	if b.calls.full() {
-		b.calls.extend(&b.stock)
+		b.calls.addChunk(&b.pool)
 	}
 	place := b.calls.push(f)
-	wake := l.announce(b.calls.live() == 1)
-	ahead := place == 0 && b.crowded()
+	wake := l.setPosted(b.calls.live() == 1)
+	ahead := place == 0 && b.shouldYield()
 	b.mu.Unlock()
-	l.posted(wake, ahead)
+	l.afterPost(wake, ahead)
 	return nil
 }
 
@@ -108,23 +108,23 @@ func (l *Loop) PostBatch(fs []func()) error {
 		}
 	}
 	b := &l.inbox
-	b.lock()
+	b.lockAsProducer()
 	if b.closed {
 		b.mu.Unlock()
 		return ErrClosed
 	}
-	b.calls.addAll(fs, &b.stock)
-	wake := l.announce(len(fs) > 0 && b.calls.live() == len(fs))
-	ahead := b.crowded()
+	b.calls.pushAll(fs, &b.pool)
+	wake := l.setPosted(len(fs) > 0 && b.calls.live() == len(fs))
+	ahead := b.shouldYield()
 	b.mu.Unlock()
-	l.posted(wake, ahead)
+	l.afterPost(wake, ahead)
 	return nil
 }
 
 // announce sets sigPosted if the inbox was empty. The caller holds inbox.mu: set later,
 // a second producer could return, and release a hold, while its post is not yet to be seen.
 // The wake-up is left to the caller, to be done without the lock.
-func (l *Loop) announce(first bool) (wake signalBits) {
+func (l *Loop) setPosted(first bool) (wake signalBits) {
 	if !first {
 		return 0
 	}
@@ -132,7 +132,7 @@ func (l *Loop) announce(first bool) (wake signalBits) {
 }
 
 // posted does what a producer has to do after it has let go of the lock.
-func (l *Loop) posted(wake signalBits, ahead bool) {
+func (l *Loop) afterPost(wake signalBits, ahead bool) {
 	if wake != 0 {
 		l.waker.wake(wake)
 	}
@@ -146,16 +146,16 @@ func (l *Loop) posted(wake signalBits, ahead bool) {
 // were, and whether a producer was in the way.
 func (l *Loop) collect(q *queue) (posts int, contended bool) {
 	b := &l.inbox
-	contended = b.lockFirst()
+	contended = b.lockAsLoop()
 	defer b.mu.Unlock()
 	l.signals.clear(sigPosted)
-	b.yields = yields
+	b.yieldsLeft = maxYields
 	posts = b.calls.live()
 	if posts > 0 {
-		q.waiting.join(&b.calls)
+		q.waiting.splice(&b.calls)
 	}
-	if len(b.stock) < len(q.stock) {
-		b.stock, q.stock = q.stock, b.stock
+	if len(b.pool) < len(q.pool) {
+		b.pool, q.pool = q.pool, b.pool
 	}
 	return posts, contended
 }

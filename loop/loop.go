@@ -86,10 +86,10 @@ type state struct {
 	afterCall     func()
 	afterCallOwed bool // a callback was begun that AfterCall has not followed yet
 	onPanic       func(v any, stack []byte)
-	slowCallback  time.Duration  // 0: nobody wants to know
-	logger        *slog.Logger   // nil: the user gave none
-	names         map[key]string // of pending handles that were given one; nil: none was
-	plainCalls    bool           // a callback is called, and nothing else: none of the above
+	slowCallback  time.Duration     // 0: nobody wants to know
+	logger        *slog.Logger      // nil: the user gave none
+	names         map[callID]string // of pending handles that were given one; nil: none was
+	plainCalls    bool              // a callback is called, and nothing else: none of the above
 
 	posts   int  // how many the last iteration had that had any
 	gathers int  // how often to wait for more of them; see gather

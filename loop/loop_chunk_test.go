@@ -9,7 +9,7 @@ import (
 func checkStocks(t *testing.T, l *Loop) {
 	t.Helper()
 	q := &l.state.Load().queue
-	for _, c := range append(append(stock{}, q.stock...), l.inbox.stock...) {
+	for _, c := range append(append(chunkPool{}, q.pool...), l.inbox.pool...) {
 		if c.n != 0 {
 			t.Fatalf("a chunk in stock has %d places used", c.n)
 		}
@@ -22,7 +22,7 @@ func checkStocks(t *testing.T, l *Loop) {
 }
 
 // checkCount fails unless a list knows how many callbacks it has.
-func checkCount(t *testing.T, l *list) {
+func checkCount(t *testing.T, l *chunkList) {
 	t.Helper()
 	n := 0
 	for _, c := range l.chunks {
@@ -53,7 +53,7 @@ func TestPostsAndCallSoonsInTurnShareChunks(t *testing.T) {
 		l.Post(expect(2 * i))
 		l.CallSoon(expect(2*i + 1))
 	}
-	if chunks := len(l.state.Load().queue.waiting.chunks); chunks > 2*n/chunkSize+2 {
+	if chunks := len(l.state.Load().queue.waiting.chunks); chunks > 2*n/chunkSlots+2 {
 		t.Errorf("%d callbacks take %d chunks", n, chunks)
 	}
 	l.Step()

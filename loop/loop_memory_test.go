@@ -21,7 +21,7 @@ func TestAHandleIsAComparableValueOfAtMost32Bytes(t *testing.T) {
 
 func TestBuffersOfABurstAreGivenBack(t *testing.T) {
 	l := New(Options{Clock: Virtual(0)})
-	const n = 4 * keep
+	const n = 4 * maxKept
 	for range n {
 		l.CallSoon(idle)
 		l.Post(idle)
@@ -33,14 +33,14 @@ func TestBuffersOfABurstAreGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, size := range map[string]int{
-		"queue":          chunkSize * (len(s.queue.running) + len(s.queue.waiting.chunks) + len(s.queue.stock)),
-		"inbox":          chunkSize * (len(l.inbox.calls.chunks) + len(l.inbox.stock)),
+		"queue":          chunkSlots * (len(s.queue.running) + len(s.queue.waiting.chunks) + len(s.queue.pool)),
+		"inbox":          chunkSlots * (len(l.inbox.calls.chunks) + len(l.inbox.pool)),
 		"list of chunks": max(cap(s.queue.running), cap(s.queue.waiting.chunks), cap(l.inbox.calls.chunks)),
 		"due":            cap(s.due.handles),
 		"overdue":        cap(s.due.overdue),
 		"wheel":          s.timers.Cap(),
 	} {
-		if size > keep {
+		if size > maxKept {
 			t.Errorf("%s: %d places are kept", name, size)
 		}
 	}

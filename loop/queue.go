@@ -9,44 +9,44 @@ package loop
 //	waiting  [f f f · ·]                the next
 //	          ▲ chunk number base + len(running)
 type queue struct {
-	running []*chunk
-	chunk   int    // index in running of the chunk with the next to be called
-	place   int    // and where it is in there
-	base    uint64 // number of running[0]; at least 1, so that no callback has number 0
-	waiting list
-	first   *chunk // of those that ran, empty; nil: in use again
-	stock   stock  // chunks to be used next
+	running   []*chunk
+	nextChunk int    // index in running of the chunk with the next to be called
+	nextSlot  int    // and where it is in there
+	base      uint64 // number of running[0]; at least 1, so that no callback has number 0
+	waiting   chunkList
+	spare     *chunk    // of those that ran, empty; nil: in use again
+	pool      chunkPool // chunks to be used next
 }
 
 // number returns the number of what is at a place of the last chunk that waits.
-func (q *queue) number(place int) uint64 {
-	return (q.base+uint64(len(q.running)+len(q.waiting.chunks)-1))<<placeBits | uint64(place)
+func (q *queue) position(place int) uint64 {
+	return (q.base+uint64(len(q.running)+len(q.waiting.chunks)-1))<<slotBits | uint64(place)
 }
 
 // turn makes the callbacks that wait those that run. Those that ran were retired, and their first
 // chunk is the first of what waits from now on: a loop with little to do needs no other two.
-func (q *queue) turn() {
+func (q *queue) rotate() {
 	q.running, q.waiting.chunks = q.waiting.chunks, q.running
-	q.waiting.last, q.waiting.before = nil, 0
-	if q.first != nil {
-		q.waiting.chunks = append(q.waiting.chunks, q.first)
-		q.waiting.last, q.first = q.first, nil
+	q.waiting.last, q.waiting.liveBefore = nil, 0
+	if q.spare != nil {
+		q.waiting.chunks = append(q.waiting.chunks, q.spare)
+		q.waiting.last, q.spare = q.spare, nil
 	}
 }
 
 // retire lets go of the chunks that ran, and of all that a burst has left in excess.
-func (q *queue) retire() {
+func (q *queue) recycle() {
 	if len(q.running) == 0 {
 		return
 	}
 	q.base += uint64(len(q.running))
-	q.first = q.running[0]
-	q.first.n = 0
+	q.spare = q.running[0]
+	q.spare.n = 0
 	for _, c := range q.running[1:] {
-		q.stock.put(c)
+		q.pool.put(c)
 	}
-	q.running = reuse(q.running)
-	q.chunk, q.place = 0, 0
+	q.running = resetChunks(q.running)
+	q.nextChunk, q.nextSlot = 0, 0
 }
 
 // empty tells whether nothing waits.
@@ -59,24 +59,24 @@ func (q *queue) cancel(number uint64) bool {
 		return false
 	}
 	*f = nil
-	if number>>placeBits >= q.base+uint64(len(q.running)) {
-		q.waiting.before--
+	if number>>slotBits >= q.base+uint64(len(q.running)) {
+		q.waiting.liveBefore--
 	}
 	return true
 }
 
 // find returns where the callback of a number is kept, or nil if it was called or cancelled.
 func (q *queue) find(number uint64) *func() {
-	i := number>>placeBits - q.base
+	i := number>>slotBits - q.base
 	in := q.running
 	if i >= uint64(len(in)) {
 		i -= uint64(len(in))
 		in = q.waiting.chunks
 	}
-	if number>>placeBits < q.base || i >= uint64(len(in)) {
+	if number>>slotBits < q.base || i >= uint64(len(in)) {
 		return nil
 	}
-	f := &in[i].calls[number&(1<<placeBits-1)]
+	f := &in[i].calls[number&(1<<slotBits-1)]
 	if *f == nil {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (l *Loop) CallSoon(f func()) Handle {
 	}
 	q := &s.queue
 	if q.waiting.full() {
-		q.waiting.extend(&q.stock)
+		q.waiting.addChunk(&q.pool)
 	}
-	return Handle{loop: l, when: s.now, soon: q.number(q.waiting.push(f))}
+	return Handle{loop: l, when: s.now, position: q.position(q.waiting.push(f))}
 }

@@ -139,7 +139,7 @@ func (l *Loop) beginIteration(s *state, mayJump bool) {
 	case mayJump && !held && s.queue.empty():
 		s.jumpToDeadline()
 	}
-	s.queue.turn()
+	s.queue.rotate()
 	s.collectDue()
 	s.iterating = true
 }

@@ -213,10 +213,10 @@ func (s *state) jumpToDeadline() {
 // trimTimers gives back what a burst of timers has left.
 func (s *state) trimTimers() {
 	d := &s.due
-	if cap(d.handles) > keep && d.next == len(d.handles) {
+	if cap(d.handles) > maxKept && d.next == len(d.handles) {
 		d.handles, d.next = nil, 0
 	}
-	if cap(d.overdue) > keep && len(d.overdue) == 0 {
+	if cap(d.overdue) > maxKept && len(d.overdue) == 0 {
 		d.overdue = nil
 	}
 	n, size := s.timers.Len(), s.timers.Cap()
@@ -224,7 +224,7 @@ func (s *state) trimTimers() {
 		d.trimBelow = size / 4
 	}
 	d.trimCap = size
-	if size > keep && n <= d.trimBelow {
+	if size > maxKept && n <= d.trimBelow {
 		s.timers.Trim(math.MaxInt)
 		d.trimCap, d.trimBelow = s.timers.Cap(), n/2
 	}
