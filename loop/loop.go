@@ -91,9 +91,9 @@ type state struct {
 	names         map[callID]string // of pending handles that were given one; nil: none was
 	plainCalls    bool              // a callback is called, and nothing else: none of the above
 
-	posts   int  // how many the last iteration had that had any
-	gathers int  // how often to wait for more of them; see gather
-	lingers bool // there were posts since the loop last lingered
+	lastPosts   int  // how many the last iteration had that had any
+	gathersLeft int  // how often to wait for more of them; see gather
+	mayLinger   bool // there were posts since the loop last lingered
 }
 
 // New returns a loop. It needs no Close if it is merely dropped: it has no goroutine, and
@@ -114,7 +114,7 @@ func New(o Options) *Loop {
 	s.timers = wheel.New[func()](tickOf(s.now), 0)
 	s.queue.base = 1
 	s.updatePlainCalls()
-	l := &Loop{waker: waker{bell: make(chan struct{}, 1)}}
+	l := &Loop{waker: waker{wakeCh: make(chan struct{}, 1)}}
 	l.state.Store(s)
 	return l
 }

@@ -60,7 +60,7 @@ var faults = []fault{
 			}
 		}
 		t.Cleanup(repair)
-		onLoop(t, l, l.waker.close)
+		onLoop(t, l, l.waker.closeAlarm)
 		return repair
 	}},
 }

@@ -48,7 +48,7 @@ var ways = []struct {
 }{
 	{"no deadline", func(*Loop) {}, sleepOnChannel},
 	{"a deadline", func(l *Loop) { l.CallLater(time.Hour, idle) }, sleepOnAlarm},
-	{"a deadline and no alarm", func(l *Loop) { l.CallLater(time.Hour, idle); l.waker.retry = math.MaxInt64 }, sleepOnChannel},
+	{"a deadline and no alarm", func(l *Loop) { l.CallLater(time.Hour, idle); l.waker.alarmRetryAt = math.MaxInt64 }, sleepOnChannel},
 }
 
 func TestEverySignalEndsEverySleep(t *testing.T) {
@@ -165,10 +165,10 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 				sleepsIn(t, l, sleepOnChannel)
 				log.want(t, failures+1)
 				onLoop(t, l, func() {
-					if after := l.waker.retry - alarmRetry; after < before || after > s.readClock() {
-						t.Errorf("the alarm fails between %v and %v, and is tried again at %v", before, s.readClock(), l.waker.retry)
+					if after := l.waker.alarmRetryAt - alarmRetryDelay; after < before || after > s.readClock() {
+						t.Errorf("the alarm fails between %v and %v, and is tried again at %v", before, s.readClock(), l.waker.alarmRetryAt)
 					}
-					l.waker.retry = math.MaxInt64 // however long the test takes
+					l.waker.alarmRetryAt = math.MaxInt64 // however long the test takes
 				})
 				sleepsIn(t, l, sleepOnChannel)
 				fired := make(chan struct{})
@@ -180,10 +180,10 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 				}
 				if repair != nil { // until then, it fails again and again
 					for range 3 {
-						onLoop(t, l, func() { l.waker.retry = 0 })
+						onLoop(t, l, func() { l.waker.alarmRetryAt = 0 })
 						sleepsIn(t, l, sleepOnChannel)
 						onLoop(t, l, func() {
-							if l.waker.retry == 0 {
+							if l.waker.alarmRetryAt == 0 {
 								t.Error("the alarm is not tried again")
 							}
 						})
@@ -191,7 +191,7 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 					log.want(t, failures+1)
 					repair()
 				}
-				onLoop(t, l, func() { l.waker.retry = 0 })
+				onLoop(t, l, func() { l.waker.alarmRetryAt = 0 })
 				sleepsIn(t, l, sleepOnAlarm)
 				onLoop(t, l, idle) // ends a sleep on the new alarm
 				sleepsIn(t, l, sleepOnAlarm)
@@ -214,7 +214,7 @@ func TestALoopTriesAFailedAlarmAgainAfterASecond(t *testing.T) {
 	_, ended := asleepIn(t, l)
 	faults[0].cause(t, l)
 	sleepsIn(t, l, sleepOnChannel)
-	time.Sleep(alarmRetry)
+	time.Sleep(alarmRetryDelay)
 	l.Post(idle)
 	sleepsIn(t, l, sleepOnAlarm)
 	l.Stop()

@@ -27,7 +27,7 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 	if s.inCallback {
 		return ErrRunning // in a callback of Step
 	}
-	defer l.waker.close()
+	defer l.waker.closeAlarm()
 
 	var unwatch func() bool
 	defer func() {
@@ -56,7 +56,7 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 		case !s.queue.empty():
 			continue
 		case sig&sigPosted != 0:
-			s.gather()
+			s.gatherPosts()
 			continue
 		}
 		armed := s.timers.Len() > 0
@@ -127,10 +127,10 @@ func (l *Loop) beginIteration(s *state, mayJump bool) {
 	held := s.virtual && l.holds.Load() != 0 // before the inbox, as in run
 	if l.signals.load()&sigPosted != 0 {
 		posts, contended := l.collect(&s.queue)
-		s.lingers = true
-		s.posts = posts
+		s.mayLinger = true
+		s.lastPosts = posts
 		if contended {
-			s.gathers = gatherings
+			s.gathersLeft = gatherRounds
 		}
 	}
 	switch {

@@ -11,23 +11,23 @@ import (
 const (
 	// spin is how long the loop would rather read the clock again and again than sleep: to
 	// fall asleep and wake takes longer.
-	spin = 20 * time.Microsecond
+	spinTime = 20 * time.Microsecond
 
 	// lingering is how long the loop yields its processor before it sleeps, after an iteration
 	// with posts: a producer that is at it often has the next one ready by then, and need not
 	// wake anybody.
-	lingering = 10 * time.Microsecond
+	lingerTime = 10 * time.Microsecond
 
 	// gathering is how long the loop lets posts gather when an iteration had only a few and the
 	// next are there already. A loop that takes them one by one fights its producers for the
 	// lock of the inbox, and both are slower than either alone. It does so for the next gatherings
 	// iterations after it has found the lock taken: what a callback posts to its own loop is not waited for.
-	gathering  = time.Microsecond
-	gatherings = 64
-	fewPosts   = 32
+	gatherTime   = time.Microsecond
+	gatherRounds = 64
+	fewPosts     = 32
 
 	// alarmRetry is how long the loop does without an alarm after one has failed.
-	alarmRetry = time.Second
+	alarmRetryDelay = time.Second
 )
 
 // A waker is what a loop sleeps on, and how others wake it. There are two ways. The bell is
@@ -35,23 +35,23 @@ const (
 // synctest bubble. The alarm is exact, and there is one only on Linux, and only while
 // Run waits for deadlines. If it fails, the loop uses the timer, and tries another alarm later.
 type waker struct {
-	bell  chan struct{} // capacity 1. Made with the loop, in the bubble of the loop if there is one
-	timer *time.Timer   // the loop's goroutine
+	wakeCh chan struct{} // capacity 1. Made with the loop, in the bubble of the loop if there is one
+	timer  *time.Timer   // the loop's goroutine
 
-	mu    sync.Mutex   // guards alarm against being closed while it is set
-	alarm *alarm.Alarm // written by the loop's goroutine, or by who fails to set it, under mu
-	fault error        // under mu: why another goroutine has dropped the alarm. nil: none has, or the loop knows
+	mu       sync.Mutex   // guards alarm against being closed while it is set
+	alarm    *alarm.Alarm // written by the loop's goroutine, or by who fails to set it, under mu
+	alarmErr error        // under mu: why another goroutine has dropped the alarm. nil: none has, or the loop knows
 
 	// These belong to the loop's goroutine.
-	retry   time.Duration // no alarm is made before the clock shows this time
-	failing bool          // an alarm has failed, and none has worked since
+	alarmRetryAt time.Duration // no alarm is made before the clock shows this time
+	alarmFailing bool          // an alarm has failed, and none has worked since
 }
 
 // wake ends a sleep of the given kind, or cuts a later one short.
 func (w *waker) wake(how signalBits) {
 	if how == sleepOnChannel {
 		select {
-		case w.bell <- struct{}{}:
+		case w.wakeCh <- struct{}{}:
 		default: // it has been rung
 		}
 		return
@@ -62,30 +62,30 @@ func (w *waker) wake(how signalBits) {
 		return
 	}
 	if err := w.alarm.Set(1); err != nil {
-		w.drop() // ends the wait
-		w.fault = err
+		w.dropAlarm() // ends the wait
+		w.alarmErr = err
 	}
 }
 
 // drop closes the alarm. The caller holds mu.
-func (w *waker) drop() {
+func (w *waker) dropAlarm() {
 	w.alarm.Close()
 	w.alarm = nil
 }
 
 // close gives the descriptor back, when Run returns.
-func (w *waker) close() {
+func (w *waker) closeAlarm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.drop()
+	w.dropAlarm()
 }
 
 // set sets the alarm, and returns it. It returns nil if there is none, and an error if one has failed.
-func (w *waker) set(d time.Duration) (*alarm.Alarm, error) {
+func (w *waker) setAlarm(d time.Duration) (*alarm.Alarm, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.fault; err != nil {
-		w.fault = nil
+	if err := w.alarmErr; err != nil {
+		w.alarmErr = nil
 		return nil, err
 	}
 	if w.alarm == nil {
@@ -96,7 +96,7 @@ func (w *waker) set(d time.Duration) (*alarm.Alarm, error) {
 		w.alarm = a
 	}
 	if err := w.alarm.Set(int64(d)); err != nil {
-		w.drop()
+		w.dropAlarm()
 		return nil, err
 	}
 	return w.alarm, nil
@@ -104,25 +104,25 @@ func (w *waker) set(d time.Duration) (*alarm.Alarm, error) {
 
 // mend drops an alarm that could not be waited for, and returns why it has failed. err is the error of Wait.
 // If another goroutine has dropped the alarm, Wait was ended by that, and the error is that goroutine's.
-func (w *waker) mend(a *alarm.Alarm, err error) error {
+func (w *waker) dropFailed(a *alarm.Alarm, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.alarm == a {
-		w.drop()
+		w.dropAlarm()
 	}
-	if w.fault != nil {
-		err, w.fault = w.fault, nil
+	if w.alarmErr != nil {
+		err, w.alarmErr = w.alarmErr, nil
 	}
 	return err
 }
 
 // failed notes that an alarm has failed, and logs the first failure after one that worked.
-func (w *waker) failed(s *state, err error) {
-	w.retry = s.readClock() + alarmRetry
-	if w.failing {
+func (w *waker) noteFailure(s *state, err error) {
+	w.alarmRetryAt = s.readClock() + alarmRetryDelay
+	if w.alarmFailing {
 		return
 	}
-	w.failing = true
+	w.alarmFailing = true
 	if s.logger != nil {
 		s.logger.Warn("loop: no timerfd: until there is one, timers are as late as those of package time", "error", err)
 	}
@@ -130,14 +130,14 @@ func (w *waker) failed(s *state, err error) {
 
 // sleep waits for the first deadline, if any timer is armed, or a signal. It may return early.
 func (l *Loop) sleep(s *state, armed bool) {
-	if !s.bubble && !s.virtual && l.lingered(s, armed) {
+	if !s.bubble && !s.virtual && l.linger(s, armed) {
 		return
 	}
 	s.trim()
 	w := &l.waker
 	if !armed {
 		if l.signals.markAsleep(sleepOnChannel) {
-			<-w.bell
+			<-w.wakeCh
 			l.signals.markAwake()
 		}
 		return
@@ -149,20 +149,20 @@ func (l *Loop) sleep(s *state, armed bool) {
 	case left <= 0:
 		return
 	case s.bubble:
-	case left <= spin:
+	case left <= spinTime:
 		for s.readClock() < at && l.signals.load()&sigMask == 0 {
 		}
 		return
-	case now >= w.retry:
+	case now >= w.alarmRetryAt:
 		// The alarm is set before the loop is marked asleep: afterwards, it would undo what a waker does.
-		a, err := w.set(left)
+		a, err := w.setAlarm(left)
 		if err != nil {
-			w.failed(s, err)
+			w.noteFailure(s, err)
 			return // the logger may have taken long, or called the loop
 		}
 		if a != nil {
 			if l.signals.markAsleep(sleepOnAlarm) {
-				l.await(s, a)
+				l.waitForAlarm(s, a)
 			}
 			return
 		}
@@ -174,7 +174,7 @@ func (l *Loop) sleep(s *state, armed bool) {
 	}
 	if l.signals.markAsleep(sleepOnChannel) {
 		select {
-		case <-w.bell:
+		case <-w.wakeCh:
 		case <-w.timer.C:
 		}
 		l.signals.markAwake()
@@ -183,25 +183,25 @@ func (l *Loop) sleep(s *state, armed bool) {
 }
 
 // await waits until the alarm goes off, or fails.
-func (l *Loop) await(s *state, a *alarm.Alarm) {
+func (l *Loop) waitForAlarm(s *state, a *alarm.Alarm) {
 	err := a.Wait()
 	l.signals.markAwake()
 	if err == nil {
-		l.waker.failing = false
+		l.waker.alarmFailing = false
 		return
 	}
-	l.waker.failed(s, l.waker.mend(a, err))
+	l.waker.noteFailure(s, l.waker.dropFailed(a, err))
 }
 
 // lingered yields for a while if there were posts lately, and tells whether there is a
 // signal. A yield may take long where all processors are busy, so the time counts and not
 // the number of them, and no deadline is passed over.
-func (l *Loop) lingered(s *state, armed bool) bool {
-	if !s.lingers {
+func (l *Loop) linger(s *state, armed bool) bool {
+	if !s.mayLinger {
 		return false
 	}
-	s.lingers = false
-	end := s.readClock() + lingering
+	s.mayLinger = false
+	end := s.readClock() + lingerTime
 	if armed {
 		at, _ := s.nextDeadline()
 		end = min(end, at)
@@ -216,11 +216,11 @@ func (l *Loop) lingered(s *state, armed bool) bool {
 }
 
 // gather gives producers some time if the last iteration came too soon for them.
-func (s *state) gather() {
-	if s.gathers == 0 || s.posts >= fewPosts || s.virtual || s.bubble {
+func (s *state) gatherPosts() {
+	if s.gathersLeft == 0 || s.lastPosts >= fewPosts || s.virtual || s.bubble {
 		return
 	}
-	s.gathers--
-	for end := s.readClock() + gathering; s.readClock() < end; {
+	s.gathersLeft--
+	for end := s.readClock() + gatherTime; s.readClock() < end; {
 	}
 }
