@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// work runs what is left of the iteration. A panic that nobody handles leaves it, and so
-// does runtime.Goexit; what is left then is found here by the next.
+// finishIteration calls the callbacks that are left of the iteration. If OnPanic is nil,
+// a panic leaves this function, and so does runtime.Goexit in any case. Then the next
+// call finds the callbacks that are left.
 func (l *Loop) finishIteration(s *state) {
 	s.inCallback = true
 	defer s.leaveCallbacks()
@@ -18,50 +19,50 @@ func (l *Loop) finishIteration(s *state) {
 		return
 	}
 	for {
-		done, lost := l.callRemainingRecovering(s)
+		done, nilPanicStack := l.callRemainingRecovering(s)
 		if done {
 			return
 		}
-		if lost != nil {
-			s.onPanic(new(runtime.PanicNilError), lost)
+		if nilPanicStack != nil {
+			s.onPanic(new(runtime.PanicNilError), nilPanicStack)
 		}
 	}
 }
 
 func (s *state) leaveCallbacks() { s.inCallback = false }
 
-// guarded is attempt with OnPanic. It returns false if there was a panic: then there may be
-// more to do. One deferred call serves all callbacks up to a panic.
+// callRemainingRecovering is callRemaining with OnPanic. It returns false after a panic:
+// then callbacks may be left. One deferred call serves all callbacks up to a panic.
 //
-// With GODEBUG=panicnil=1 recover returns nil for panic(nil), as it does for runtime.Goexit.
-// After Goexit guarded does not return. After panic(nil) it returns the stack of the panic in
-// lost, and the caller calls OnPanic.
-func (l *Loop) callRemainingRecovering(s *state) (done bool, lost []byte) {
+// With GODEBUG=panicnil=1 recover returns nil for panic(nil), as it does for
+// runtime.Goexit. After Goexit this function does not return. After panic(nil) it returns
+// the stack of the panic, and the caller calls OnPanic.
+func (l *Loop) callRemainingRecovering(s *state) (done bool, nilPanicStack []byte) {
 	defer func() {
 		if v := recover(); v != nil {
 			s.onPanic(v, debug.Stack())
 		} else if !done {
-			lost = debug.Stack()
+			nilPanicStack = debug.Stack()
 		}
 	}()
 	l.callRemaining(s)
 	return true, nil
 }
 
-// attempt runs callbacks until the iteration is finished or the loop closed. Each is taken
-// off its list before it is called, so that its handle is stale by then and nothing is run
-// twice or lost, wherever the callback takes the goroutine.
+// callRemaining calls callbacks until the iteration is finished or the loop is closed.
+// Each callback is taken off its list before it is called. So its handle is already
+// stale, and no callback is called twice or lost if this one panics or calls Goexit.
 func (l *Loop) callRemaining(s *state) {
 	if s.afterCallOwed {
 		s.afterCallOwed = false
 		s.afterCall()
 	}
 	for q := &s.queue; q.nextChunk < len(q.running); q.nextChunk, q.nextSlot = q.nextChunk+1, 0 {
-		for in := q.running[q.nextChunk]; q.nextSlot < in.n; {
-			place := q.nextSlot
-			f := in.calls[place]
-			in.calls[place] = nil
-			q.nextSlot = place + 1
+		for c := q.running[q.nextChunk]; q.nextSlot < c.n; {
+			slot := q.nextSlot
+			f := c.calls[slot]
+			c.calls[slot] = nil
+			q.nextSlot = slot + 1
 			if f == nil {
 				continue
 			}
@@ -72,7 +73,7 @@ func (l *Loop) callRemaining(s *state) {
 				f()
 				continue
 			}
-			s.callWithOptions(f, callID{position: (q.base+uint64(q.nextChunk))<<slotBits | uint64(place)})
+			s.callWithOptions(f, callID{position: (q.base+uint64(q.nextChunk))<<slotBits | uint64(slot)})
 		}
 	}
 	for d := &s.due; d.next < len(d.handles); {
@@ -95,10 +96,11 @@ func (l *Loop) callRemaining(s *state) {
 	s.iterating = false
 }
 
-// call calls f with all that the options want, and forgets its name.
-func (s *state) callWithOptions(f func(), k callID) {
-	name := s.names[k]
-	s.forgetName(k)
+// callWithOptions calls f, logs it if it is slow, calls AfterCall, and drops the name of
+// f.
+func (s *state) callWithOptions(f func(), id callID) {
+	name := s.names[id]
+	s.forgetName(id)
 	s.afterCallOwed = s.afterCall != nil
 	if s.slowCallback == 0 {
 		f()
@@ -131,7 +133,7 @@ func (s *state) logSlow(f func(), name string, took time.Duration) {
 	logger.Warn("loop: slow callback", attrs...)
 }
 
-// funcName returns the name of a function as stacks show it.
+// funcName returns the name of a function as it appears in stack traces.
 func funcName(f func()) string {
 	if fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer()); fn != nil {
 		return fn.Name()

@@ -1,29 +1,31 @@
 package loop
 
-// A chunk holds callbacks in order of arrival. It has one owner at a time: the inbox, whose
-// lock guards it, or the loop's goroutine, to which the inbox gives it.
+// A chunk holds callbacks in order of arrival. It has one owner at a time: the inbox,
+// whose lock guards it, or the loop's goroutine, after the inbox has handed it over.
 type chunk struct {
-	n     int                // places used. They are used from the first to the last
+	n     int                // slots used. They are used from the first to the last
 	calls [chunkSlots]func() // nil: not used, called or cancelled
 }
 
-// chunkSize makes a chunk 512 bytes, a size that Go allocates without waste, and fits the numbers of
-// a queue: placeBits of each are the place in the chunk.
+// With chunkSlots slots a chunk has 512 bytes on a 64-bit system, a size that Go
+// allocates without waste. A slot number fits into the lowest slotBits bits of a
+// position, see queue.
 const (
 	slotBits   = 6
 	chunkSlots = 1<<slotBits - 1
 )
 
-// A list is callbacks in order of arrival, in chunks: a slice of callbacks would be copied again and
-// again as a backlog grows, and be too large for the allocator to give it out cheaply. Chunks that are not
-// the last may have places left, but no two neighbours would fit into one.
+// A chunkList holds callbacks in order of arrival, in chunks. One slice of callbacks
+// would be copied again and again while a backlog grows, and would become too large for a
+// cheap allocation. A chunk before the last one may have unused slots. But two neighbours
+// never have callbacks that would fit into one chunk.
 type chunkList struct {
 	chunks     []*chunk
-	last       *chunk // of chunks; nil: there are none
-	liveBefore int    // callbacks in the chunks before the last, less those that were cancelled anywhere
+	last       *chunk // the last of chunks; nil: there are none
+	liveBefore int    // callbacks in chunks before last, less the cancelled ones of all chunks
 }
 
-// live returns how many callbacks there are that were not cancelled.
+// live returns the number of callbacks that were not cancelled.
 func (l *chunkList) live() int {
 	if l.last == nil {
 		return 0
@@ -31,49 +33,51 @@ func (l *chunkList) live() int {
 	return l.liveBefore + l.last.n
 }
 
-// full tells that there is no place left: extend comes before push. The three are one operation in
-// parts that are small enough to be inlined, as to call it would double what a CallSoon costs.
+// full reports whether the last chunk has no unused slot. Then the caller must call
+// addChunk before push. full, addChunk and push are one operation, in parts that are
+// small enough to be inlined: a function call would double the cost of CallSoon.
 func (l *chunkList) full() bool { return l.last == nil || l.last.n >= chunkSlots }
 
-// push appends a callback, and returns its place in the last chunk.
-func (l *chunkList) push(f func()) (place int) {
+// push appends a callback and returns its slot in the last chunk.
+func (l *chunkList) push(f func()) (slot int) {
 	c := l.last
-	place = c.n
-	c.calls[place] = f
-	c.n = place + 1
-	return place
+	slot = c.n
+	c.calls[slot] = f
+	c.n = slot + 1
+	return slot
 }
 
-// addAll appends many.
-func (l *chunkList) pushAll(fs []func(), s *chunkPool) {
+// pushAll appends several callbacks.
+func (l *chunkList) pushAll(fs []func(), p *chunkPool) {
 	if l.last != nil {
 		fs = l.last.fill(fs)
 	}
 	for len(fs) > 0 {
-		fs = l.addChunk(s).fill(fs)
+		fs = l.addChunk(p).fill(fs)
 	}
 }
 
-// extend appends a chunk. It is kept out of its callers, where it would take the registers of what they do most.
+// addChunk appends a chunk. It is rarely called. Inlined, it would take registers away
+// from the common path of its callers.
 //
 //go:noinline
-func (l *chunkList) addChunk(s *chunkPool) *chunk {
+func (l *chunkList) addChunk(p *chunkPool) *chunk {
 	l.liveBefore = l.live()
-	l.last = s.get()
+	l.last = p.get()
 	l.chunks = append(l.chunks, l.last)
 	return l.last
 }
 
-// fill appends as many callbacks as there is room for, and returns the others.
+// fill appends as many callbacks as there are unused slots, and returns the others.
 func (c *chunk) fill(fs []func()) (rest []func()) {
 	n := copy(c.calls[c.n:], fs)
 	c.n += n
 	return fs[n:]
 }
 
-// join moves all of another list to the end of this one. Chunks change hands; only a few callbacks that
-// fit into the last chunk are copied, as posts that come one by one between CallSoons would take a chunk
-// each.
+// splice moves all callbacks of other to the end of l. Whole chunks change their owner.
+// Callbacks are only copied if all of them fit into the last chunk of l: otherwise, posts
+// that arrive one by one between calls of CallSoon would use a chunk each.
 func (l *chunkList) splice(other *chunkList) {
 	if len(l.chunks) == 0 || l.chunks[0].n == 0 {
 		*l, *other = *other, *l
@@ -91,7 +95,7 @@ func (l *chunkList) splice(other *chunkList) {
 	*other = chunkList{chunks: resetChunks(other.chunks)}
 }
 
-// reuse returns an empty slice with the memory of another, unless that has grown large.
+// resetChunks returns an empty slice with the memory of chunks, or nil if that is large.
 func resetChunks(chunks []*chunk) []*chunk {
 	if cap(chunks) > maxKeptChunks {
 		return nil
@@ -100,31 +104,33 @@ func resetChunks(chunks []*chunk) []*chunk {
 	return chunks[:0]
 }
 
-// A stock is chunks to be used again: all places are nil, and n is 0.
+// A chunkPool holds empty chunks for reuse: n is 0, and every slot is nil.
 type chunkPool []*chunk
 
-// keep is how many callbacks, and how many timers, there is memory for when nothing is left to run. A burst
-// of more pays for it anew. The inbox and the queue have half of the chunks each in stock.
+// maxKept is how many callbacks, and how many timers, the loop keeps memory for when
+// there is nothing left to call. A larger burst allocates again. The pools of the inbox
+// and of the queue keep up to half of the chunks each.
 const (
 	maxKept       = 1 << 15
 	maxKeptChunks = maxKept / chunkSlots / 2
 )
 
-func (s *chunkPool) get() *chunk {
-	last := len(*s) - 1
+// get returns an empty chunk, a new one if the pool has none.
+func (p *chunkPool) get() *chunk {
+	last := len(*p) - 1
 	if last < 0 {
 		return new(chunk)
 	}
-	c := (*s)[last]
-	(*s)[last] = nil
-	*s = (*s)[:last]
+	c := (*p)[last]
+	(*p)[last] = nil
+	*p = (*p)[:last]
 	return c
 }
 
-// put takes a chunk whose callbacks were called or cancelled.
-func (s *chunkPool) put(c *chunk) {
-	if len(*s) < maxKeptChunks {
+// put adds a chunk whose callbacks were all called or cancelled, unless the pool is full.
+func (p *chunkPool) put(c *chunk) {
+	if len(*p) < maxKeptChunks {
 		c.n = 0
-		*s = append(*s, c)
+		*p = append(*p, c)
 	}
 }

@@ -2,9 +2,9 @@ package loop
 
 import "time"
 
-// A Clock is where a loop has its time from. A nil Clock is that of the system, or of the
-// synctest bubble that the loop is made in; it begins at zero when the loop is made. The
-// other is [Virtual].
+// A Clock is the source of a loop's time. nil is the clock of the system, or of the
+// synctest bubble in which the loop is made. It starts at zero when the loop is made. The
+// only other clock is [Virtual].
 type Clock interface {
 	sealed()
 }
@@ -13,15 +13,18 @@ type virtualClock struct{ start time.Duration }
 
 func (virtualClock) sealed() {}
 
-// Virtual returns a clock that stands still while there is something to run, and jumps to
-// the next deadline when there is not. A simulated year takes as long as its callbacks do,
-// and the same program gives the same trace each time.
+// Virtual returns a clock that does not move while there is a callback to call, and jumps
+// to the next deadline when there is none. A simulated year takes as long as its
+// callbacks take, and the same program calls the same callbacks in the same order each
+// time.
 //
-// It does not jump while something is held ([Loop.Hold]): the answer of another goroutine
-// comes at the virtual time at which it was asked. Each loop that is made with the clock has
-// a time of its own that begins at start.
+// The clock does not jump during a hold ([Loop.Hold]). So when another goroutine posts
+// the result of its work, the time is still the one at which the work was started.
+//
+// Each loop that is made with the clock has its own time, which begins at start.
 func Virtual(start time.Duration) Clock { return virtualClock{start} }
 
-// inBubble tells whether a time, fresh from time.Now, was read in a synctest bubble. Only
-// there it has no monotonic reading that Round could strip.
+// inBubble reports whether now, as returned by time.Now, was read in a synctest bubble. A
+// time of a bubble has no monotonic reading, so Round(0), which strips it, changes
+// nothing.
 func inBubble(now time.Time) bool { return now == now.Round(0) }

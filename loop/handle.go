@@ -7,18 +7,19 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A Handle names one call of a callback, for ever: once that has begun or was cancelled the
-// handle is stale, and stays so. It is a plain value, to be copied and compared. The zero
-// Handle names none. Its methods belong to the loop's goroutine.
+// A Handle refers to one scheduled call of a callback. It becomes stale when the call
+// starts or is cancelled, and then stays stale. A Handle is a plain value that can be
+// copied and compared. The zero Handle refers to nothing. The methods may only be called
+// from the loop's goroutine.
 type Handle struct {
 	loop     *Loop
 	when     time.Duration
-	timer    wheel.Handle // of a timer
-	position uint64       // the number in the queue, of a CallSoon; one of the two is zero
+	timer    wheel.Handle // of a timer; zero for CallSoon
+	position uint64       // in the queue, for CallSoon; zero for a timer
 }
 
-// Cancel keeps the callback from being called, and tells whether it would have been. In the
-// callback itself, and after it, the answer is false.
+// Cancel keeps the callback from being called. It returns false if the callback has been
+// called, is being called or was cancelled before.
 func (h Handle) Cancel() bool {
 	s := h.state()
 	if s == nil {
@@ -40,7 +41,7 @@ func (h Handle) Cancel() bool {
 	return true
 }
 
-// Pending tells whether the callback is yet to be called.
+// Pending reports whether the callback is still to be called.
 func (h Handle) Pending() bool {
 	s := h.state()
 	if s == nil {
@@ -52,13 +53,14 @@ func (h Handle) Pending() bool {
 	return s.timers.Value(h.timer) != nil
 }
 
-// When returns the time for which the callback was scheduled, also after that: the
-// deadline of a timer, which for CallAt is the time it was given, and for CallSoon the
-// Time at which it was called.
+// When returns the time for which the callback was scheduled, even if the handle is
+// stale. For CallLater that is the deadline, for CallAt the time that was given, and for
+// CallSoon the Time at which it was called.
 func (h Handle) When() time.Duration { return h.when }
 
-// SetName gives the callback a name, for [Options].SlowCallback and String, and tells
-// whether it was still to be called. Names cost nothing where there are none.
+// SetName gives the callback a name, which is used for [Options].SlowCallback and by
+// String. It returns false if the handle is stale. A loop in which no callback has a name
+// pays nothing for names.
 func (h Handle) SetName(name string) bool {
 	if !h.Pending() {
 		return false
@@ -72,7 +74,8 @@ func (h Handle) SetName(name string) bool {
 	return true
 }
 
-// Name returns the name given by SetName, as long as the handle is pending.
+// Name returns the name that SetName gave to the callback. It returns "" if there is none
+// or the handle is stale.
 func (h Handle) Name() string {
 	s := h.state()
 	if s == nil {
@@ -99,18 +102,20 @@ func (h Handle) String() string {
 	return fmt.Sprintf("loop.Handle(%s at %v, %s)", kind, h.when, state)
 }
 
-// forget drops the name of a callback, and the map with the last of them.
-func (s *state) forgetName(k callID) {
+// forgetName drops the name of a callback, and the map if it was the last name.
+func (s *state) forgetName(id callID) {
 	if s.names == nil {
 		return
 	}
-	delete(s.names, k)
+	delete(s.names, id)
 	if len(s.names) == 0 {
 		s.names = nil
 		s.updatePlainCalls()
 	}
 }
 
+// state returns the state of the handle's loop. It returns nil for the zero Handle and
+// for a closed loop.
 func (h Handle) state() *state {
 	if h.loop == nil {
 		return nil
@@ -118,7 +123,8 @@ func (h Handle) state() *state {
 	return h.loop.state.Load()
 }
 
-// A key is what names are kept by: what is left of a handle for those who run callbacks.
+// A callID identifies a callback within its loop. It is the part of a Handle that is
+// known where callbacks are called. One of the fields is zero.
 type callID struct {
 	timer    wheel.Handle
 	position uint64

@@ -7,35 +7,40 @@ import (
 )
 
 const (
-	// crowd is the number of chunks in the inbox from which on producers are slowed down: each that begins
-	// a chunk, or brings a batch, yields its processor once. A backlog that outgrows the cache costs
-	// everybody more than that, and chunks beyond the stock must be allocated, and be collected as garbage.
+	// With more than crowdedChunks chunks in the inbox, producers are slowed down: one
+	// that starts a chunk, or posts a batch, yields its processor once. A backlog that
+	// does not fit into the cache costs all goroutines more than that. And chunks that
+	// the pool does not have must be allocated, and later be collected as garbage.
 	crowdedChunks = 16
 
-	// yields is how often they do so between two visits of the loop. A loop that does not run, or
-	// a callback that posts a million calls to its own loop, slows nobody down for long.
+	// maxYields is how many times producers yield between two visits of the loop. So
+	// producers are not slowed down for long by a loop that does not run, or by a
+	// callback that posts a million calls to its own loop.
 	maxYields = 256
 
-	// tries is how often the loop tries to get the lock before it asks producers to stand back.
+	// lockTries is how many times the loop tries to get the lock before it sets wanted.
 	lockTries = 20
 )
 
-// An inbox holds what was posted, in order of arrival, until the loop takes it.
+// An inbox holds posted callbacks, in order of arrival, until the loop collects them.
 //
-// A mutex and chunks: a producer has the lock for some nanoseconds, to store a callback in
-// its place, and the loop takes everything in one go. A lock-free list costs an allocation a
-// post, or a bound, and the contended cache line all the same.
+// It is a mutex and a list of chunks. A producer holds the lock for some nanoseconds, to
+// store a callback in a slot, and the loop takes all chunks at once. A lock-free list
+// would need an allocation for each post, or a bound, and would not avoid the contended
+// cache line.
 //
-// A mutex is not fair: a producer that is at it takes it again and again before the loop, once that
-// waits, has woken up, until a millisecond has passed and the mutex is handed over. Therefore wanted.
+// sync.Mutex is unfair: a busy producer can lock it many times while the loop is waking
+// up from its wait for the lock, for up to a millisecond, until the mutex hands itself
+// over to the loop. So the loop sets wanted, and producers yield when they see it.
 type inbox struct {
-	wanted     atomic.Bool // the loop waits for mu. Written by the loop's goroutine; producers yield once
-	_          [64]byte    // wanted is mostly read
-	mu         sync.Mutex
-	calls      chunkList // under mu
-	pool       chunkPool // under mu. Filled by the loop, which has called what was in the chunks
-	yieldsLeft int       // under mu: how many are left until the loop comes by
-	closed     bool      // under mu
+	wanted atomic.Bool // the loop waits for mu. Written by the loop's goroutine
+	_      [64]byte    // wanted is mostly read
+
+	mu         sync.Mutex // guards the fields below
+	calls      chunkList
+	pool       chunkPool // filled by the loop, with chunks whose callbacks it has called
+	yieldsLeft int       // how many more times producers yield until the loop collects
+	closed     bool
 }
 
 func (b *inbox) close() {
@@ -45,7 +50,7 @@ func (b *inbox) close() {
 	b.calls, b.pool = chunkList{}, nil
 }
 
-// lock is for producers.
+// lockAsProducer locks mu. It yields first if the loop waits for mu.
 func (b *inbox) lockAsProducer() {
 	if b.wanted.Load() {
 		runtime.Gosched()
@@ -53,7 +58,7 @@ func (b *inbox) lockAsProducer() {
 	b.mu.Lock()
 }
 
-// lockFirst is for the loop. It tells whether the lock was taken.
+// lockAsLoop locks mu, and reports whether a producer held it.
 func (b *inbox) lockAsLoop() (contended bool) {
 	for i := range lockTries {
 		if b.mu.TryLock() {
@@ -66,7 +71,8 @@ func (b *inbox) lockAsLoop() (contended bool) {
 	return true
 }
 
-// crowded tells a producer, who holds mu, to yield once it has let go.
+// shouldYield reports whether the producer that holds mu should yield after it has
+// unlocked mu.
 func (b *inbox) shouldYield() bool {
 	if len(b.calls.chunks) <= crowdedChunks || b.yieldsLeft == 0 {
 		return false
@@ -75,13 +81,15 @@ func (b *inbox) shouldYield() bool {
 	return true
 }
 
-// Post queues f to be called by the loop, and wakes the loop. It may be called from any
-// goroutine. What one goroutine posts runs in that order, and a callback's own posts run in
-// order with its CallSoons. It does not wait for the loop, but yields the processor now and then
-// while the loop is far behind. After Close: ErrClosed.
+// Post schedules f for the next iteration, and wakes the loop. It may be called from any
+// goroutine. Callbacks that one goroutine posts are called in that order. If a callback
+// uses both Post and CallSoon, the order of its calls is kept, too.
+//
+// Post never waits for the loop, but it sometimes yields the processor while the loop is
+// far behind. After Close it returns ErrClosed.
 func (l *Loop) Post(f func()) error {
 	if f == nil {
-		panic("loop: Post of a nil func")
+		panic("loop: Post called with a nil func")
 	}
 	b := &l.inbox
 	b.lockAsProducer()
@@ -92,19 +100,20 @@ func (l *Loop) Post(f func()) error {
 	if b.calls.full() {
 		b.calls.addChunk(&b.pool)
 	}
-	place := b.calls.push(f)
-	wake := l.setPosted(b.calls.live() == 1)
-	ahead := place == 0 && b.shouldYield()
+	slot := b.calls.push(f)
+	mode := l.setPosted(b.calls.live() == 1)
+	yield := slot == 0 && b.shouldYield()
 	b.mu.Unlock()
-	l.afterPost(wake, ahead)
+	l.afterPost(mode, yield)
 	return nil
 }
 
-// PostBatch queues many callbacks at once, next to each other, at a fraction of the cost.
+// PostBatch is Post for several callbacks at once, at a fraction of the cost. No other
+// callback comes between them.
 func (l *Loop) PostBatch(fs []func()) error {
 	for _, f := range fs {
 		if f == nil {
-			panic("loop: PostBatch of a nil func")
+			panic("loop: PostBatch called with a nil func")
 		}
 	}
 	b := &l.inbox
@@ -114,36 +123,39 @@ func (l *Loop) PostBatch(fs []func()) error {
 		return ErrClosed
 	}
 	b.calls.pushAll(fs, &b.pool)
-	wake := l.setPosted(len(fs) > 0 && b.calls.live() == len(fs))
-	ahead := b.shouldYield()
+	mode := l.setPosted(len(fs) > 0 && b.calls.live() == len(fs))
+	yield := b.shouldYield()
 	b.mu.Unlock()
-	l.afterPost(wake, ahead)
+	l.afterPost(mode, yield)
 	return nil
 }
 
-// announce sets sigPosted if the inbox was empty. The caller holds inbox.mu: set later,
-// a second producer could return, and release a hold, while its post is not yet to be seen.
-// The wake-up is left to the caller, to be done without the lock.
-func (l *Loop) setPosted(first bool) (wake signalBits) {
-	if !first {
+// setPosted sets sigPosted if the inbox was empty. It returns the sleep mode from which
+// the caller must wake the loop after it has unlocked inbox.mu.
+//
+// The caller holds inbox.mu. Were the signal set after the unlock, a second producer
+// could post, return and release a hold while the loop cannot yet see that there are
+// posts.
+func (l *Loop) setPosted(wasEmpty bool) (mode signalBits) {
+	if !wasEmpty {
 		return 0
 	}
 	return l.signals.set(sigPosted)
 }
 
-// posted does what a producer has to do after it has let go of the lock.
-func (l *Loop) afterPost(wake signalBits, ahead bool) {
-	if wake != 0 {
-		l.waker.wake(wake)
+// afterPost does the part of a post that needs no lock.
+func (l *Loop) afterPost(mode signalBits, yield bool) {
+	if mode != 0 {
+		l.waker.wake(mode)
 	}
-	if ahead {
+	if yield {
 		runtime.Gosched()
 	}
 }
 
-// collect moves what was posted to the end of the queue. The larger stock of chunks goes the
-// other way: what the loop has done with is what producers use next. It tells how many calls there
-// were, and whether a producer was in the way.
+// collect moves the posted callbacks to the end of the queue. It returns their number,
+// and whether a producer held the lock. The inbox gets the larger one of the two chunk
+// pools: producers reuse the chunks whose callbacks the loop has called.
 func (l *Loop) collect(q *queue) (posts int, contended bool) {
 	b := &l.inbox
 	contended = b.lockAsLoop()

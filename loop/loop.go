@@ -10,35 +10,38 @@ import (
 )
 
 var (
-	// ErrClosed is the answer of a loop that was closed.
+	// ErrClosed is returned by Run, RunUntilIdle, Post and PostBatch after Close.
 	ErrClosed = errors.New("loop: closed")
 
-	// ErrRunning is the answer of Run and RunUntilIdle to a second caller, and to a callback.
-	ErrRunning = errors.New("loop: Run while the loop is running")
+	// ErrRunning is returned by Run and RunUntilIdle while the loop is already running,
+	// also to a callback that calls them.
+	ErrRunning = errors.New("loop: Run called while the loop is running")
 )
 
 // Options configure a loop. The zero value is a good default.
 type Options struct {
-	// Clock is where the time comes from. nil: from the system.
+	// Clock is the clock of the loop. nil is the clock of the system.
 	Clock Clock
 
-	// AfterCall is called after every callback: for a script host, the place to run
-	// microtasks. It also follows a callback that panicked: after OnPanic, or without one
-	// first thing when the loop goes on.
+	// AfterCall is called after every callback. A script host can run microtasks in it.
+	// If the callback panics, AfterCall is called after OnPanic. If OnPanic is nil, it is
+	// called before anything else when the loop continues.
 	AfterCall func()
 
-	// OnPanic is given what a callback, or AfterCall, panicked with, and a stack that shows
-	// where; then the loop goes on. For panic(nil), v is a *runtime.PanicNilError, with
-	// GODEBUG=panicnil=1 too. If OnPanic is nil, the panic reaches the caller of Run or Step.
+	// OnPanic is called when a callback or AfterCall panics, with the value of the panic
+	// and a stack that shows where it happened. Then the loop continues. For panic(nil),
+	// v is a *runtime.PanicNilError, with GODEBUG=panicnil=1 too. If OnPanic is nil, the
+	// panic reaches the caller of Run, RunUntilIdle or Step.
 	OnPanic func(v any, stack []byte)
 
-	// SlowCallback makes callbacks that take longer be logged, with their names (see
-	// [Handle.SetName]). 0 means none are.
+	// SlowCallback is a limit for the time that a callback takes. A callback that takes
+	// longer is logged, with its name if it has one (see [Handle.SetName]). 0 means that
+	// nothing is logged.
 	SlowCallback time.Duration
 
-	// Logger gets slow callbacks, and on Linux a failure of the timerfd that Run waits on: one
-	// record until a timerfd works again. If it is nil, slow callbacks are logged to
-	// slog.Default(), and failures are not logged.
+	// Logger logs slow callbacks and, on Linux, failures of the timerfd that Run waits
+	// on: the first failure, and then none until a timerfd has worked again. If Logger is
+	// nil, slow callbacks are logged to slog.Default(), and failures are not logged.
 	Logger *slog.Logger
 }
 
@@ -48,21 +51,25 @@ type Call struct {
 	Func  func()
 }
 
-// A Loop runs callbacks, one after the other, on the goroutine that calls [Loop.Run],
-// [Loop.RunUntilIdle] or [Loop.Step]: the loop's goroutine. It may be another each time.
+// A Loop calls callbacks, one after the other, on the goroutine that calls [Loop.Run],
+// [Loop.RunUntilIdle] or [Loop.Step]. That goroutine is called the loop's goroutine. It
+// may be a different one for each call.
 //
-// Post, PostBatch, Stop, Close, Hold and the release of a hold may be called from any
-// goroutine. All else, the methods of handles included, belongs to the loop's goroutine, or
-// to whoever prepares the loop before it runs; the race detector tells where it does not.
+// Post, PostBatch, Stop, Close, Hold and the release function of Hold may be called from
+// any goroutine. All other methods, including those of handles, may only be called from
+// the loop's goroutine, or before the loop runs from the goroutine that prepares it. The
+// race detector finds calls that break this rule.
 type Loop struct {
-	// core is what belongs to the loop's goroutine. Close, from any goroutine, takes it away
-	// and thereby lets go of all callbacks: no lock, and whoever is at work with it finishes
-	// on what nobody will look at any more.
+	// state belongs to the loop's goroutine. Close, from any goroutine, replaces it by
+	// nil and so drops all callbacks. That needs no lock: a goroutine that is using the
+	// state goes on using it, and no other goroutine will see what it does there.
 	state   atomic.Pointer[state]
-	running atomic.Bool // somebody is in Run. Set by compare-and-swap, cleared by the same goroutine
-	holds   atomic.Int64
+	running atomic.Bool  // Run is running. Set and cleared by the goroutine that is in Run
+	holds   atomic.Int64 // calls of Hold that were not released
 
-	_       [64]byte // the inbox is written by others all the time, signals and core mostly read
+	// Padding separates fields that other goroutines write all the time, those of the
+	// inbox, from signals and state, which are mostly read.
+	_       [64]byte
 	signals signals
 	_       [64]byte
 	inbox   inbox
@@ -70,34 +77,34 @@ type Loop struct {
 	waker   waker
 }
 
-// A core is the part of a loop that only its goroutine touches.
+// A state is the part of a loop that only the loop's goroutine uses.
 type state struct {
-	now        time.Duration // the Time of the iteration; outside of one, the latest that was read
-	start      time.Time     // zero of the system's clock
-	virtual    bool
-	bubble     bool
-	iterating  bool // an iteration has begun and is not finished: a panic may have cut it short
-	inCallback bool // a callback is being run
+	now        time.Duration // the Time of the iteration, or the latest reading outside
+	start      time.Time     // the zero of the system's clock
+	virtual    bool          // the clock is a virtual one
+	bubble     bool          // the loop was made in a synctest bubble
+	iterating  bool          // an iteration is unfinished; a panic may have interrupted it
+	inCallback bool          // the callbacks of an iteration are being called
 
 	queue  queue
 	timers *wheel.Wheel[func()]
 	due    dueList
 
 	afterCall     func()
-	afterCallOwed bool // a callback was begun that AfterCall has not followed yet
+	afterCallOwed bool // a callback has started, and AfterCall was not yet called for it
 	onPanic       func(v any, stack []byte)
-	slowCallback  time.Duration     // 0: nobody wants to know
+	slowCallback  time.Duration     // 0: slow callbacks are not logged
 	logger        *slog.Logger      // nil: the user gave none
-	names         map[callID]string // of pending handles that were given one; nil: none was
-	plainCalls    bool              // a callback is called, and nothing else: none of the above
+	names         map[callID]string // of pending callbacks that have a name; nil: none has
+	plainCalls    bool              // afterCall, slowCallback and names are all unset
 
-	lastPosts   int  // how many the last iteration had that had any
-	gathersLeft int  // how often to wait for more of them; see gather
-	mayLinger   bool // there were posts since the loop last lingered
+	lastPosts   int  // posts in the last iteration that had any
+	gathersLeft int  // how many more times gatherPosts may wait
+	mayLinger   bool // posts have come since the loop last lingered
 }
 
-// New returns a loop. It needs no Close if it is merely dropped: it has no goroutine, and
-// a descriptor only while Run waits.
+// New returns a loop. A loop that is no longer used needs no Close: it has no goroutine,
+// and it has a file descriptor only during Run.
 func New(o Options) *Loop {
 	s := &state{
 		start:        time.Now(),
@@ -119,12 +126,13 @@ func New(o Options) *Loop {
 	return l
 }
 
-// settle notes whether there is more to a call than to call.
+// updatePlainCalls sets plainCalls. It is called when a field that plainCalls depends on
+// has changed.
 func (s *state) updatePlainCalls() {
 	s.plainCalls = s.afterCall == nil && s.slowCallback == 0 && s.names == nil
 }
 
-// clock reads the time.
+// readClock returns the time that the loop's clock shows at this moment.
 func (s *state) readClock() time.Duration {
 	if s.virtual {
 		return s.now
@@ -132,8 +140,8 @@ func (s *state) readClock() time.Duration {
 	return time.Since(s.start)
 }
 
-// Time returns the time of the loop's clock. Within an iteration it is always the same,
-// that of its beginning. Outside of one it is read from the clock.
+// Time returns the time on the loop's clock. During an iteration it always returns the
+// time at which the iteration began. Outside of an iteration it reads the clock.
 func (l *Loop) Time() time.Duration {
 	s := l.state.Load()
 	if s == nil {
@@ -145,13 +153,14 @@ func (l *Loop) Time() time.Duration {
 	return s.now
 }
 
-// Stop makes Run return when it has finished its iteration. If the loop does not run, the
-// next Run returns after one iteration. Nothing is lost, and Run may be called again.
+// Stop makes Run return after the current iteration. If the loop is not running, the next
+// Run returns after one iteration. No callback is lost, and Run may be called again.
 func (l *Loop) Stop() { l.signal(sigStopped) }
 
-// Close lets go of all callbacks, and makes Run return ErrClosed. A callback that is running
-// is not waited for, and no other is begun. On a closed loop Call functions do nothing and
-// return the zero Handle. Close may be called again. The error is always nil.
+// Close drops all callbacks and makes Run return ErrClosed. Close does not wait for a
+// callback that is being called, and after it no other callback is started. On a closed
+// loop CallSoon, CallLater, CallAt and CallLaterBatch do nothing and return zero Handles.
+// Close may be called more than once. It always returns nil.
 func (l *Loop) Close() error {
 	l.inbox.close()
 	l.state.Store(nil)
@@ -159,9 +168,10 @@ func (l *Loop) Close() error {
 	return nil
 }
 
-// Hold keeps RunUntilIdle waiting, and a virtual clock from jumping, until release is
-// called: for work in flight elsewhere that will Post its result. Post first, then release.
-// Hold and release may be called from any goroutine, release more than once.
+// Hold tells the loop that work is being done elsewhere and that its result will be
+// posted. Until release is called, RunUntilIdle does not return for lack of work, and a
+// virtual clock does not jump. Call Post first, then release. Hold and release may be
+// called from any goroutine. Further calls of release do nothing.
 func (l *Loop) Hold() (release func()) {
 	l.holds.Add(1)
 	var released atomic.Bool
@@ -172,9 +182,9 @@ func (l *Loop) Hold() (release func()) {
 	}
 }
 
-// signal sets a signal and wakes the loop if it sleeps.
+// signal sets a signal, and wakes the loop if it sleeps.
 func (l *Loop) signal(sig signalBits) {
-	if wake := l.signals.set(sig); wake != 0 {
-		l.waker.wake(wake)
+	if mode := l.signals.set(sig); mode != 0 {
+		l.waker.wake(mode)
 	}
 }

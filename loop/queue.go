@@ -1,30 +1,31 @@
 package loop
 
-// A queue holds what is to be called soon, posts included, in order of arrival. Each
-// callback has a number: that of its chunk, counted over the life of the loop, and its place
-// in the chunk. It tells where the callback is, so nothing else is needed to find it again,
-// and numbers never come back, although chunks do.
+// A queue holds the callbacks of CallSoon and Post, in order of arrival. Each callback
+// has a position: the number of its chunk, counted over the life of the loop, and its
+// slot in the chunk. A handle finds its callback by the position alone. A position is
+// never used twice, although chunks are.
 //
-//	running  [✗ ✗ f f ·] [f f f f f]    this iteration; ✗ was called or cancelled, · not used
-//	waiting  [f f f · ·]                the next
+//	running  [✗ ✗ f f ·] [f f f f f]    this iteration; ✗ called or cancelled, · unused
+//	waiting  [f f f · ·]                the next iteration
 //	          ▲ chunk number base + len(running)
 type queue struct {
 	running   []*chunk
-	nextChunk int    // index in running of the chunk with the next to be called
-	nextSlot  int    // and where it is in there
-	base      uint64 // number of running[0]; at least 1, so that no callback has number 0
+	nextChunk int    // index in running of the chunk with the next callback to call
+	nextSlot  int    // slot of that callback
+	base      uint64 // number of the chunk running[0]. At least 1, so that no position is 0
 	waiting   chunkList
-	spare     *chunk    // of those that ran, empty; nil: in use again
-	pool      chunkPool // chunks to be used next
+	spare     *chunk // empty chunk of the last iteration; nil: it is in use again
+	pool      chunkPool
 }
 
-// number returns the number of what is at a place of the last chunk that waits.
-func (q *queue) position(place int) uint64 {
-	return (q.base+uint64(len(q.running)+len(q.waiting.chunks)-1))<<slotBits | uint64(place)
+// position returns the position of a slot of the last chunk that waits.
+func (q *queue) position(slot int) uint64 {
+	return (q.base+uint64(len(q.running)+len(q.waiting.chunks)-1))<<slotBits | uint64(slot)
 }
 
-// turn makes the callbacks that wait those that run. Those that ran were retired, and their first
-// chunk is the first of what waits from now on: a loop with little to do needs no other two.
+// rotate makes the callbacks that wait those that run. It is called after recycle. The
+// spare chunk becomes the first chunk of waiting: a loop with little to do uses the same
+// two chunks over and over.
 func (q *queue) rotate() {
 	q.running, q.waiting.chunks = q.waiting.chunks, q.running
 	q.waiting.last, q.waiting.liveBefore = nil, 0
@@ -34,7 +35,7 @@ func (q *queue) rotate() {
 	}
 }
 
-// retire lets go of the chunks that ran, and of all that a burst has left in excess.
+// recycle keeps the chunks that ran for reuse, and drops those that are too many to keep.
 func (q *queue) recycle() {
 	if len(q.running) == 0 {
 		return
@@ -49,51 +50,52 @@ func (q *queue) recycle() {
 	q.nextChunk, q.nextSlot = 0, 0
 }
 
-// empty tells whether nothing waits.
+// empty reports whether no callback waits for the next iteration.
 func (q *queue) empty() bool { return q.waiting.live() == 0 }
 
-// cancel takes a callback out and tells whether it was there.
-func (q *queue) cancel(number uint64) bool {
-	f := q.find(number)
+// cancel removes a callback. It returns false if the callback was called or cancelled.
+func (q *queue) cancel(position uint64) bool {
+	f := q.find(position)
 	if f == nil {
 		return false
 	}
 	*f = nil
-	if number>>slotBits >= q.base+uint64(len(q.running)) {
+	if position>>slotBits >= q.base+uint64(len(q.running)) {
 		q.waiting.liveBefore--
 	}
 	return true
 }
 
-// find returns where the callback of a number is kept, or nil if it was called or cancelled.
-func (q *queue) find(number uint64) *func() {
-	i := number>>slotBits - q.base
-	in := q.running
-	if i >= uint64(len(in)) {
-		i -= uint64(len(in))
-		in = q.waiting.chunks
+// find returns the slot at a position, or nil if the callback was called or cancelled.
+func (q *queue) find(position uint64) *func() {
+	i := position>>slotBits - q.base
+	chunks := q.running
+	if i >= uint64(len(chunks)) {
+		i -= uint64(len(chunks))
+		chunks = q.waiting.chunks
 	}
-	if number>>slotBits < q.base || i >= uint64(len(in)) {
+	if position>>slotBits < q.base || i >= uint64(len(chunks)) {
 		return nil
 	}
-	f := &in[i].calls[number&(1<<slotBits-1)]
+	f := &chunks[i].calls[position&(1<<slotBits-1)]
 	if *f == nil {
 		return nil
 	}
 	return f
 }
 
-// CallSoon queues f for the next iteration, behind all that is queued.
+// CallSoon schedules f for the next iteration, behind all callbacks that were scheduled
+// by CallSoon or posted before.
 func (l *Loop) CallSoon(f func()) Handle {
 	if f == nil {
-		panic("loop: CallSoon of a nil func")
+		panic("loop: CallSoon called with a nil func")
 	}
 	s := l.state.Load()
 	if s == nil {
 		return Handle{}
 	}
 	if l.signals.load()&sigPosted != 0 {
-		l.collect(&s.queue) // what was posted before comes before
+		l.collect(&s.queue) // posts that came before f are called before f
 	}
 	if !s.iterating {
 		s.now = s.readClock()

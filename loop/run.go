@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// Run runs the loop until Stop is called (nil), ctx ends (its error) or the loop is closed
-// (ErrClosed). When there is nothing to run it waits, without a goroutine of its own and
-// without using the processor. A second Run at the same time, or from a callback, answers
-// [ErrRunning].
+// Run runs the loop until Stop is called (then it returns nil), until ctx ends (then it
+// returns the error of ctx), or until the loop is closed (then it returns ErrClosed).
+// When there is nothing to call, Run waits. It needs no other goroutine for that, and
+// uses no processor time. Run returns [ErrRunning] if the loop is already running, also
+// when it is called from a callback.
 func (l *Loop) Run(ctx context.Context) error { return l.run(ctx, false) }
 
-// RunUntilIdle is Run that also returns, with nil, when nothing is scheduled, posted or
-// held.
+// RunUntilIdle is like Run, but it also returns, with nil, when nothing is scheduled,
+// posted or held.
 func (l *Loop) RunUntilIdle(ctx context.Context) error { return l.run(ctx, true) }
 
 func (l *Loop) run(ctx context.Context, untilIdle bool) error {
@@ -25,7 +26,7 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 		return ErrClosed
 	}
 	if s.inCallback {
-		return ErrRunning // in a callback of Step
+		return ErrRunning // called from a callback that Step called
 	}
 	defer l.waker.closeAlarm()
 
@@ -38,14 +39,16 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 	endless := ctx.Done() == nil
 	for {
 		if l.signals.load()&sigRecheck != 0 {
-			l.signals.clear(sigRecheck) // before looking at what it may be about
+			l.signals.clear(sigRecheck) // before ctx and the holds are checked
 		}
 		if !endless && ctx.Err() != nil {
 			l.signals.clear(sigStopped)
 			return ctx.Err()
 		}
 		l.iterate(s, l.signals.load()&sigStopped == 0)
-		held := l.holds.Load() // before the signals: who posts and then releases is seen to have posted
+		// The holds are read before the signals. A goroutine posts first and then
+		// releases: if its release is seen here, its post is seen below.
+		holds := l.holds.Load()
 		sig := l.signals.load()
 		switch {
 		case sig&sigClosed != 0:
@@ -60,13 +63,13 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 			continue
 		}
 		armed := s.timers.Len() > 0
-		if untilIdle && !armed && held == 0 {
-			s.trim()
+		if untilIdle && !armed && holds == 0 {
+			s.trimTimers()
 			return nil
 		}
 		if s.virtual && armed {
-			if held == 0 {
-				s.trim()
+			if holds == 0 {
+				s.trimTimers()
 				continue // the next iteration jumps
 			}
 			if at, _ := s.nextDeadline(); at <= s.now {
@@ -81,21 +84,23 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 	}
 }
 
-// Step runs one iteration and does not wait. It tells whether anything is scheduled or
-// posted, and how long it is until there is something to run; 0: at once. On a virtual
-// clock, which jumps if there is nothing to run before that, this is virtual time.
+// Step runs one iteration and does not wait. ok reports whether a callback is scheduled
+// or posted, and next is the time until there is a callback to call; 0 means at once. On
+// a virtual clock next is virtual time, and the following Step jumps over it unless there
+// is a callback to call before.
 //
-// Step panics in a callback, and while Run is running. On a closed loop it answers false.
+// Step panics if it is called from a callback or while Run is running. On a closed loop
+// it returns 0 and false.
 func (l *Loop) Step() (next time.Duration, ok bool) {
 	if l.running.Load() {
-		panic("loop: Step while the loop is running")
+		panic("loop: Step called while the loop is running")
 	}
 	s := l.state.Load()
 	if s == nil {
 		return 0, false
 	}
 	if s.inCallback {
-		panic("loop: Step in a callback")
+		panic("loop: Step called from a callback")
 	}
 	l.iterate(s, true)
 	switch sig := l.signals.load(); {
@@ -104,7 +109,7 @@ func (l *Loop) Step() (next time.Duration, ok bool) {
 	case sig&sigPosted != 0 || !s.queue.empty():
 		return 0, true
 	}
-	s.trim()
+	s.trimTimers()
 	at, armed := s.nextDeadline()
 	if !armed {
 		return 0, false
@@ -112,8 +117,9 @@ func (l *Loop) Step() (next time.Duration, ok bool) {
 	return max(at-s.readClock(), 0), true
 }
 
-// iterate runs one iteration, or the rest of one that was cut short. A virtual clock may
-// jump unless the loop is to stop: then it would not wait on another clock, either.
+// iterate runs one iteration, or the rest of one that was interrupted. mayJump allows a
+// virtual clock to jump to the next deadline. It is false if the loop is to stop: on a
+// real clock the loop would not wait for the deadline, either.
 func (l *Loop) iterate(s *state, mayJump bool) {
 	if !s.iterating {
 		l.beginIteration(s, mayJump)
@@ -121,10 +127,10 @@ func (l *Loop) iterate(s *state, mayJump bool) {
 	l.finishIteration(s)
 }
 
-// begin settles what the iteration consists of: all that is queued by now, and the timers
-// that are due at its time.
+// beginIteration decides what the iteration consists of: the callbacks that are queued by
+// now, and the timers that are due at its time.
 func (l *Loop) beginIteration(s *state, mayJump bool) {
-	held := s.virtual && l.holds.Load() != 0 // before the inbox, as in run
+	held := s.virtual && l.holds.Load() != 0 // before the inbox, for the reason in run
 	if l.signals.load()&sigPosted != 0 {
 		posts, contended := l.collect(&s.queue)
 		s.mayLinger = true
@@ -142,9 +148,4 @@ func (l *Loop) beginIteration(s *state, mayJump bool) {
 	s.queue.rotate()
 	s.collectDue()
 	s.iterating = true
-}
-
-// trim gives memory back when there is nothing to run.
-func (s *state) trim() {
-	s.trimTimers()
 }

@@ -9,45 +9,53 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// An agenda holds the timers of an iteration: what was due when it began. They are taken
-// out of the wheel before the first callback runs, and parked there, where Cancel finds
-// them. So what a callback arms, for the past even, is not among them, also when a panic
-// cuts the iteration short and the rest of it runs later. To fire from within
-// wheel.Advance would save a step for each timer, but an Advance can be neither
-// begun before the callbacks of the queue nor gone on with after a panic.
+// A dueList holds the timers of an iteration: those that were due when it began. They are
+// collected, and parked in the wheel, before the first callback is called. The wheel no
+// longer orders a parked timer, but Cancel still finds it. So a timer that a callback
+// arms is not in the list, even if it is armed for the past, and even if a panic
+// interrupts the iteration and the rest of it runs later.
+//
+// Calling callbacks from within wheel.Advance would save a step for each timer. But the
+// list must be fixed before the callbacks of the queue are called, and an Advance cannot
+// be resumed after a panic.
 type dueList struct {
 	handles []wheel.Handle
-	next    int // index in due of the next to be called
+	next    int // index in handles of the next timer to be called
 
-	// overdue are the timers of the next iteration that were armed for a time before the tick
-	// of the wheel. The wheel cannot order them. They are parked there, where Cancel finds
-	// them; what was cancelled stays in overdue until tidy or the next iteration. They are in
-	// order of arming, and all of them are due before every timer that is armed in the wheel.
+	// overdue are timers for the next iteration that were armed for a time before the
+	// tick of the wheel. The wheel cannot order them. They are parked in it, so that
+	// Cancel finds them; a cancelled timer stays in overdue until compactOverdue or the
+	// next iteration. They are in order of arming, and all are due before every timer
+	// that the wheel orders.
 	overdue []overdueTimer
 
-	// earliest is the first deadline in the wheel, if known. It saves looking for it before
-	// each sleep.
+	// earliest is the first deadline in the wheel if earliestKnown is true. It saves a
+	// search before each sleep.
 	earliest      time.Duration
 	earliestKnown bool
 
-	// The wheel is trimmed when it has at most few timers: a quarter of what it has grown to,
-	// and then half of what it had the last time. A trim takes time in proportion to them.
-	trimBelow int
-	trimCap   int // Cap of the wheel when few was settled
+	// trimAt is the number of timers at which the wheel is trimmed: first a quarter of
+	// what the wheel has grown to, then half of what it had at the last trim. The time of
+	// a trim is in proportion to the number of timers.
+	trimAt  int
+	lastCap int // Cap of the wheel in the last call of trimTimers
 }
 
-// A late is a timer that was overdue when it was armed.
+// An overdueTimer is a timer that was already due when it was armed.
 type overdueTimer struct {
 	when  time.Duration
 	timer wheel.Handle
 }
 
-// tick maps times to ticks of the wheel, a nanosecond each, and keeps their order.
+// tickOf converts a time to a tick of the wheel, which is a nanosecond. Times may be
+// negative and ticks may not; flipping the sign bit keeps the order.
 func tickOf(t time.Duration) wheel.Tick { return wheel.Tick(uint64(t) ^ 1<<63) }
 
+// timeOf is the inverse of tickOf.
 func timeOf(t wheel.Tick) time.Duration { return time.Duration(t ^ 1<<63) }
 
-// after returns the time d after another, the last there is if that is out of range.
+// addDelay returns t plus d, or the largest time if the sum is out of range. A negative d
+// counts as zero.
 func addDelay(t, d time.Duration) time.Duration {
 	if d <= 0 {
 		return t
@@ -58,15 +66,15 @@ func addDelay(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// arm files a timer that is not due before the tick of the wheel.
+// arm schedules a timer whose deadline is not before the tick of the wheel.
 func (s *state) arm(l *Loop, when time.Duration, f func()) Handle {
 	if when < s.due.earliest {
-		s.due.earliest = when // a bound, of no use unless known
+		s.due.earliest = when // not used unless earliestKnown
 	}
 	return Handle{loop: l, when: when, timer: s.timers.Schedule(tickOf(when), f)}
 }
 
-// armLate files a timer that is due before the tick of the wheel.
+// armOverdue schedules a timer whose deadline is before the tick of the wheel.
 func (s *state) armOverdue(l *Loop, when time.Duration, f func()) Handle {
 	d := &s.due
 	if len(d.overdue) == cap(d.overdue) {
@@ -77,17 +85,21 @@ func (s *state) armOverdue(l *Loop, when time.Duration, f func()) Handle {
 	return Handle{loop: l, when: when, timer: h}
 }
 
-// fewLate is how many places tidy makes at least.
+// minOverdueRoom is the least number of timers that compactOverdue makes room for.
 const minOverdueRoom = 16
 
-// tidy makes room in overdue: what was cancelled goes, and what is left takes at most half of the memory.
+// compactOverdue makes room in overdue. It removes the cancelled timers, and then grows
+// the slice so that the others use at most half of it.
 func (s *state) compactOverdue() {
 	d := &s.due
-	d.overdue = slices.DeleteFunc(d.overdue, func(t overdueTimer) bool { return s.timers.Value(t.timer) == nil })
+	d.overdue = slices.DeleteFunc(d.overdue, func(t overdueTimer) bool {
+		return s.timers.Value(t.timer) == nil
+	})
 	d.overdue = slices.Grow(d.overdue, max(len(d.overdue), minOverdueRoom))
 }
 
-// isLate reports whether overdue has a timer that was not cancelled. It drops those that were from the end.
+// hasOverdue reports whether overdue has a timer that was not cancelled. It removes
+// cancelled timers from the end.
 func (s *state) hasOverdue() bool {
 	d := &s.due
 	for last := len(d.overdue) - 1; last >= 0; last-- {
@@ -99,12 +111,12 @@ func (s *state) hasOverdue() bool {
 	return false
 }
 
-// CallLater calls f once d has passed from this moment, by the clock and not by
-// Time, so it is not early however long the iteration has taken. If d is not positive, f
-// is called in the next iteration.
+// CallLater schedules f for the time d from now. It counts from the clock at this moment,
+// not from Time, so f is not called early, however long the iteration has already taken.
+// If d is not positive, f is called in the next iteration.
 func (l *Loop) CallLater(d time.Duration, f func()) Handle {
 	if f == nil {
-		panic("loop: CallLater of a nil func")
+		panic("loop: CallLater called with a nil func")
 	}
 	s := l.state.Load()
 	if s == nil {
@@ -113,12 +125,13 @@ func (l *Loop) CallLater(d time.Duration, f func()) Handle {
 	return s.arm(l, addDelay(s.readClock(), d), f)
 }
 
-// CallAt calls f when the clock of [Loop.Time] says so. A CallAt in the past keeps its time: it
-// is due at once, has its place in the order by it, and When tells it. So timers that are armed
-// for When plus a period keep to their grid after a callback that took long.
+// CallAt schedules f for the time when, on the clock of [Loop.Time]. A time in the past
+// is kept: f is due at once, its place in the order is that of the time, and
+// [Handle.When] returns the time. So a periodic timer that is armed for When plus its
+// period keeps its phase after a callback that took long.
 func (l *Loop) CallAt(when time.Duration, f func()) Handle {
 	if f == nil {
-		panic("loop: CallAt of a nil func")
+		panic("loop: CallAt called with a nil func")
 	}
 	s := l.state.Load()
 	if s == nil {
@@ -130,12 +143,12 @@ func (l *Loop) CallAt(when time.Duration, f func()) Handle {
 	return s.arm(l, when, f)
 }
 
-// CallLaterBatch is CallLater for many callbacks, whose delays all count from the same
-// moment. It appends a handle for each to dst.
+// CallLaterBatch is CallLater for several callbacks. All delays count from the same
+// moment. It appends a handle for each callback to dst, and returns the extended slice.
 func (l *Loop) CallLaterBatch(dst []Handle, calls []Call) []Handle {
 	for i := range calls {
 		if calls[i].Func == nil {
-			panic("loop: CallLaterBatch of a nil func")
+			panic("loop: CallLaterBatch called with a nil func")
 		}
 	}
 	dst = slices.Grow(dst, len(calls))
@@ -150,12 +163,15 @@ func (l *Loop) CallLaterBatch(dst []Handle, calls []Call) []Handle {
 	return dst
 }
 
-// expire takes what is due out of overdue and out of the wheel.
+// collectDue fills the list of the iteration: first the overdue timers, by deadline, then
+// the timers of the wheel that are due at now. Pop parks each of those.
 func (s *state) collectDue() {
 	d := &s.due
 	d.handles, d.next = d.handles[:0], 0
 	if len(d.overdue) > 0 {
-		slices.SortStableFunc(d.overdue, func(t, u overdueTimer) int { return cmp.Compare(t.when, u.when) })
+		slices.SortStableFunc(d.overdue, func(t, u overdueTimer) int {
+			return cmp.Compare(t.when, u.when)
+		})
 		for _, t := range d.overdue {
 			d.handles = append(d.handles, t.timer)
 		}
@@ -176,7 +192,8 @@ func (s *state) collectDue() {
 	}
 }
 
-// soonest returns the first deadline, or the present if that is past, and false if no timer is armed.
+// nextDeadline returns the first deadline, or now if there is an overdue timer. It
+// returns false if no timer is armed.
 func (s *state) nextDeadline() (time.Duration, bool) {
 	if s.timers.Len() == 0 {
 		return 0, false
@@ -192,8 +209,9 @@ func (s *state) nextDeadline() (time.Duration, bool) {
 	return d.earliest, true
 }
 
-// jump moves a virtual clock to the first deadline, unless that is past. The wheel knows it by
-// steps: where it has one that is not exact, a look from there shows a later one.
+// jumpToDeadline moves a virtual clock to the first deadline, unless that is not in the
+// future. Next of the wheel is only a lower bound. If no timer is due there, Peek has
+// made the bound later, and the clock moves on to the new one.
 func (s *state) jumpToDeadline() {
 	if s.hasOverdue() {
 		return
@@ -210,7 +228,7 @@ func (s *state) jumpToDeadline() {
 	}
 }
 
-// trimTimers gives back what a burst of timers has left.
+// trimTimers frees memory that a burst of timers has left behind.
 func (s *state) trimTimers() {
 	d := &s.due
 	if cap(d.handles) > maxKept && d.next == len(d.handles) {
@@ -220,12 +238,12 @@ func (s *state) trimTimers() {
 		d.overdue = nil
 	}
 	n, size := s.timers.Len(), s.timers.Cap()
-	if size > d.trimCap {
-		d.trimBelow = size / 4
+	if size > d.lastCap {
+		d.trimAt = size / 4
 	}
-	d.trimCap = size
-	if size > maxKept && n <= d.trimBelow {
+	d.lastCap = size
+	if size > maxKept && n <= d.trimAt {
 		s.timers.Trim(math.MaxInt)
-		d.trimCap, d.trimBelow = s.timers.Cap(), n/2
+		d.lastCap, d.trimAt = s.timers.Cap(), n/2
 	}
 }

@@ -9,50 +9,58 @@ import (
 )
 
 const (
-	// spin is how long the loop would rather read the clock again and again than sleep: to
-	// fall asleep and wake takes longer.
+	// spinTime is the longest time that the loop reads the clock in a loop instead of
+	// sleeping. Falling asleep and waking up takes longer.
 	spinTime = 20 * time.Microsecond
 
-	// lingering is how long the loop yields its processor before it sleeps, after an iteration
-	// with posts: a producer that is at it often has the next one ready by then, and need not
-	// wake anybody.
+	// lingerTime is how long the loop yields its processor before it sleeps, after an
+	// iteration with posts. A busy producer often posts again within that time, and then
+	// it need not wake the loop.
 	lingerTime = 10 * time.Microsecond
 
-	// gathering is how long the loop lets posts gather when an iteration had only a few and the
-	// next are there already. A loop that takes them one by one fights its producers for the
-	// lock of the inbox, and both are slower than either alone. It does so for the next gatherings
-	// iterations after it has found the lock taken: what a callback posts to its own loop is not waited for.
+	// gatherTime is how long the loop waits for more posts if an iteration had fewer than
+	// fewPosts and the next are already there. A loop that collects posts one by one
+	// contends with its producers for the lock of the inbox, and both become slow. The
+	// loop waits so in the next gatherRounds iterations after it found the lock held by a
+	// producer. So it does not wait for posts of its own callbacks, which cause no
+	// contention.
 	gatherTime   = time.Microsecond
 	gatherRounds = 64
 	fewPosts     = 32
 
-	// alarmRetry is how long the loop does without an alarm after one has failed.
+	// alarmRetryDelay is how long the loop waits after an alarm has failed before it
+	// makes a new one.
 	alarmRetryDelay = time.Second
 )
 
-// A waker is what a loop sleeps on, and how others wake it. There are two ways. The bell is
-// a channel; with a timer of the standard library beside it, it does everywhere, and in a
-// synctest bubble. The alarm is exact, and there is one only on Linux, and only while
-// Run waits for deadlines. If it fails, the loop uses the timer, and tries another alarm later.
+// A waker is what the loop sleeps on, and what other goroutines wake it with. There are
+// two ways to sleep. One is a channel, together with a timer of the standard library if
+// there is a deadline. It works on all systems and in synctest bubbles. The other is the
+// alarm. It is more exact, but it exists only on Linux, and only while Run waits for
+// deadlines. If the alarm fails, the loop uses the channel and the timer, and makes a new
+// alarm later.
 type waker struct {
-	wakeCh chan struct{} // capacity 1. Made with the loop, in the bubble of the loop if there is one
-	timer  *time.Timer   // the loop's goroutine
+	wakeCh chan struct{} // capacity 1. Made by New, so it belongs to the bubble of the loop
+	timer  *time.Timer   // used by the loop's goroutine only
 
-	mu       sync.Mutex   // guards alarm against being closed while it is set
-	alarm    *alarm.Alarm // written by the loop's goroutine, or by who fails to set it, under mu
-	alarmErr error        // under mu: why another goroutine has dropped the alarm. nil: none has, or the loop knows
+	// mu keeps the alarm from being closed while it is being set, and guards alarm and
+	// alarmErr. alarm is written by the loop's goroutine, or by one that fails to set it.
+	mu       sync.Mutex
+	alarm    *alarm.Alarm
+	alarmErr error // why another goroutine dropped the alarm; nil once the loop knows
 
-	// These belong to the loop's goroutine.
+	// Used by the loop's goroutine only.
 	alarmRetryAt time.Duration // no alarm is made before the clock shows this time
 	alarmFailing bool          // an alarm has failed, and none has worked since
 }
 
-// wake ends a sleep of the given kind, or cuts a later one short.
-func (w *waker) wake(how signalBits) {
-	if how == sleepOnChannel {
+// wake ends a sleep in the given mode. If that sleep is already over, it ends a later one
+// early.
+func (w *waker) wake(mode signalBits) {
+	if mode == sleepOnChannel {
 		select {
 		case w.wakeCh <- struct{}{}:
-		default: // it has been rung
+		default: // the channel already has a wake-up
 		}
 		return
 	}
@@ -62,25 +70,27 @@ func (w *waker) wake(how signalBits) {
 		return
 	}
 	if err := w.alarm.Set(1); err != nil {
-		w.dropAlarm() // ends the wait
+		w.dropAlarm() // this ends the sleep, too
 		w.alarmErr = err
 	}
 }
 
-// drop closes the alarm. The caller holds mu.
+// dropAlarm closes the alarm. The caller holds mu.
 func (w *waker) dropAlarm() {
 	w.alarm.Close()
 	w.alarm = nil
 }
 
-// close gives the descriptor back, when Run returns.
+// closeAlarm closes the file descriptor of the alarm when Run returns.
 func (w *waker) closeAlarm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dropAlarm()
 }
 
-// set sets the alarm, and returns it. It returns nil if there is none, and an error if one has failed.
+// setAlarm sets the alarm to go off after d, and returns it. It makes the alarm if
+// necessary. It returns nil on a system that has no alarms, and an error if the alarm has
+// failed.
 func (w *waker) setAlarm(d time.Duration) (*alarm.Alarm, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,8 +112,9 @@ func (w *waker) setAlarm(d time.Duration) (*alarm.Alarm, error) {
 	return w.alarm, nil
 }
 
-// mend drops an alarm that could not be waited for, and returns why it has failed. err is the error of Wait.
-// If another goroutine has dropped the alarm, Wait was ended by that, and the error is that goroutine's.
+// dropFailed drops the alarm a, whose Wait returned err, and returns why it failed. If
+// another goroutine has dropped the alarm, Wait returned because of that, and the reason
+// is the error of that goroutine.
 func (w *waker) dropFailed(a *alarm.Alarm, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +127,8 @@ func (w *waker) dropFailed(a *alarm.Alarm, err error) error {
 	return err
 }
 
-// failed notes that an alarm has failed, and logs the first failure after one that worked.
+// noteFailure records that an alarm has failed. It logs the failure if it is the first
+// one since an alarm worked.
 func (w *waker) noteFailure(s *state, err error) {
 	w.alarmRetryAt = s.readClock() + alarmRetryDelay
 	if w.alarmFailing {
@@ -124,16 +136,18 @@ func (w *waker) noteFailure(s *state, err error) {
 	}
 	w.alarmFailing = true
 	if s.logger != nil {
-		s.logger.Warn("loop: no timerfd: until there is one, timers are as late as those of package time", "error", err)
+		s.logger.Warn("loop: the timerfd failed: until one works again, timers are as late as "+
+			"those of package time", "error", err)
 	}
 }
 
-// sleep waits for the first deadline, if any timer is armed, or a signal. It may return early.
+// sleep waits for a signal or, if a timer is armed, for the first deadline. It may return
+// early.
 func (l *Loop) sleep(s *state, armed bool) {
 	if !s.bubble && !s.virtual && l.linger(s, armed) {
 		return
 	}
-	s.trim()
+	s.trimTimers()
 	w := &l.waker
 	if !armed {
 		if l.signals.markAsleep(sleepOnChannel) {
@@ -154,11 +168,12 @@ func (l *Loop) sleep(s *state, armed bool) {
 		}
 		return
 	case now >= w.alarmRetryAt:
-		// The alarm is set before the loop is marked asleep: afterwards, it would undo what a waker does.
+		// The alarm is set before the loop is marked asleep. Afterwards, setting it could
+		// undo the wake-up of another goroutine.
 		a, err := w.setAlarm(left)
 		if err != nil {
 			w.noteFailure(s, err)
-			return // the logger may have taken long, or called the loop
+			return // the logger may have taken long, or may have called the loop
 		}
 		if a != nil {
 			if l.signals.markAsleep(sleepOnAlarm) {
@@ -182,7 +197,7 @@ func (l *Loop) sleep(s *state, armed bool) {
 	w.timer.Stop()
 }
 
-// await waits until the alarm goes off, or fails.
+// waitForAlarm sleeps until the alarm goes off or fails.
 func (l *Loop) waitForAlarm(s *state, a *alarm.Alarm) {
 	err := a.Wait()
 	l.signals.markAwake()
@@ -193,9 +208,9 @@ func (l *Loop) waitForAlarm(s *state, a *alarm.Alarm) {
 	l.waker.noteFailure(s, l.waker.dropFailed(a, err))
 }
 
-// lingered yields for a while if there were posts lately, and tells whether there is a
-// signal. A yield may take long where all processors are busy, so the time counts and not
-// the number of them, and no deadline is passed over.
+// linger yields the processor for up to lingerTime if posts have come lately. It reports
+// whether a signal is set. Its limit is a time and not a number of yields, because one
+// yield can take long while all processors are busy. It never lingers past a deadline.
 func (l *Loop) linger(s *state, armed bool) bool {
 	if !s.mayLinger {
 		return false
@@ -215,7 +230,8 @@ func (l *Loop) linger(s *state, armed bool) bool {
 	return false
 }
 
-// gather gives producers some time if the last iteration came too soon for them.
+// gatherPosts waits for gatherTime, so that more posts come, if the last iteration had
+// few posts and the loop lately contended with producers.
 func (s *state) gatherPosts() {
 	if s.gathersLeft == 0 || s.lastPosts >= fewPosts || s.virtual || s.bubble {
 		return
