@@ -11,60 +11,62 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-func idly() {}
-
-// report gives the time of one call where an operation of the benchmark is many.
-func report(b *testing.B, calls int) {
+// reportPerCall reports the time of one call, in a benchmark whose operation is many
+// calls.
+func reportPerCall(b *testing.B, calls int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(calls), "ns/call")
 	b.ReportMetric(0, "ns/op")
 }
 
-// Registration as event loops are usually compared: 50,000 timers on a loop that has none,
-// then all of them are let go.
-func BenchmarkCallLater50k(b *testing.B) {
-	const n = 50_000
-	handles := make([]loop.Handle, n)
+const armedTimers = 50_000
+
+// benchmarkArming measures how long it takes to arm armedTimers timers on a loop that has
+// none. arm arms them and appends their handles. They are cancelled while the benchmark
+// is paused.
+func benchmarkArming(b *testing.B, arm func(l *loop.Loop, handles []loop.Handle) []loop.Handle) {
+	handles := make([]loop.Handle, 0, armedTimers)
 	l := loop.New(loop.Options{})
 	for b.Loop() {
-		for i := range handles {
-			handles[i] = l.CallLater(time.Second+time.Duration(i%1000)*time.Millisecond, idly)
-		}
+		handles = arm(l, handles[:0])
 		b.StopTimer()
 		for _, h := range handles {
 			h.Cancel()
 		}
 		b.StartTimer()
 	}
-	report(b, b.N*n)
+	reportPerCall(b, b.N*armedTimers)
+}
+
+func armedDelay(i int) time.Duration { return time.Second + time.Duration(i%1000)*time.Millisecond }
+
+// Event loops are often compared by the time for arming 50,000 timers.
+func BenchmarkCallLater50k(b *testing.B) {
+	benchmarkArming(b, func(l *loop.Loop, handles []loop.Handle) []loop.Handle {
+		for i := range armedTimers {
+			handles = append(handles, l.CallLater(armedDelay(i), noop))
+		}
+		return handles
+	})
 }
 
 func BenchmarkCallLaterBatch50k(b *testing.B) {
-	const n = 50_000
-	calls := make([]loop.Call, n)
+	calls := make([]loop.Call, armedTimers)
 	for i := range calls {
-		calls[i] = loop.Call{After: time.Second + time.Duration(i%1000)*time.Millisecond, Func: idly}
+		calls[i] = loop.Call{After: armedDelay(i), Func: noop}
 	}
-	handles := make([]loop.Handle, 0, n)
-	l := loop.New(loop.Options{})
-	for b.Loop() {
-		handles = l.CallLaterBatch(handles[:0], calls)
-		b.StopTimer()
-		for _, h := range handles {
-			h.Cancel()
-		}
-		b.StartTimer()
-	}
-	report(b, b.N*n)
+	benchmarkArming(b, func(l *loop.Loop, handles []loop.Handle) []loop.Handle {
+		return l.CallLaterBatch(handles, calls)
+	})
 }
 
 func BenchmarkCallLaterAndCancel(b *testing.B) {
 	l := loop.New(loop.Options{})
 	for b.Loop() {
-		l.CallLater(time.Second, idly).Cancel()
+		l.CallLater(time.Second, noop).Cancel()
 	}
 }
 
-// A thousand callbacks in flight, each of which calls itself soon.
+// A thousand callbacks are queued, each of which queues itself again.
 func BenchmarkCallSoonInTheLoop(b *testing.B) {
 	const n = 1000
 	l := loop.New(loop.Options{})
@@ -76,10 +78,10 @@ func BenchmarkCallSoonInTheLoop(b *testing.B) {
 	for b.Loop() {
 		l.Step()
 	}
-	report(b, b.N*n)
+	reportPerCall(b, b.N*n)
 }
 
-// The same through a buffered channel, for comparison.
+// The same with a buffered channel, for comparison.
 func BenchmarkCallSoonThroughAChannel(b *testing.B) {
 	const n = 1000
 	c := make(chan func(), n)
@@ -93,10 +95,10 @@ func BenchmarkCallSoonThroughAChannel(b *testing.B) {
 			(<-c)()
 		}
 	}
-	report(b, b.N*n)
+	reportPerCall(b, b.N*n)
 }
 
-// One callback that calls itself soon: an iteration each.
+// One callback queues itself again: one call in each iteration.
 func BenchmarkIteration(b *testing.B) {
 	l := loop.New(loop.Options{})
 	left := b.N
@@ -116,14 +118,15 @@ func BenchmarkIteration(b *testing.B) {
 func BenchmarkStepWithOneCallback(b *testing.B) {
 	l := loop.New(loop.Options{})
 	for b.Loop() {
-		l.CallSoon(idly)
+		l.CallSoon(noop)
 		l.Step()
 	}
 }
 
-// What other goroutines hand to the loop, beside the same through a channel to a goroutine that
-// calls it: from the first until all have been called. The two take turns, each time anew, and what
-// counts is the median of the ratios of neighbours.
+// Other goroutines post callbacks to a loop. For comparison, they send the same callbacks
+// over a channel to a goroutine that calls them. The time is that from the first post
+// until all callbacks have been called. Loop and channel take turns. The result is the
+// median of the ratios of neighbouring rounds.
 func BenchmarkPostBesideAChannel(b *testing.B) {
 	for _, c := range []struct {
 		name             string
@@ -161,7 +164,7 @@ func BenchmarkPostBesideAChannel(b *testing.B) {
 
 func postAll(b *testing.B, producers, each, batch int) time.Duration {
 	l := loop.New(loop.Options{})
-	called := 0 // by the loop's goroutine
+	called := 0 // belongs to the loop's goroutine
 	f := func() {
 		if called++; called == producers*each {
 			l.Stop()
@@ -208,7 +211,8 @@ func sendAll(b *testing.B, producers, each int) time.Duration {
 	return time.Since(began)
 }
 
-// How late a thousand timers of 1 to 100 ms are, on the loop and on the runtime, in turns.
+// The lateness of a thousand timers of 1 to 100 ms, on a loop and on a foliot.Runtime in
+// turns.
 func BenchmarkLateness(b *testing.B) {
 	const n = 1000
 	delay := func(i int) time.Duration { return time.Millisecond + time.Duration(i*7919%n)*99*time.Microsecond }

@@ -7,20 +7,20 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
-func TestInABubbleTenHoursPassInNoTime(t *testing.T) {
+func TestInABubbleTenHoursPassAtOnce(t *testing.T) {
 	outside := time.Now()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		start := time.Now()
 		ticks := 0
 		var tick func()
 		tick = func() {
 			ticks++
 			if took := time.Since(start); took != time.Duration(ticks)*second {
-				t.Errorf("tick %d after %v", ticks, took)
+				t.Errorf("tick %d came after %v", ticks, took)
 			}
 			if ticks == 36_000 {
 				l.Stop()
@@ -37,41 +37,48 @@ func TestInABubbleTenHoursPassInNoTime(t *testing.T) {
 		}
 	})
 	if took := time.Since(outside); took > hour {
-		t.Errorf("it took %v", took)
+		t.Errorf("ten hours in a bubble took %v", took)
 	}
 }
 
+// armRandom arms n timers with random delays, from nanoseconds to a century. Each adds 1
+// to runs, and checks that it runs exactly on time. So it must be called in a bubble.
+func armRandom(t *testing.T, l *loop.Loop, n int, runs *int) (handles []loop.Handle) {
+	start := time.Now()
+	for range n {
+		d := time.Duration(rand.Uint64() >> (5 + rand.IntN(58)))
+		handles = append(handles, l.CallLater(d, func() {
+			*runs++
+			if took := time.Since(start); took != d {
+				t.Errorf("a timer of %v ran after %v", d, took)
+			}
+		}))
+	}
+	return handles
+}
+
 func TestInABubbleTimersRunExactlyOnTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
-		start := time.Now()
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		runs := 0
-		for range 1000 {
-			d := time.Duration(rand.Uint64() >> (5 + rand.IntN(58)))
-			h := l.CallLater(d, func() {
-				runs++
-				if took := time.Since(start); took != d {
-					t.Errorf("a timer of %v ran after %v", d, took)
-				}
-			})
+		for _, h := range armRandom(t, l, 1000, &runs) {
 			if rand.IntN(4) == 0 {
 				h.Cancel()
 				runs++
 			}
 		}
-		runIdleInBubble(t, l)
+		runUntilIdleInBubble(t, l)
 		if runs != 1000 {
 			t.Errorf("%d of 1000 timers ran", runs)
 		}
 	})
 }
 
-// A bubble deadlocks, or its time stands still, unless a waiting loop blocks in a way that the bubble sees.
-func TestInABubbleALoopTalksToGoroutines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+// A loop that waits must block in a way that the bubble can see. Otherwise the bubble
+// deadlocks, or its time does not move.
+func TestInABubbleGoroutinesPostTheirResults(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		start := time.Now()
-		answers := 0
+		results := 0
 		for i := range 100 {
 			l.CallLater(time.Duration(i)*second, func() {
 				release := l.Hold()
@@ -79,47 +86,44 @@ func TestInABubbleALoopTalksToGoroutines(t *testing.T) {
 					defer release()
 					time.Sleep(minute)
 					post(t, l, func() {
-						answers++
+						results++
 						if took, want := time.Since(start), time.Duration(i)*second+minute; took != want {
-							t.Errorf("answer %d after %v, want %v", i, took, want)
+							t.Errorf("result %d came after %v, want %v", i, took, want)
 						}
 					})
 				}()
 			})
 		}
-		runIdleInBubble(t, l)
-		if answers != 100 {
-			t.Errorf("%d of 100 answers", answers)
+		runUntilIdleInBubble(t, l)
+		if results != 100 {
+			t.Errorf("%d of 100 results came", results)
 		}
-		if took := time.Since(start); took != 99*second+minute {
-			t.Errorf("it took %v", took)
+		if took, want := time.Since(start), 99*second+minute; took != want {
+			t.Errorf("RunUntilIdle took %v, want %v", took, want)
 		}
 	})
 }
 
 func TestInABubbleAWaitingLoopIsDurablyBlocked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for name, clock := range map[string]loop.Clock{"system": nil, "virtual": loop.Virtual(0)} {
-			l := newLoop(t, loop.Options{Clock: clock})
-			runs := 0
-			ended := inBackground(func() error { return l.Run(context.Background()) })
-			for i := range 10 {
-				post(t, l, func() { runs++ })
-				synctest.Wait()
-				if runs != i+1 {
-					t.Errorf("%s: %d of %d posts have run", name, runs, i+1)
-				}
-			}
-			l.Stop()
+	eachClockInBubble(t, func(t *testing.T, l *loop.Loop) {
+		runs := 0
+		ended := testkit.Async(func() error { return l.Run(context.Background()) })
+		for i := range 10 {
+			post(t, l, func() { runs++ })
 			synctest.Wait()
-			select {
-			case err := <-ended:
-				if err != nil {
-					t.Errorf("%s: Run: %v", name, err)
-				}
-			default:
-				t.Errorf("%s: Run goes on", name)
+			if runs != i+1 {
+				t.Errorf("%d of %d posts have run", runs, i+1)
 			}
+		}
+		l.Stop()
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		default:
+			t.Error("Run has not returned after Stop")
 		}
 	})
 }

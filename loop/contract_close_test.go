@@ -5,9 +5,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
+// wantClosed checks that the methods that return ErrClosed do so.
 func wantClosed(t testing.TB, l *loop.Loop) {
 	t.Helper()
 	for _, r := range runners {
@@ -15,59 +17,51 @@ func wantClosed(t testing.TB, l *loop.Loop) {
 			t.Errorf("%s after Close: %v", r.name, err)
 		}
 	}
-	if err := l.Post(never(t, "a post after Close")); !errors.Is(err, loop.ErrClosed) {
+	if err := l.Post(mustNotRun(t, "a post after Close")); !errors.Is(err, loop.ErrClosed) {
 		t.Errorf("Post after Close: %v", err)
 	}
-	fs := []func(){never(t, "a post after Close"), never(t, "a post after Close")}
+	fs := []func(){mustNotRun(t, "a post after Close"), mustNotRun(t, "a post after Close")}
 	if err := l.PostBatch(fs); !errors.Is(err, loop.ErrClosed) {
 		t.Errorf("PostBatch after Close: %v", err)
 	}
 }
 
-func TestCloseIsIdempotentAndFinal(t *testing.T) {
+func TestCloseMayBeRepeatedAndIsFinal(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		l.CallSoon(never(t, "a soon call of a closed loop"))
-		l.CallLater(0, never(t, "a timer of a closed loop"))
-		post(t, l, never(t, "a post of a closed loop"))
+		l.CallSoon(mustNotRun(t, "a CallSoon callback of a closed loop"))
+		l.CallLater(0, mustNotRun(t, "a timer of a closed loop"))
+		post(t, l, mustNotRun(t, "a post of a closed loop"))
 		for range 3 {
-			if err := l.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
+			closeLoop(t, l)
 			wantClosed(t, l)
 		}
-		l.Stop() // harmless
+		l.Stop() // does nothing
 		wantClosed(t, l)
 	})
 }
 
 func TestCloseAfterRun(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		var j journal
-		l.CallLater(millisecond, j.note("timer"))
-		runIdle(t, l)
-		j.want(t, "before Close", "timer")
-		if err := l.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		var tr trace
+		l.CallLater(millisecond, tr.record("timer"))
+		runUntilIdle(t, l)
+		tr.want(t, "before Close", "timer")
+		closeLoop(t, l)
 		wantClosed(t, l)
 	})
 }
 
-func TestHandlesOfAClosedLoopAreHarmless(t *testing.T) {
+func TestHandlesOfAClosedLoopAreStale(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		var handles []loop.Handle
-		for _, c := range calls {
-			handles = append(handles, c.call(l, never(t, "a call of a closed loop")))
+		for _, c := range handleCalls {
+			handles = append(handles, c.call(l, mustNotRun(t, "a callback of a closed loop")))
 		}
 		release := l.Hold()
-		if err := l.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		closeLoop(t, l)
 		for _, h := range handles {
-			h.Pending()
 			h.When()
-			h.Cancel()
-			wantStale(t, "cancelled after Close", h)
+			wantStale(t, "after Close", h)
 		}
 		release()
 		release()
@@ -80,16 +74,15 @@ func TestCloseFromAnotherGoroutineEndsRun(t *testing.T) {
 			eachClock(t, func(t *testing.T, l *loop.Loop) {
 				running := make(chan struct{})
 				post(t, l, func() { close(running) })
-				release := l.Hold() // a far timer for a loop whose time may jump
+				release := l.Hold() // keeps a virtual clock from jumping to the timer
 				defer release()
-				l.CallLater(hour, never(t, "a timer of a closed loop"))
-				ended := inBackground(func() error { return r.run(l, context.Background()) })
-				receive(t, running, "the first callback")
-				if err := l.Close(); err != nil {
-					t.Errorf("Close: %v", err)
-				}
-				if err := receive(t, ended, "the end"); err != nil && !errors.Is(err, loop.ErrClosed) {
-					t.Errorf("%v", err)
+				l.CallLater(hour, mustNotRun(t, "a timer of a closed loop"))
+				ended := testkit.Async(func() error { return r.run(l, context.Background()) })
+				testkit.Receive(t, running, "the first callback")
+				closeLoop(t, l)
+				err := testkit.Receive(t, ended, "the end of "+r.name)
+				if err != nil && !errors.Is(err, loop.ErrClosed) {
+					t.Errorf("%s: %v", r.name, err)
 				}
 				wantClosed(t, l)
 			})
@@ -102,12 +95,10 @@ func TestCloseFromACallbackEndsRun(t *testing.T) {
 		ran := false
 		l.CallSoon(func() {
 			ran = true
-			l.CallSoon(never(t, "a call of the next iteration"))
-			if err := l.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
+			l.CallSoon(mustNotRun(t, "a callback of the next iteration"))
+			closeLoop(t, l)
 		})
-		l.CallLater(hour, never(t, "a timer in an hour"))
+		l.CallLater(hour, mustNotRun(t, "a timer in an hour"))
 		if err := run(context.Background()); err != nil && !errors.Is(err, loop.ErrClosed) {
 			t.Errorf("%v", err)
 		}

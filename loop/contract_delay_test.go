@@ -6,52 +6,51 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/foliot-go/foliot/loop"
 )
 
-func TestNoDelayAndLessCountAsNowInArmingOrder(t *testing.T) {
+func TestDelaysOfZeroAndLessAreDueNowInArmingOrder(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		var j journal
-		l.CallLater(-1, j.note("a"))
-		l.CallLater(0, j.note("b"))
-		l.CallLater(math.MinInt64, j.note("c"))
-		l.CallLaterBatch(nil, []loop.Call{{-hour, j.note("d")}, {0, j.note("e")}, {math.MinInt64, j.note("f")}})
-		l.CallLater(0, j.note("g"))
+		var tr trace
+		l.CallLater(-1, tr.record("a"))
+		l.CallLater(0, tr.record("b"))
+		l.CallLater(math.MinInt64, tr.record("c"))
+		l.CallLaterBatch(nil, []loop.Call{{-hour, tr.record("d")}, {0, tr.record("e")}, {math.MinInt64, tr.record("f")}})
+		l.CallLater(0, tr.record("g"))
 		l.Step()
-		j.want(t, "the first iteration", "a b c d e f g")
+		tr.want(t, "the first iteration", "a b c d e f g")
 	})
 }
 
-func TestTimeStandsStillForDelaysOfZeroAndLessOnVirtual(t *testing.T) {
+func TestDelaysOfZeroAndLessDoNotMoveAVirtualClock(t *testing.T) {
 	l := newVirtual(t, hour)
 	runs := 0
 	check := func() {
 		runs++
 		if at := l.Time(); at != hour {
-			t.Errorf("Time is %v", at)
+			t.Errorf("Time is %v, want %v", at, hour)
 		}
 	}
 	for _, d := range []time.Duration{0, -1, -hour, -2 * hour, math.MinInt64} {
 		l.CallLater(d, check)
 		l.CallAt(hour+min(d, 0)/2, check)
 	}
-	runIdle(t, l)
+	runUntilIdle(t, l)
 	if runs != 10 {
-		t.Errorf("%d of 10 ran", runs)
+		t.Errorf("%d of 10 timers ran", runs)
 	}
 }
 
 func TestDelaysTooLargeToAddSaturate(t *testing.T) {
 	l := newVirtual(t, hour)
-	var j journal
+	var tr trace
 	ds := []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - hour, math.MaxInt64 - hour + 1}
 	for _, d := range ds {
 		var h loop.Handle
 		h = l.CallLater(d, func() {
-			j.add("huge")
+			tr.add("huge")
 			if when := h.When(); when != 0 && l.Time() != when {
 				t.Errorf("a timer of %v ran at %v", when, l.Time())
 			}
@@ -60,36 +59,35 @@ func TestDelaysTooLargeToAddSaturate(t *testing.T) {
 			t.Errorf("When of a delay of %d is %v", d, h.When())
 		}
 	}
-	l.CallLaterBatch(nil, []loop.Call{{math.MaxInt64, j.note("huge")}})
+	l.CallLaterBatch(nil, []loop.Call{{math.MaxInt64, tr.record("huge")}})
 	l.CallLater(250*year, func() {
-		j.add("centuries")
-		l.CallLater(250*year, j.note("huge"))
+		tr.add("centuries")
+		l.CallLater(250*year, tr.record("huge"))
 	})
-	runIdle(t, l)
-	j.want(t, "a timer of 250 years and huge ones", "centuries huge huge huge huge huge huge")
+	runUntilIdle(t, l)
+	tr.want(t, "a timer of 250 years and huge ones", "centuries huge huge huge huge huge huge")
 
-	// There is work to be done at the end of time, too.
+	// Timers can be armed at the largest time, too.
 	before := l.Time()
-	l.CallLater(hour, j.note("timer"))
-	l.CallLater(0, j.note("now"))
-	l.CallSoon(j.note("soon"))
-	l.CallAt(math.MaxInt64, j.note("end"))
-	runIdle(t, l)
-	if len(j.lines) != 4 || j.lines[0] != "soon" || l.Time() < before {
-		t.Errorf("at the end of time ran %q, and it went from %v to %v", j.lines, before, l.Time())
+	l.CallLater(hour, tr.record("timer"))
+	l.CallLater(0, tr.record("now"))
+	l.CallSoon(tr.record("soon"))
+	l.CallAt(math.MaxInt64, tr.record("end"))
+	runUntilIdle(t, l)
+	if len(tr.lines) != 4 || tr.lines[0] != "soon" || l.Time() < before {
+		t.Errorf("at the largest time %q ran, and Time went from %v to %v", tr.lines, before, l.Time())
 	}
 }
 
 func TestAHugeDelayKeepsTheLoopWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		time.Sleep(hour)
 		handles := []loop.Handle{
-			l.CallLater(math.MaxInt64, never(t, "a huge delay")),
-			l.CallAt(math.MaxInt64, never(t, "a huge time")),
+			l.CallLater(math.MaxInt64, mustNotRun(t, "a huge delay")),
+			l.CallAt(math.MaxInt64, mustNotRun(t, "a huge time")),
 		}
-		var j journal
-		l.CallLater(second, j.note("second"))
+		var tr trace
+		l.CallLater(second, tr.record("second"))
 		ctx, cancel := context.WithTimeout(context.Background(), 50*year)
 		defer cancel()
 		start := time.Now()
@@ -97,13 +95,14 @@ func TestAHugeDelayKeepsTheLoopWaiting(t *testing.T) {
 			t.Errorf("RunUntilIdle: %v", err)
 		}
 		if got := time.Since(start); got != 50*year {
-			t.Errorf("RunUntilIdle came back after %v", got)
+			t.Errorf("RunUntilIdle returned after %v, want %v", got, 50*year)
 		}
-		j.want(t, "beside huge delays", "second")
+		tr.want(t, "next to huge delays", "second")
 		for _, h := range handles {
-			if !h.Pending() || h.When() < 250*year || !h.Cancel() {
-				t.Errorf("a huge delay: Pending is %t, When %v", h.Pending(), h.When())
+			if h.When() < 250*year {
+				t.Errorf("When of a huge delay is %v", h.When())
 			}
+			wantCancel(t, "a huge delay", h)
 		}
 	})
 }
@@ -143,18 +142,17 @@ func TestNoTimerIsEarly(t *testing.T) {
 	for range 500 {
 		arm()
 	}
-	runIdle(t, l)
+	runUntilIdle(t, l)
 	if runs != 1000 {
 		t.Errorf("%d of 1000 timers ran", runs)
 	}
 }
 
-func TestDelaysCountFromAFreshClock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+func TestDelaysCountFromTheClockNotFromTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		runs := 0
 		l.CallLater(second, func() {
-			time.Sleep(20 * second) // the clock of the iteration is late now
+			time.Sleep(20 * second) // Time does not change
 			now := time.Now()
 			check := func() {
 				runs++
@@ -166,11 +164,11 @@ func TestDelaysCountFromAFreshClock(t *testing.T) {
 			batch := l.CallLaterBatch(nil, []loop.Call{{10 * second, check}})
 			for _, h := range []loop.Handle{h, batch[0]} {
 				if d := h.When() - l.Time(); d != 30*second {
-					t.Errorf("When is %v after the Time of an iteration that lasts 20s already", d)
+					t.Errorf("When is %v after Time, 20s into the iteration, want 30s", d)
 				}
 			}
 		})
-		runIdleInBubble(t, l)
+		runUntilIdleInBubble(t, l)
 		if runs != 2 {
 			t.Errorf("%d of 2 timers ran", runs)
 		}
@@ -178,23 +176,21 @@ func TestDelaysCountFromAFreshClock(t *testing.T) {
 }
 
 func TestDelaysBeforeRunCountFromTheCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		time.Sleep(hour)
 		armed := time.Now()
 		l.CallLater(second, func() {
 			if took := time.Since(armed); took != 2*second {
-				t.Errorf("ran after %v", took)
+				t.Errorf("ran after %v, want %v", took, 2*second)
 			}
 		})
 		time.Sleep(2 * second)
-		runIdleInBubble(t, l)
+		runUntilIdleInBubble(t, l)
 	})
 }
 
 func TestCallAtIsOnTheClockOfTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		runs := 0
 		time.Sleep(hour)
 		l.CallSoon(func() {
@@ -204,7 +200,7 @@ func TestCallAtIsOnTheClockOfTime(t *testing.T) {
 				h := l.CallAt(base+d, func() {
 					runs++
 					if took, want := time.Since(began), max(d, minute); took != want {
-						t.Errorf("CallAt(Time()+%v) ran after %v, not %v", d, took, want)
+						t.Errorf("CallAt(Time()+%v) ran after %v, want %v", d, took, want)
 					}
 				})
 				if h.When() != base+d {
@@ -212,7 +208,7 @@ func TestCallAtIsOnTheClockOfTime(t *testing.T) {
 				}
 			}
 		})
-		runIdleInBubble(t, l)
+		runUntilIdleInBubble(t, l)
 		if runs != 7 {
 			t.Errorf("%d of 7 timers ran", runs)
 		}
@@ -221,30 +217,29 @@ func TestCallAtIsOnTheClockOfTime(t *testing.T) {
 
 func TestCallLaterBatchIsCallLaterForEachCall(t *testing.T) {
 	l := newVirtual(t, hour)
-	var j journal
-	first := l.CallLater(second, j.note("first"))
+	var tr trace
+	first := l.CallLater(second, tr.record("first"))
 	calls := []loop.Call{
-		{3 * second, j.note("three")},
-		{second, j.note("one")},
-		{0, j.note("zero")},
-		{2 * second, never(t, "a cancelled call")},
-		{second, j.note("uno")},
+		{3 * second, tr.record("three")},
+		{second, tr.record("one")},
+		{0, tr.record("zero")},
+		{2 * second, mustNotRun(t, "a cancelled call")},
+		{second, tr.record("uno")},
 	}
 	handles := l.CallLaterBatch([]loop.Handle{first}, calls)
-	clear(calls) // the slice is the caller's again
+	clear(calls) // the slice belongs to the caller again
 	if len(handles) != 6 || handles[0] != first {
-		t.Fatalf("CallLaterBatch appended to %v: %v", first, handles)
+		t.Fatalf("CallLaterBatch appended to %v returns %v", first, handles)
 	}
-	for i, want := range []time.Duration{hour + second, hour + 3*second, hour + second, hour, hour + 2*second, hour + second} {
+	for i, d := range []time.Duration{second, 3 * second, second, 0, 2 * second, second} {
+		want := hour + d
 		if got := handles[i].When(); got != want || !handles[i].Pending() {
 			t.Errorf("handle %d: When is %v, want %v, Pending is %t", i, got, want, handles[i].Pending())
 		}
 	}
-	if !handles[4].Cancel() {
-		t.Error("Cancel is false")
-	}
-	runIdle(t, l)
-	j.want(t, "a batch", "zero first one uno three")
+	wantCancel(t, "a handle of the batch", handles[4])
+	runUntilIdle(t, l)
+	tr.want(t, "a batch", "zero first one uno three")
 	if got := l.CallLaterBatch(nil, nil); len(got) != 0 {
 		t.Errorf("an empty batch has %d handles", len(got))
 	}

@@ -5,34 +5,47 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
-// wantGoroutines checks how many goroutines run code of the library.
+// loopGoroutines returns the stacks of the goroutines that run code of the library or
+// were started by it.
+func loopGoroutines() []string {
+	const module = "github.com/foliot-go/foliot"
+	var found []string
+	for _, stack := range testkit.GoroutineStacks() {
+		for line := range strings.Lines(stack) {
+			line = strings.TrimPrefix(line, "created by ")
+			if strings.HasPrefix(line, module+"/loop.") || strings.HasPrefix(line, module+"/internal/alarm.") ||
+				strings.HasPrefix(line, module+".") {
+				found = append(found, stack)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// wantGoroutines checks how many goroutines run code of the library. A goroutine that
+// ends may take some time for that.
 func wantGoroutines(t testing.TB, when string, want int) {
 	t.Helper()
 	var found []string
-	for end := time.Now().Add(5 * second); ; time.Sleep(millisecond) {
-		if found = loopGoroutines(); len(found) == want {
-			return
-		}
-		if time.Now().After(end) {
-			break
-		}
+	if !testkit.TrueWithin(5*second, func() bool { found = loopGoroutines(); return len(found) == want }) {
+		t.Errorf("%s: %d goroutines, want %d\n%s", when, len(found), want, strings.Join(found, "\n\n"))
 	}
-	t.Errorf("%s: %d goroutines, want %d\n%s", when, len(found), want, strings.Join(found, "\n\n"))
 }
 
-func TestALoopHasNoGoroutineBesideTheCallers(t *testing.T) {
+func TestALoopHasNoGoroutineButThatOfTheCaller(t *testing.T) {
 	wantGoroutines(t, "before", 0)
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		l.CallLater(millisecond, noop)
-		wantGoroutines(t, "with something scheduled", 0)
+		wantGoroutines(t, "with a timer armed", 0)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		ended := started(t, ctx, l)
+		ended := startRun(t, ctx, l)
 		wantGoroutines(t, "while Run waits", 1)
 		ran := make(chan struct{})
 		post(t, l, func() {
@@ -42,13 +55,13 @@ func TestALoopHasNoGoroutineBesideTheCallers(t *testing.T) {
 			l.CallLater(50*millisecond, func() { close(ran) })
 		})
 		wantGoroutines(t, "while timers are armed", 1)
-		receive(t, ran, "a timer")
+		testkit.Receive(t, ran, "a timer")
 		wantGoroutines(t, "after timers ran", 1)
 		cancel()
-		receive(t, ended, "Run")
+		testkit.Receive(t, ended, "the end of Run")
 		wantGoroutines(t, "after Run", 0)
 		post(t, l, noop)
-		runIdle(t, l)
+		runUntilIdle(t, l)
 		wantGoroutines(t, "after RunUntilIdle", 0)
 		l.CallLater(hour, noop)
 		l.Close()
@@ -56,13 +69,12 @@ func TestALoopHasNoGoroutineBesideTheCallers(t *testing.T) {
 	})
 }
 
-// The timers of a loop are armed and waited for on the goroutine that runs it.
 func TestCallbacksRunOnTheCallersGoroutine(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		mine := goroutine()
+		caller := goroutineName()
 		check := func() {
-			if here := goroutine(); here != mine {
-				t.Errorf("a callback ran on %s, the loop on %s", here, mine)
+			if here := goroutineName(); here != caller {
+				t.Errorf("a callback ran on %s, the loop on %s", here, caller)
 			}
 		}
 		l.CallSoon(check)
@@ -73,14 +85,14 @@ func TestCallbacksRunOnTheCallersGoroutine(t *testing.T) {
 			post(t, l, check)
 			release()
 		}()
-		runIdle(t, l)
+		runUntilIdle(t, l)
 		l.CallSoon(check)
 		l.Step()
 	})
 }
 
-// goroutine is the name of the goroutine that calls it, as stack traces have it.
-func goroutine() string {
+// goroutineName returns the name that stack traces have for the calling goroutine.
+func goroutineName() string {
 	buf := make([]byte, 64)
 	head := string(buf[:runtime.Stack(buf, false)])
 	name, _, _ := strings.Cut(head, " [")

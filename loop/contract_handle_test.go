@@ -3,23 +3,28 @@ package loop_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/foliot-go/foliot/loop"
 )
 
-// calls are the ways to get a handle; all are due in the next iteration.
-var calls = []struct {
+// A scheduleFunc schedules f for the next iteration.
+type scheduleFunc func(l *loop.Loop, f func()) loop.Handle
+
+// handleCalls are the ways to get a handle.
+var handleCalls = []struct {
 	name string
-	call func(l *loop.Loop, f func()) loop.Handle
+	call scheduleFunc
 }{
 	{"CallSoon", func(l *loop.Loop, f func()) loop.Handle { return l.CallSoon(f) }},
 	{"CallLater", func(l *loop.Loop, f func()) loop.Handle { return l.CallLater(0, f) }},
 	{"CallAt", func(l *loop.Loop, f func()) loop.Handle { return l.CallAt(l.Time(), f) }},
-	{"CallLaterBatch", func(l *loop.Loop, f func()) loop.Handle { return l.CallLaterBatch(nil, []loop.Call{{0, f}})[0] }},
+	{"CallLaterBatch", func(l *loop.Loop, f func()) loop.Handle {
+		return l.CallLaterBatch(nil, []loop.Call{{0, f}})[0]
+	}},
 }
 
+// wantStale checks that h is neither pending nor can be cancelled.
 func wantStale(t testing.TB, what string, h loop.Handle) {
 	t.Helper()
 	if h.Pending() {
@@ -30,11 +35,32 @@ func wantStale(t testing.TB, what string, h loop.Handle) {
 	}
 }
 
-func TestTheZeroHandleNamesNothing(t *testing.T) {
+// wantCancel cancels h, which must be pending before and stale afterwards.
+func wantCancel(t testing.TB, what string, h loop.Handle) {
+	t.Helper()
+	if !h.Pending() {
+		t.Errorf("%s: Pending is false before Cancel", what)
+	}
+	if !h.Cancel() {
+		t.Errorf("%s: Cancel is false", what)
+	}
+	wantStale(t, what+" after Cancel", h)
+}
+
+// eachHandleCall runs a subtest for each way to get a handle and each kind of clock.
+func eachHandleCall(t *testing.T, f func(t *testing.T, l *loop.Loop, call scheduleFunc)) {
+	for _, c := range handleCalls {
+		t.Run(c.name, func(t *testing.T) {
+			eachClock(t, func(t *testing.T, l *loop.Loop) { f(t, l, c.call) })
+		})
+	}
+}
+
+func TestTheZeroHandleRefersToNothing(t *testing.T) {
 	var h loop.Handle
 	wantStale(t, "the zero handle", h)
 	if when := h.When(); when != 0 {
-		t.Errorf("When is %v", when)
+		t.Errorf("When is %v, want 0", when)
 	}
 }
 
@@ -42,7 +68,7 @@ func TestHandlesAreComparableAndDistinct(t *testing.T) {
 	l := newVirtual(t, 0)
 	seen := map[loop.Handle]string{{}: "the zero handle"}
 	for round := range 3 {
-		for _, c := range calls {
+		for _, c := range handleCalls {
 			for i := range 100 {
 				name := fmt.Sprint(c.name, " ", i, " of round ", round)
 				h := c.call(l, noop)
@@ -52,79 +78,64 @@ func TestHandlesAreComparableAndDistinct(t *testing.T) {
 				seen[h] = name
 			}
 		}
-		runIdle(t, l)
+		runUntilIdle(t, l)
 	}
 }
 
 func TestACancelledCallNeverRuns(t *testing.T) {
-	for _, c := range calls {
-		t.Run(c.name, func(t *testing.T) {
-			eachClock(t, func(t *testing.T, l *loop.Loop) {
-				var j journal
-				h := c.call(l, never(t, "a cancelled call"))
-				c.call(l, j.note("other"))
-				if !h.Pending() {
-					t.Error("Pending is false before Cancel")
-				}
-				if !h.Cancel() {
-					t.Error("Cancel is false")
-				}
-				wantStale(t, "after Cancel", h)
-				runIdle(t, l)
-				wantStale(t, "after the run", h)
-				j.want(t, "beside a cancelled call", "other")
-			})
-		})
-	}
+	eachHandleCall(t, func(t *testing.T, l *loop.Loop, call scheduleFunc) {
+		var tr trace
+		h := call(l, mustNotRun(t, "a cancelled call"))
+		call(l, tr.record("other"))
+		wantCancel(t, "the handle", h)
+		runUntilIdle(t, l)
+		wantStale(t, "after the run", h)
+		tr.want(t, "next to a cancelled call", "other")
+	})
 }
 
 func TestATimerCancelledLongBeforeItsTimeNeverRuns(t *testing.T) {
 	l := newVirtual(t, 0)
-	var j journal
-	victims := []loop.Handle{
-		l.CallLater(hour, never(t, "a cancelled timer")),
-		l.CallAt(2*hour, never(t, "a cancelled timer")),
-		l.CallLater(year, never(t, "a cancelled timer")),
+	var tr trace
+	handles := []loop.Handle{
+		l.CallLater(hour, mustNotRun(t, "a cancelled timer")),
+		l.CallAt(2*hour, mustNotRun(t, "a cancelled timer")),
+		l.CallLater(year, mustNotRun(t, "a cancelled timer")),
 	}
 	l.CallLater(second, func() {
-		for _, h := range victims {
-			if !h.Pending() || !h.Cancel() {
-				t.Error("not cancelled")
-			}
+		for _, h := range handles {
+			wantCancel(t, "a timer", h)
 		}
-		l.CallLater(2*hour, j.note("done"))
+		l.CallLater(2*hour, tr.record("done"))
 	})
-	runIdle(t, l)
-	j.want(t, "after an hour", "done")
-	if at := l.Time(); at != 2*hour+second {
-		t.Errorf("idle at %v: cancelled timers held the loop up", at)
+	runUntilIdle(t, l)
+	tr.want(t, "two hours later", "done")
+	if at, want := l.Time(), 2*hour+second; at != want {
+		t.Errorf("idle at %v, want %v: the loop waited for cancelled timers", at, want)
 	}
 }
 
 func TestACallCancelledByASiblingOfItsIterationNeverRuns(t *testing.T) {
-	for _, killer := range calls {
-		for _, victim := range calls {
-			if killer.name != "CallSoon" && victim.name == "CallSoon" {
-				continue // the victim has run by then
+	for _, canceller := range handleCalls {
+		for _, other := range handleCalls {
+			if canceller.name != "CallSoon" && other.name == "CallSoon" {
+				continue // the callback of CallSoon is called first
 			}
-			t.Run(killer.name+" cancels "+victim.name, func(t *testing.T) {
+			t.Run(canceller.name+" cancels "+other.name, func(t *testing.T) {
 				eachClock(t, func(t *testing.T, l *loop.Loop) {
-					var j journal
+					var tr trace
 					var h loop.Handle
-					killer.call(l, func() {
-						j.add("killer")
-						if !h.Pending() || !h.Cancel() {
-							t.Error("the victim is not pending and cancelled")
-						}
-						wantStale(t, "after Cancel", h)
+					canceller.call(l, func() {
+						tr.add("canceller")
+						wantCancel(t, "the other call", h)
 					})
-					victim.call(l, j.note("before"))
-					h = victim.call(l, never(t, "the victim"))
-					victim.call(l, j.note("after"))
+					other.call(l, tr.record("before"))
+					h = other.call(l, mustNotRun(t, "the cancelled call"))
+					other.call(l, tr.record("after"))
 					l.Step()
-					j.want(t, "the iteration", "killer before after")
+					tr.want(t, "the iteration", "canceller before after")
 					wantStale(t, "after the iteration", h)
-					runIdle(t, l)
+					runUntilIdle(t, l)
 				})
 			})
 		}
@@ -139,50 +150,46 @@ func TestOneCallbackCancelsAllItsSiblings(t *testing.T) {
 		handles = append(handles, l.CallLater(second, func() {
 			runs++
 			for k, h := range handles {
-				if h.Cancel() != (k > i) {
-					t.Errorf("Cancel of %d by %d is %t", k, i, k <= i)
+				if got, want := h.Cancel(), k > i; got != want {
+					t.Errorf("Cancel of timer %d by timer %d is %t, want %t", k, i, got, want)
 				}
 			}
 		}))
 	}
-	runIdle(t, l)
+	runUntilIdle(t, l)
 	if runs != 1 {
-		t.Errorf("%d callbacks ran", runs)
+		t.Errorf("%d callbacks ran, want 1", runs)
 	}
 }
 
 func TestWithinItsOwnCallbackAHandleIsNeitherPendingNorCancellable(t *testing.T) {
-	for _, c := range calls {
-		t.Run(c.name, func(t *testing.T) {
-			eachClock(t, func(t *testing.T, l *loop.Loop) {
-				var h loop.Handle
-				ran := false
-				h = c.call(l, func() {
-					ran = true
-					wantStale(t, "within its callback", h)
-					c.call(l, noop) // what is made now may use the same memory
-					wantStale(t, "within its callback", h)
-				})
-				runIdle(t, l)
-				wantStale(t, "after its callback", h)
-				if !ran {
-					t.Error("it did not run")
-				}
-			})
+	eachHandleCall(t, func(t *testing.T, l *loop.Loop, call scheduleFunc) {
+		var h loop.Handle
+		ran := false
+		h = call(l, func() {
+			ran = true
+			wantStale(t, "within its callback", h)
+			call(l, noop) // may use the same memory
+			wantStale(t, "within its callback", h)
 		})
-	}
+		runUntilIdle(t, l)
+		wantStale(t, "after its callback", h)
+		if !ran {
+			t.Error("the callback did not run")
+		}
+	})
 }
 
-func TestAnOldHandleNeverTouchesANewCall(t *testing.T) {
-	for _, c := range calls {
+func TestAStaleHandleNeverAffectsANewCall(t *testing.T) {
+	for _, c := range handleCalls {
 		t.Run(c.name, func(t *testing.T) {
 			l := newVirtual(t, 0)
-			var old []loop.Handle
+			var stale []loop.Handle
 			ran := 0
 			for round := range 2000 {
 				h := c.call(l, func() { ran++ })
-				for _, o := range old {
-					wantStale(t, "an old handle", o)
+				for _, h := range stale {
+					wantStale(t, "an old handle", h)
 				}
 				if !h.Pending() {
 					t.Fatal("a new call is not pending")
@@ -192,9 +199,9 @@ func TestAnOldHandleNeverTouchesANewCall(t *testing.T) {
 					ran++
 				}
 				l.Step()
-				old = append(old, h)
-				if len(old) > 20 {
-					old = old[1:]
+				stale = append(stale, h)
+				if len(stale) > 20 {
+					stale = stale[1:]
 				}
 			}
 			if ran != 2000 {
@@ -208,7 +215,7 @@ func TestWhenOfATimerIsItsDeadline(t *testing.T) {
 	l := newVirtual(t, hour)
 	for _, d := range []time.Duration{0, 1, second, year} {
 		if got := l.CallLater(d, noop).When(); got != hour+d {
-			t.Errorf("CallLater(%v).When() is %v", d, got)
+			t.Errorf("CallLater(%v).When() is %v, want %v", d, got, hour+d)
 		}
 		if got := l.CallAt(hour+d, noop).When(); got != hour+d {
 			t.Errorf("CallAt(%v).When() is %v", hour+d, got)
@@ -216,22 +223,21 @@ func TestWhenOfATimerIsItsDeadline(t *testing.T) {
 	}
 }
 
-func TestWhenOfASoonCallIsTheTimeAtWhichItWasMade(t *testing.T) {
+func TestWhenOfCallSoonIsTheTimeOfTheCall(t *testing.T) {
 	l := newVirtual(t, hour)
 	if got := l.CallSoon(noop).When(); got != hour {
-		t.Errorf("When is %v", got)
+		t.Errorf("When is %v, want %v", got, hour)
 	}
 	l.CallLater(second, func() {
 		if got := l.CallSoon(noop).When(); got != hour+second {
-			t.Errorf("When is %v", got)
+			t.Errorf("When is %v, want %v", got, hour+second)
 		}
 	})
-	runIdle(t, l)
+	runUntilIdle(t, l)
 }
 
-func TestWhenOfASoonCallIsTheTimeOfTheIterationThatMadeIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+func TestWhenOfCallSoonInACallbackIsTheTimeOfTheIteration(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		l.CallLater(second, func() {
 			time.Sleep(second)
 			h := l.CallSoon(noop)
@@ -239,20 +245,19 @@ func TestWhenOfASoonCallIsTheTimeOfTheIterationThatMadeIt(t *testing.T) {
 				t.Errorf("When is %v, Time is %v", got, l.Time())
 			}
 		})
-		runIdleInBubble(t, l)
+		runUntilIdleInBubble(t, l)
 	})
 }
 
-func TestWhenOfASoonCallMadeOutsideIsTheTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+func TestWhenOfCallSoonOutsideOfAnIterationIsTheTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		for range 3 {
 			time.Sleep(hour)
 			h := l.CallSoon(noop)
 			if got := h.When(); got != l.Time() {
 				t.Errorf("When is %v, Time is %v", got, l.Time())
 			}
-			runIdleInBubble(t, l)
+			runUntilIdleInBubble(t, l)
 		}
 	})
 }

@@ -2,12 +2,13 @@ package loop_test
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
@@ -18,54 +19,89 @@ const (
 	minute      = time.Minute
 	hour        = time.Hour
 	year        = 365 * 24 * hour
-
-	// patience is how long a test waits for what must come. Only a broken loop makes it wait that long.
-	patience = 20 * second
 )
 
-// newLoop is a loop that is closed when the test ends.
+// newLoop returns a loop that is closed when the test ends.
 func newLoop(t testing.TB, o loop.Options) *loop.Loop {
 	t.Helper()
 	l := loop.New(o)
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Errorf("Close at the end of the test: %v", err)
-		}
-	})
+	t.Cleanup(func() { closeLoop(t, l) })
 	return l
 }
 
-// newVirtual is a loop on virtual time.
+// closeLoop closes l, which must succeed.
+func closeLoop(t testing.TB, l *loop.Loop) {
+	t.Helper()
+	if err := l.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// newVirtual returns a loop on a virtual clock.
 func newVirtual(t testing.TB, start time.Duration) *loop.Loop {
 	t.Helper()
 	return newLoop(t, loop.Options{Clock: loop.Virtual(start)})
 }
 
-// eachClock runs a test on virtual time and on the system's.
-func eachClock(t *testing.T, f func(t *testing.T, l *loop.Loop)) {
-	t.Run("system", func(t *testing.T) { f(t, newLoop(t, loop.Options{})) })
-	t.Run("virtual", func(t *testing.T) { f(t, newVirtual(t, hour)) })
+// clocks are the two kinds of clock.
+var clocks = []struct {
+	name  string
+	clock func() loop.Clock
+}{
+	{"system", func() loop.Clock { return nil }},
+	{"virtual", func() loop.Clock { return loop.Virtual(hour) }},
 }
 
-// runIdle runs l until it is idle, which must be soon.
-func runIdle(t testing.TB, l *loop.Loop) {
+// eachClock runs a subtest with a loop on each kind of clock.
+func eachClock(t *testing.T, f func(t *testing.T, l *loop.Loop)) {
+	eachClockOf(t, loop.Options{}, f)
+}
+
+// eachClockOf is eachClock for loops with other options.
+func eachClockOf(t *testing.T, o loop.Options, f func(t *testing.T, l *loop.Loop)) {
+	for _, c := range clocks {
+		t.Run(c.name, func(t *testing.T) {
+			o.Clock = c.clock()
+			f(t, newLoop(t, o))
+		})
+	}
+}
+
+// inBubble runs a test in a synctest bubble, with a loop on the clock of the bubble.
+func inBubble(t *testing.T, f func(t *testing.T, l *loop.Loop)) {
+	synctest.Test(t, func(t *testing.T) { f(t, newLoop(t, loop.Options{})) })
+}
+
+// eachClockInBubble runs a subtest in a synctest bubble for each kind of clock.
+func eachClockInBubble(t *testing.T, f func(t *testing.T, l *loop.Loop)) {
+	for _, c := range clocks {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f(t, newLoop(t, loop.Options{Clock: c.clock()}))
+			})
+		})
+	}
+}
+
+// runUntilIdle runs l until it is idle. It fails the test if that takes long.
+func runUntilIdle(t testing.TB, l *loop.Loop) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
 	defer cancel()
 	if err := l.RunUntilIdle(ctx); err != nil {
 		t.Fatalf("RunUntilIdle: %v", err)
 	}
 }
 
-// runIdleInBubble runs l until it is idle, however much time passes in the bubble.
-func runIdleInBubble(t testing.TB, l *loop.Loop) {
+// runUntilIdleInBubble runs l until it is idle, however much time passes in the bubble.
+func runUntilIdleInBubble(t testing.TB, l *loop.Loop) {
 	t.Helper()
 	if err := l.RunUntilIdle(context.Background()); err != nil {
 		t.Fatalf("RunUntilIdle: %v", err)
 	}
 }
 
-// post is Post on a loop that is open.
+// post posts f to a loop that is not closed.
 func post(t testing.TB, l *loop.Loop, f func()) {
 	t.Helper()
 	if err := l.Post(f); err != nil {
@@ -73,79 +109,60 @@ func post(t testing.TB, l *loop.Loop, f func()) {
 	}
 }
 
-// A journal is what happened, in order. It belongs to one goroutine at a time.
-type journal struct{ lines []string }
-
-func (j *journal) add(line string) { j.lines = append(j.lines, line) }
-
-// note is a callback that leaves a line.
-func (j *journal) note(line string) func() { return func() { j.add(line) } }
-
-// want checks what has happened since the last call of want: words separated by blanks.
-func (j *journal) want(t testing.TB, what, lines string) {
+// postBatch posts fs to a loop that is not closed.
+func postBatch(t testing.TB, l *loop.Loop, fs ...func()) {
 	t.Helper()
-	if want := strings.Fields(lines); !slices.Equal(j.lines, want) {
-		t.Errorf("%s:\n got %q\nwant %q", what, j.lines, want)
+	if err := l.PostBatch(fs); err != nil {
+		t.Errorf("PostBatch: %v", err)
 	}
-	j.lines = nil
 }
 
-// never is a callback that must not run.
-func never(t testing.TB, what string) func() {
+// A trace is what happened, in order. It belongs to one goroutine at a time.
+type trace struct{ lines []string }
+
+func (tr *trace) add(line string) { tr.lines = append(tr.lines, line) }
+
+// record returns a callback that adds a line.
+func (tr *trace) record(line string) func() { return func() { tr.add(line) } }
+
+// want checks the lines since the last call of want. lines has them separated by blanks.
+func (tr *trace) want(t testing.TB, what, lines string) {
+	t.Helper()
+	if want := strings.Fields(lines); !slices.Equal(tr.lines, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, tr.lines, want)
+	}
+	tr.lines = nil
+}
+
+// mustNotRun returns a callback that fails the test.
+func mustNotRun(t testing.TB, what string) func() {
 	return func() { t.Errorf("%s ran", what) }
 }
 
 func noop() {}
 
-// receive waits for ch.
-func receive[T any](t testing.TB, ch <-chan T, what string) T {
-	t.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	select {
-	case v := <-ch:
-		return v
-	case <-limit.C:
-		t.Fatalf("%s: nothing in %v\n%s", what, patience, stacks())
-		panic("unreachable")
-	}
-}
-
-// inBackground runs f on a goroutine; its result comes on the channel.
-func inBackground[T any](f func() T) <-chan T {
-	ch := make(chan T, 1)
-	go func() { ch <- f() }()
-	return ch
-}
-
-// started runs l.Run on a goroutine and comes back when the loop is running. The error of Run comes on the channel.
-func started(t testing.TB, ctx context.Context, l *loop.Loop) <-chan error {
+// startRun calls l.Run on a new goroutine, and returns when the loop is running. The
+// channel gets the error of Run.
+func startRun(t testing.TB, ctx context.Context, l *loop.Loop) <-chan error {
 	t.Helper()
 	running := make(chan struct{})
 	post(t, l, func() { close(running) })
-	ended := inBackground(func() error { return l.Run(ctx) })
-	receive(t, running, "the first callback of Run")
+	ended := testkit.Async(func() error { return l.Run(ctx) })
+	testkit.Receive(t, running, "the first callback of Run")
 	return ended
 }
 
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
+// stopRun stops a loop that startRun has started, and waits until Run has returned.
+func stopRun(t testing.TB, l *loop.Loop, ended <-chan error) {
+	t.Helper()
+	l.Stop()
+	wantEnd(t, ended)
 }
 
-// loopGoroutines are the goroutines that run code of the library or were started by it.
-func loopGoroutines() []string {
-	const module = "github.com/foliot-go/foliot"
-	var found []string
-	for g := range strings.SplitSeq(stacks(), "\n\n") {
-		for line := range strings.Lines(g) {
-			line = strings.TrimPrefix(line, "created by ")
-			if strings.HasPrefix(line, module+"/loop.") || strings.HasPrefix(line, module+"/internal/") ||
-				strings.HasPrefix(line, module+".") {
-				found = append(found, g)
-				break
-			}
-		}
+// wantEnd waits until Run has returned nil.
+func wantEnd(t testing.TB, ended <-chan error) {
+	t.Helper()
+	if err := testkit.Receive(t, ended, "the end of Run"); err != nil {
+		t.Errorf("Run: %v", err)
 	}
-	return found
 }

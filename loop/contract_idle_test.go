@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/foliot-go/foliot/loop"
@@ -13,142 +12,154 @@ import (
 
 func TestRunUntilIdleEndsWhenNothingIsLeft(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		runIdle(t, l)
-		var j journal
+		runUntilIdle(t, l)
+		var tr trace
 		l.CallLater(2*millisecond, func() {
-			j.add("timer")
+			tr.add("timer")
 			post(t, l, func() {
-				j.add("post")
+				tr.add("post")
 				l.CallSoon(func() {
-					j.add("soon")
-					l.CallLater(millisecond, j.note("last"))
+					tr.add("soon")
+					l.CallLater(millisecond, tr.record("last"))
 				})
 			})
 		})
-		runIdle(t, l)
-		j.want(t, "all of it", "timer post soon last")
-		runIdle(t, l)
+		runUntilIdle(t, l)
+		tr.want(t, "what each callback scheduled", "timer post soon last")
+		runUntilIdle(t, l)
 		wantStep(t, "when idle", l, 0, false)
 	})
 }
 
+func TestRunUntilIdleEndsThoughCallbacksKeepQueueingBatches(t *testing.T) {
+	eachClock(t, func(t *testing.T, l *loop.Loop) {
+		for range 5 {
+			const want = 200_000
+			timers := 0
+			l.CallLater(millisecond, func() { timers++ })
+			calls := 0
+			var batch func()
+			batch = func() {
+				for range 1024 {
+					l.CallSoon(func() { calls++ })
+				}
+				if calls < want {
+					l.CallSoon(batch)
+				}
+			}
+			l.CallSoon(batch)
+			runUntilIdle(t, l)
+			if calls < want || timers != 1 {
+				t.Fatalf("%d calls and %d timers ran, want at least %d and 1", calls, timers, want)
+			}
+		}
+	})
+}
+
 func TestCancelledCallsDoNotKeepTheLoopFromBeingIdle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		start := time.Now()
-		before := l.CallLater(hour, never(t, "a cancelled timer"))
-		during := l.CallLater(2*hour, never(t, "a cancelled timer"))
+		before := l.CallLater(hour, mustNotRun(t, "a cancelled timer"))
+		during := l.CallLater(2*hour, mustNotRun(t, "a cancelled timer"))
 		l.CallLater(second, func() { during.Cancel() })
 		before.Cancel()
-		runIdleInBubble(t, l)
+		runUntilIdleInBubble(t, l)
 		if took := time.Since(start); took != second {
-			t.Errorf("idle after %v", took)
+			t.Errorf("idle after %v, want %v", took, second)
 		}
-		l.CallSoon(never(t, "a cancelled call")).Cancel()
-		runIdleInBubble(t, l)
+		l.CallSoon(mustNotRun(t, "a cancelled call")).Cancel()
+		runUntilIdleInBubble(t, l)
 	})
 }
 
 func TestAHoldKeepsRunUntilIdleWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for name, clock := range map[string]loop.Clock{"system": nil, "virtual": loop.Virtual(0)} {
-			l := newLoop(t, loop.Options{Clock: clock})
-			start := time.Now()
-			var j journal
-			l.CallSoon(func() {
-				release := l.Hold()
-				go func() {
-					time.Sleep(second)
-					post(t, l, j.note("answer"))
-					release()
-					release() // twice is once
-				}()
-				other := l.Hold()
-				go func() {
-					time.Sleep(minute)
-					other()
-				}()
-			})
-			runIdleInBubble(t, l)
-			j.want(t, name, "answer")
-			if took := time.Since(start); took != minute {
-				t.Errorf("%s: the last was released after a minute, idle after %v", name, took)
-			}
-			runIdleInBubble(t, l)
+	eachClockInBubble(t, func(t *testing.T, l *loop.Loop) {
+		start := time.Now()
+		var tr trace
+		l.CallSoon(func() {
+			release := l.Hold()
+			go func() {
+				time.Sleep(second)
+				post(t, l, tr.record("result"))
+				release()
+				release() // does nothing
+			}()
+			other := l.Hold()
+			go func() {
+				time.Sleep(minute)
+				other()
+			}()
+		})
+		runUntilIdleInBubble(t, l)
+		tr.want(t, "held", "result")
+		if took := time.Since(start); took != minute {
+			t.Errorf("the last hold was released after %v, the loop was idle after %v", minute, took)
 		}
+		runUntilIdleInBubble(t, l)
 	})
 }
 
-func TestReleaseIsIdempotent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+func TestReleaseMayBeRepeated(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		first, second := l.Hold(), l.Hold()
 		for range 5 {
 			first()
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), hour)
-		defer cancel()
-		if err := l.RunUntilIdle(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the second hold did not hold: %v", err)
+		wantHeld := func(what string) {
+			ctx, cancel := context.WithTimeout(context.Background(), hour)
+			defer cancel()
+			if err := l.RunUntilIdle(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("RunUntilIdle returns %v during %s, want %v", err, what, context.DeadlineExceeded)
+			}
 		}
+		wantHeld("the second hold")
 		second()
 		first()
-		runIdleInBubble(t, l)
+		runUntilIdleInBubble(t, l)
 		third := l.Hold()
 		second()
-		ctx, cancel = context.WithTimeout(context.Background(), hour)
-		defer cancel()
-		if err := l.RunUntilIdle(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the third hold did not hold: %v", err)
-		}
+		wantHeld("the third hold")
 		third()
 	})
 }
 
-func TestAPostBeforeReleaseIsRunBeforeIdle(t *testing.T) {
+func TestAPostBeforeReleaseIsCalledBeforeTheLoopIsIdle(t *testing.T) {
 	for range 200 {
-		postThenRelease(t)
+		l := newLoop(t, loop.Options{})
+		const workers = 4
+		runs := 0
+		var wg sync.WaitGroup
+		for range workers {
+			release := l.Hold()
+			wg.Go(func() {
+				post(t, l, func() { runs++ })
+				release()
+			})
+		}
+		runUntilIdle(t, l)
+		if runs != workers {
+			t.Fatalf("idle after %d of %d posts", runs, workers)
+		}
+		wg.Wait()
 	}
-}
-
-func postThenRelease(t *testing.T) {
-	l := newLoop(t, loop.Options{})
-	const workers = 4
-	runs := 0
-	var wg sync.WaitGroup
-	for range workers {
-		release := l.Hold()
-		wg.Go(func() {
-			post(t, l, func() { runs++ })
-			release()
-		})
-	}
-	runIdle(t, l)
-	if runs != workers {
-		t.Fatalf("idle after %d of %d posts", runs, workers)
-	}
-	wg.Wait()
 }
 
 func TestRunUntilIdleRunsTimersWhileHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
-		var j journal
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
+		var tr trace
 		release := l.Hold()
-		l.CallLater(second, j.note("timer"))
-		l.CallLater(minute, func() { j.add("release"); release() })
-		runIdleInBubble(t, l)
-		j.want(t, "held", "timer release")
+		l.CallLater(second, tr.record("timer"))
+		l.CallLater(minute, func() { tr.add("release"); release() })
+		runUntilIdleInBubble(t, l)
+		tr.want(t, "held", "timer release")
 	})
 }
 
-func TestHoldDoesNotKeepRunFromStopping(t *testing.T) {
+func TestAHoldDoesNotKeepRunFromStopping(t *testing.T) {
 	eachRunner(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
 		release := l.Hold()
 		defer release()
 		l.CallSoon(l.Stop)
-		if err := run(context.Background()); err != nil {
-			t.Errorf("%v", err)
-		}
+		wantRun(t, run, context.Background(), nil)
 	})
 }

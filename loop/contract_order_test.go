@@ -4,74 +4,71 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
-func TestSoonCallsRunInTheOrderTheyWereMade(t *testing.T) {
+func TestCallbacksOfCallSoonRunInOrder(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		const n = 10_000
 		next := 0
 		for i := range n {
 			l.CallSoon(func() {
 				if i != next {
-					t.Fatalf("call %d ran when it was the turn of %d", i, next)
+					t.Fatalf("callback %d ran, want %d", i, next)
 				}
 				next++
 			})
 		}
-		runIdle(t, l)
+		runUntilIdle(t, l)
 		if next != n {
-			t.Errorf("%d of %d calls ran", next, n)
+			t.Errorf("%d of %d callbacks ran", next, n)
 		}
 	})
 }
 
-func TestPostsAndSoonCallsAreOneQueue(t *testing.T) {
+func TestPostAndCallSoonShareOneQueue(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		var j journal
+		var tr trace
 		schedule := func() {
-			l.CallSoon(j.note("a"))
-			post(t, l, j.note("b"))
-			l.CallSoon(j.note("c"))
-			if err := l.PostBatch([]func(){j.note("d"), j.note("e")}); err != nil {
-				t.Errorf("PostBatch: %v", err)
-			}
-			l.CallSoon(j.note("f"))
-			l.CallSoon(j.note("g"))
-			post(t, l, j.note("h"))
-			post(t, l, j.note("i"))
-			l.CallSoon(j.note("j"))
+			l.CallSoon(tr.record("a"))
+			post(t, l, tr.record("b"))
+			l.CallSoon(tr.record("c"))
+			postBatch(t, l, tr.record("d"), tr.record("e"))
+			l.CallSoon(tr.record("f"))
+			l.CallSoon(tr.record("g"))
+			post(t, l, tr.record("h"))
+			post(t, l, tr.record("i"))
+			l.CallSoon(tr.record("j"))
 		}
 		schedule()
-		runIdle(t, l)
-		j.want(t, "made before Run", "a b c d e f g h i j")
+		runUntilIdle(t, l)
+		tr.want(t, "scheduled before Run", "a b c d e f g h i j")
 		l.CallSoon(schedule)
-		runIdle(t, l)
-		j.want(t, "made by a callback", "a b c d e f g h i j")
+		runUntilIdle(t, l)
+		tr.want(t, "scheduled by a callback", "a b c d e f g h i j")
 	})
 }
 
-func TestPostsOfOtherGoroutinesTakeTheirPlaceAmongSoonCalls(t *testing.T) {
+func TestPostsOfOtherGoroutinesAndCallSoonRunInOrderOfArrival(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		var j journal
+		var tr trace
 		l.CallSoon(func() {
 			for i := range 5 {
-				l.CallSoon(j.note(fmt.Sprint("soon", i)))
-				receive(t, inBackground(func() error { return l.Post(j.note(fmt.Sprint("post", i))) }), "Post")
+				l.CallSoon(tr.record(fmt.Sprint("soon", i)))
+				testkit.Returns(t, "Post", func() { post(t, l, tr.record(fmt.Sprint("post", i))) })
 			}
 		})
-		runIdle(t, l)
-		j.want(t, "alternating", "soon0 post0 soon1 post1 soon2 post2 soon3 post3 soon4 post4")
+		runUntilIdle(t, l)
+		tr.want(t, "alternating", "soon0 post0 soon1 post1 soon2 post2 soon3 post3 soon4 post4")
 	})
 }
 
 func TestTimersRunByDeadlineToTheNanosecond(t *testing.T) {
-	// One iteration finds all of them due, so that it is not the clock that puts them in order.
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+	// All timers are due in one iteration, so that the clock cannot put them in order.
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		const n = 1000
 		next := 0
 		l.CallSoon(func() {
@@ -79,7 +76,7 @@ func TestTimersRunByDeadlineToTheNanosecond(t *testing.T) {
 			for _, i := range rand.Perm(n) {
 				l.CallAt(base+time.Duration(i), func() {
 					if i != next {
-						t.Errorf("the timer of nanosecond %d ran when it was the turn of %d", i, next)
+						t.Errorf("the timer of nanosecond %d ran, want %d", i, next)
 					}
 					next++
 				})
@@ -89,46 +86,47 @@ func TestTimersRunByDeadlineToTheNanosecond(t *testing.T) {
 		l.Step()
 		l.Step()
 		if next != n {
-			t.Errorf("the iteration after a second ran %d of %d timers", next, n)
+			t.Errorf("%d of %d timers ran in one iteration", next, n)
 		}
 	})
 }
 
 func TestTimersOfOneDeadlineRunInArmingOrder(t *testing.T) {
 	l := newVirtual(t, 5*second)
-	var j journal
-	l.CallLater(2*second, j.note("a"))
-	l.CallAt(7*second, j.note("b"))
+	var tr trace
+	l.CallLater(2*second, tr.record("a"))
+	l.CallAt(7*second, tr.record("b"))
 	l.CallLater(1*second, func() {
-		j.add("early")
-		l.CallLater(second, j.note("f"))
-		l.CallAt(7*second, j.note("g"))
+		tr.add("early")
+		l.CallLater(second, tr.record("f"))
+		l.CallAt(7*second, tr.record("g"))
 	})
-	l.CallLaterBatch(nil, []loop.Call{{2 * second, j.note("c")}, {2*second - 1, j.note("before")}, {2 * second, j.note("d")}})
-	l.CallLater(2*second+1, j.note("after"))
-	l.CallAt(7*second, j.note("e"))
-	runIdle(t, l)
-	j.want(t, "equal deadlines", "early before a b c d e f g after")
+	l.CallLaterBatch(nil, []loop.Call{
+		{2 * second, tr.record("c")}, {2*second - 1, tr.record("before")}, {2 * second, tr.record("d")},
+	})
+	l.CallLater(2*second+1, tr.record("after"))
+	l.CallAt(7*second, tr.record("e"))
+	runUntilIdle(t, l)
+	tr.want(t, "equal deadlines", "early before a b c d e f g after")
 }
 
-func TestAnIterationRunsSoonCallsThenDueTimers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
-		var j journal
-		l.CallLater(3*millisecond, j.note("timer3"))
-		l.CallLater(millisecond, j.note("timer1"))
-		l.CallLater(hour, never(t, "a timer in an hour"))
+func TestAnIterationRunsTheQueueThenDueTimers(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
+		var tr trace
+		l.CallLater(3*millisecond, tr.record("timer3"))
+		l.CallLater(millisecond, tr.record("timer1"))
+		l.CallLater(hour, mustNotRun(t, "a timer in an hour"))
 		time.Sleep(second)
-		l.CallLater(0, j.note("timer0"))
-		l.CallSoon(j.note("soon"))
-		post(t, l, j.note("post"))
+		l.CallLater(0, tr.record("timer0"))
+		l.CallSoon(tr.record("soon"))
+		post(t, l, tr.record("post"))
 		l.Step()
-		j.want(t, "one iteration", "soon post timer1 timer3 timer0")
+		tr.want(t, "one iteration", "soon post timer1 timer3 timer0")
 	})
 }
 
-// ways to have something run as soon as possible
-var atOnce = []struct {
+// immediateCalls are the ways to schedule a callback for the next iteration.
+var immediateCalls = []struct {
 	name string
 	call func(l *loop.Loop, f func())
 }{
@@ -140,28 +138,30 @@ var atOnce = []struct {
 	{"CallAt now", func(l *loop.Loop, f func()) { l.CallAt(l.Time(), f) }},
 	{"CallAt past", func(l *loop.Loop, f func()) { l.CallAt(l.Time()-hour, f) }},
 	{"CallLaterBatch zero", func(l *loop.Loop, f func()) { l.CallLaterBatch(nil, []loop.Call{{0, f}}) }},
-	{"Post elsewhere", func(l *loop.Loop, f func()) { <-inBackground(func() error { return l.Post(f) }) }},
+	{"Post on another goroutine", func(l *loop.Loop, f func()) {
+		<-testkit.Async(func() error { return l.Post(f) })
+	}},
 }
 
 func TestWhatACallbackSchedulesRunsInTheNextIteration(t *testing.T) {
-	for _, from := range atOnce {
-		for _, way := range atOnce {
+	for _, from := range immediateCalls {
+		for _, way := range immediateCalls {
 			t.Run(from.name+", then "+way.name, func(t *testing.T) {
 				eachClock(t, func(t *testing.T, l *loop.Loop) {
-					var j journal
+					var tr trace
 					from.call(l, func() {
-						j.add("first")
+						tr.add("first")
 						way.call(l, func() {
-							j.add("next")
-							way.call(l, j.note("last"))
+							tr.add("next")
+							way.call(l, tr.record("last"))
 						})
 					})
-					from.call(l, j.note("sibling"))
+					from.call(l, tr.record("sibling"))
 					for i, want := range []string{"first sibling", "next", "last"} {
 						next, ok := l.Step()
-						j.want(t, fmt.Sprint("iteration ", i+1), want)
+						tr.want(t, fmt.Sprint("iteration ", i+1), want)
 						if last := i == 2; ok == last || (!last && next != 0) {
-							t.Errorf("Step %d answers %v, %t", i+1, next, ok)
+							t.Errorf("Step %d returns %v, %t", i+1, next, ok)
 						}
 					}
 				})
@@ -170,38 +170,35 @@ func TestWhatACallbackSchedulesRunsInTheNextIteration(t *testing.T) {
 	}
 }
 
-// The first callback takes so long that another timer is due when it ends.
 func TestATimerThatComesDueDuringAnIterationWaitsForTheNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
-		var j journal
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
+		var tr trace
 		l.CallLater(millisecond, func() {
-			j.add("first")
-			l.CallSoon(j.note("soon"))
+			tr.add("first")
+			l.CallSoon(tr.record("soon"))
 			time.Sleep(second)
 		})
-		l.CallLater(millisecond, j.note("sibling"))
-		l.CallLater(2*millisecond, j.note("late"))
-		runIdleInBubble(t, l)
-		j.want(t, "a callback that takes a second", "first sibling soon late")
+		l.CallLater(millisecond, tr.record("sibling"))
+		l.CallLater(2*millisecond, tr.record("late"))
+		runUntilIdleInBubble(t, l)
+		tr.want(t, "a first callback that takes a second", "first sibling soon late")
 	})
 }
 
 func TestTimeIsConstantWithinAnIteration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		l.CallLater(second, noop)
 		time.Sleep(second)
 		var seen []time.Duration
-		look := func() {
+		readTime := func() {
 			seen = append(seen, l.Time())
 			time.Sleep(second)
 			seen = append(seen, l.Time())
 		}
-		l.CallSoon(look)
-		post(t, l, look)
-		l.CallLater(0, look)
-		l.CallLater(-second, look)
+		l.CallSoon(readTime)
+		post(t, l, readTime)
+		l.CallLater(0, readTime)
+		l.CallLater(-second, readTime)
 		begin := l.Time()
 		l.Step()
 		for _, at := range seen {
@@ -212,52 +209,49 @@ func TestTimeIsConstantWithinAnIteration(t *testing.T) {
 		if len(seen) != 8 || seen[0] < begin {
 			t.Fatalf("Time was %v before and %v within the iteration", begin, seen)
 		}
-		l.CallSoon(look)
+		l.CallSoon(readTime)
 		l.Step()
 		if got := seen[8] - seen[0]; got != 4*second {
-			t.Errorf("the iteration after one of 4s is %v later", got)
+			t.Errorf("the next iteration is %v later, want %v", got, 4*second)
 		}
 	})
 }
 
 func TestAfterCallFollowsEveryCallback(t *testing.T) {
-	for name, clock := range map[string]loop.Clock{"system": nil, "virtual": loop.Virtual(0)} {
-		t.Run(name, func(t *testing.T) {
-			var j journal
-			l := newLoop(t, loop.Options{Clock: clock, AfterCall: j.note("+")})
-			l.CallSoon(j.note("soon"))
-			l.CallSoon(never(t, "a cancelled call")).Cancel()
-			post(t, l, j.note("post"))
-			l.CallLater(0, j.note("timer"))
-			l.CallLater(0, never(t, "a cancelled timer")).Cancel()
-			l.CallLater(millisecond, j.note("late"))
-			l.CallLater(millisecond, j.note("later"))
-			runIdle(t, l)
-			j.want(t, "with AfterCall", "soon + post + timer + late + later +")
-			l.CallSoon(j.note("step"))
-			l.Step()
-			j.want(t, "Step with AfterCall", "step +")
-		})
-	}
+	var tr trace
+	eachClockOf(t, loop.Options{AfterCall: tr.record("+")}, func(t *testing.T, l *loop.Loop) {
+		l.CallSoon(tr.record("soon"))
+		l.CallSoon(mustNotRun(t, "a cancelled call")).Cancel()
+		post(t, l, tr.record("post"))
+		l.CallLater(0, tr.record("timer"))
+		l.CallLater(0, mustNotRun(t, "a cancelled timer")).Cancel()
+		l.CallLater(millisecond, tr.record("late"))
+		l.CallLater(millisecond, tr.record("later"))
+		runUntilIdle(t, l)
+		tr.want(t, "with AfterCall", "soon + post + timer + late + later +")
+		l.CallSoon(tr.record("step"))
+		l.Step()
+		tr.want(t, "Step with AfterCall", "step +")
+	})
 }
 
 func TestWhatAfterCallSchedulesRunsInTheNextIteration(t *testing.T) {
-	var j journal
+	var tr trace
 	var l *loop.Loop
 	jobs := 3
 	l = newLoop(t, loop.Options{Clock: loop.Virtual(0), AfterCall: func() {
 		if jobs > 0 {
 			jobs--
-			l.CallSoon(j.note("job"))
-			l.CallLater(0, j.note("timer"))
+			l.CallSoon(tr.record("job"))
+			l.CallLater(0, tr.record("timer"))
 		}
 	}})
-	l.CallSoon(j.note("a"))
-	l.CallLater(0, j.note("b"))
+	l.CallSoon(tr.record("a"))
+	l.CallLater(0, tr.record("b"))
 	l.Step()
-	j.want(t, "the first iteration", "a b")
+	tr.want(t, "the first iteration", "a b")
 	l.Step()
-	j.want(t, "the second iteration", "job job timer timer")
+	tr.want(t, "the second iteration", "job job timer timer")
 	l.Step()
-	j.want(t, "the third iteration", "job timer")
+	tr.want(t, "the third iteration", "job timer")
 }

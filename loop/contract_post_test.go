@@ -5,68 +5,62 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
-// In a bubble, a loop that looked at its inbox at intervals would be late by what is left of the interval.
+// In a bubble the loop must call a post at the very time of the post. A loop that checked
+// its inbox at intervals would be late.
 func TestAPostWakesTheLoopAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for name, clock := range map[string]loop.Clock{"system": nil, "virtual": loop.Virtual(0)} {
-			l := newLoop(t, loop.Options{Clock: clock})
-			if clock == nil {
-				l.CallLater(year, never(t, "a timer in a year"))
+	eachClockInBubble(t, func(t *testing.T, l *loop.Loop) {
+		ended := testkit.Async(func() error { return l.Run(context.Background()) })
+		for i := range 100 {
+			if i == 50 { // from here on the loop waits for a deadline, if its clock is real
+				release := l.Hold()
+				defer release()
+				post(t, l, func() { l.CallLater(year, mustNotRun(t, "a timer in a year")) })
 			}
-			ended := inBackground(func() error { return l.Run(context.Background()) })
-			for i := range 100 {
-				time.Sleep(time.Duration(i) * 1234567 * microsecond)
-				posted := time.Now()
-				ran := make(chan time.Time, 1)
-				if i%2 == 0 {
-					post(t, l, func() { ran <- time.Now() })
-				} else if err := l.PostBatch([]func(){noop, func() { ran <- time.Now() }}); err != nil {
-					t.Errorf("PostBatch: %v", err)
-				}
-				if late := (<-ran).Sub(posted); late != 0 {
-					t.Errorf("%s: post %d ran after %v", name, i, late)
-				}
+			time.Sleep(time.Duration(i) * 1234567 * microsecond)
+			posted := time.Now()
+			ran := make(chan time.Time, 1)
+			if i%2 == 0 {
+				post(t, l, func() { ran <- time.Now() })
+			} else {
+				postBatch(t, l, noop, func() { ran <- time.Now() })
 			}
-			l.Stop()
-			if err := <-ended; err != nil {
-				t.Errorf("%s: Run: %v", name, err)
+			if late := (<-ran).Sub(posted); late != 0 {
+				t.Errorf("post %d ran after %v", i, late)
 			}
 		}
+		stopRun(t, l, ended)
 	})
 }
 
-// Outside a bubble all that can be told apart from a slow machine is a loop that sleeps on.
-func TestAPostEndsAWaitThatHasNoEnd(t *testing.T) {
+// Outside of a bubble, the test cannot tell a late loop from a slow machine. It only
+// finds a loop that does not wake up at all.
+func TestAPostEndsAWaitWithoutADeadline(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		ended := started(t, context.Background(), l)
-		fastest := patience
+		ended := startRun(t, context.Background(), l)
+		fastest := testkit.Timeout
 		for i := range 50 {
 			time.Sleep(time.Duration(i%10) * 300 * microsecond)
 			posted := time.Now()
 			ran := make(chan time.Time, 1)
 			post(t, l, func() { ran <- time.Now() })
-			fastest = min(fastest, receive(t, ran, "a post").Sub(posted))
+			fastest = min(fastest, testkit.Receive(t, ran, "a post").Sub(posted))
 		}
 		if fastest > 100*millisecond {
 			t.Errorf("the fastest of 50 posts took %v", fastest)
 		}
-		l.Stop()
-		if err := receive(t, ended, "Run"); err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		stopRun(t, l, ended)
 	})
 }
 
-// A post may make an earlier deadline than the one that the loop sleeps for.
+// The post arms a timer that is due before the deadline for which the loop sleeps.
 func TestATimerArmedByAPostIsOnTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		l.CallLater(hour, noop)
 		began := time.Now()
 		go func() {
@@ -74,7 +68,7 @@ func TestATimerArmedByAPostIsOnTime(t *testing.T) {
 			post(t, l, func() {
 				l.CallLater(second, func() {
 					if took := time.Since(began); took != minute+second {
-						t.Errorf("ran after %v", took)
+						t.Errorf("the timer ran after %v, want %v", took, minute+second)
 					}
 					l.Stop()
 				})
@@ -84,7 +78,7 @@ func TestATimerArmedByAPostIsOnTime(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		if took := time.Since(began); took != minute+second {
-			t.Errorf("Run took %v", took)
+			t.Errorf("Run took %v, want %v", took, minute+second)
 		}
 	})
 }
@@ -92,30 +86,28 @@ func TestATimerArmedByAPostIsOnTime(t *testing.T) {
 func TestNoPostOfABurstIsLost(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		n := 1_000_000
-		if raceEnabled || testing.Short() {
+		if testkit.RaceEnabled || testing.Short() {
 			n = 100_000
 		}
 		runs := 0
-		one := func() { runs++ }
-		var handOver sync.WaitGroup
-		handOver.Go(func() { // into a loop that does not run
+		count := func() { runs++ }
+		var producer sync.WaitGroup
+		producer.Go(func() { // posts to a loop that does not run
 			for range n / 4 {
-				post(t, l, one)
+				post(t, l, count)
 			}
-			if err := l.PostBatch(slices.Repeat([]func(){one}, n/4)); err != nil {
-				t.Errorf("PostBatch: %v", err)
-			}
+			postBatch(t, l, slices.Repeat([]func(){count}, n/4)...)
 		})
-		handOver.Wait()
-		post(t, l, func() { // into one that is busy
-			handOver.Go(func() {
+		producer.Wait()
+		post(t, l, func() { // posts to a loop that is busy
+			producer.Go(func() {
 				for range n / 2 {
-					post(t, l, one)
+					post(t, l, count)
 				}
 			})
-			handOver.Wait()
+			producer.Wait()
 		})
-		runIdle(t, l)
+		runUntilIdle(t, l)
 		if runs != n/4*2+n/2 {
 			t.Errorf("%d of %d posts ran", runs, n/4*2+n/2)
 		}
@@ -125,29 +117,19 @@ func TestNoPostOfABurstIsLost(t *testing.T) {
 func TestPostsOfEachGoroutineRunInOrder(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		const producers, each = 8, 2000
-		ended := started(t, context.Background(), l)
-		var next [producers]int
+		ended := startRun(t, context.Background(), l)
+		o := newOracle(t, producers)
 		var wg sync.WaitGroup
 		for p := range producers {
 			wg.Go(func() {
 				for i := 0; i < each; {
-					expect := func(i int) func() {
-						return func() {
-							if next[p] != i {
-								t.Errorf("post %d of producer %d ran when it was the turn of %d", i, p, next[p])
-							}
-							next[p] = i + 1
-						}
-					}
 					if i%16 == p {
-						batch := []func(){expect(i), expect(i + 1), expect(i + 2)}
-						if err := l.PostBatch(batch); err != nil {
-							t.Errorf("PostBatch: %v", err)
-						}
-						clear(batch) // the slice is the caller's again
+						batch := []func(){o.callback(p, i), o.callback(p, i+1), o.callback(p, i+2)}
+						postBatch(t, l, batch...)
+						clear(batch) // the slice belongs to the caller again
 						i += 3
 					} else {
-						post(t, l, expect(i))
+						post(t, l, o.callback(p, i))
 						i++
 					}
 				}
@@ -155,60 +137,57 @@ func TestPostsOfEachGoroutineRunInOrder(t *testing.T) {
 		}
 		wg.Wait()
 		post(t, l, l.Stop)
-		if err := receive(t, ended, "Run"); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-		for p, n := range next {
+		wantEnd(t, ended)
+		for p, n := range o.next {
 			if n < each {
-				t.Errorf("%d posts of producer %d ran", n, p)
+				t.Errorf("%d posts of producer %d ran, want at least %d", n, p, each)
 			}
 		}
 	})
 }
 
-func TestAnEmptyBatchIsNoWork(t *testing.T) {
+func TestAnEmptyBatchSchedulesNothing(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		if err := l.PostBatch(nil); err != nil {
 			t.Errorf("PostBatch(nil): %v", err)
 		}
 		wantStep(t, "after an empty batch", l, 0, false)
-		runIdle(t, l)
+		runUntilIdle(t, l)
 	})
 }
 
-func TestTheSliceOfABatchIsTheCallersAgain(t *testing.T) {
+func TestTheSliceOfABatchMayBeReused(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		var j journal
+		var tr trace
 		for range 2 {
-			fs := []func(){j.note("a"), j.note("b")}
-			if err := l.PostBatch(fs); err != nil {
-				t.Errorf("PostBatch: %v", err)
-			}
-			fs[0], fs[1] = never(t, "what came into the slice afterwards"), nil
+			fs := []func(){tr.record("a"), tr.record("b")}
+			postBatch(t, l, fs...)
+			fs[0], fs[1] = mustNotRun(t, "a function stored in the slice after PostBatch"), nil
 		}
-		runIdle(t, l)
-		j.want(t, "two batches", "a b a b")
+		runUntilIdle(t, l)
+		tr.want(t, "two batches", "a b a b")
 	})
 }
 
-// What a goroutine did before Post is seen by the callback: the race detector watches.
-func TestWhatHappenedBeforeAPostIsSeenByIt(t *testing.T) {
+// The race detector finds an access that is not ordered by Post.
+func TestWhatHappenedBeforeAPostIsVisibleInTheCallback(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		ended := started(t, context.Background(), l)
+		ended := startRun(t, context.Background(), l)
 		x := 0
 		done := make(chan struct{})
 		x = 42
 		post(t, l, func() {
 			if x != 42 {
-				t.Errorf("x is %d", x)
+				t.Errorf("x is %d in the callback, want 42", x)
 			}
 			x = 43
 			l.Stop()
 			close(done)
 		})
-		receive(t, done, "the post")
-		if err := receive(t, ended, "Run"); err != nil || x != 43 {
-			t.Errorf("Run: %v, x is %d", err, x)
+		testkit.Receive(t, done, "the post")
+		wantEnd(t, ended)
+		if x != 43 {
+			t.Errorf("x is %d after Run, want 43", x)
 		}
 	})
 }

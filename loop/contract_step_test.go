@@ -1,50 +1,48 @@
 package loop_test
 
 import (
-	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/foliot-go/foliot/loop"
 )
 
+// wantStep calls Step and checks the results.
 func wantStep(t testing.TB, what string, l *loop.Loop, wantNext time.Duration, wantOK bool) {
 	t.Helper()
 	if next, ok := l.Step(); ok != wantOK || (ok && next != wantNext) {
-		t.Errorf("%s: Step answers %v, %t, want %v, %t", what, next, ok, wantNext, wantOK)
+		t.Errorf("%s: Step returns %v, %t, want %v, %t", what, next, ok, wantNext, wantOK)
 	}
 }
 
-func TestStepSaysHowLongUntilThereIsMoreToDo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+func TestStepReturnsTheTimeUntilThereIsMoreToCall(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		wantStep(t, "nothing scheduled", l, 0, false)
 
-		h := l.CallLater(hour, never(t, "a timer in an hour"))
+		h := l.CallLater(hour, mustNotRun(t, "a timer in an hour"))
 		wantStep(t, "a timer in an hour", l, hour, true)
 		time.Sleep(minute)
 		wantStep(t, "a timer in 59 minutes", l, hour-minute, true)
-		var j journal
-		l.CallLater(second, j.note("second"))
-		l.CallSoon(j.note("soon"))
-		wantStep(t, "a soon call and a timer in a second", l, second, true)
-		j.want(t, "the soon call", "soon")
+		var tr trace
+		l.CallLater(second, tr.record("second"))
+		l.CallSoon(tr.record("soon"))
+		wantStep(t, "CallSoon and a timer in a second", l, second, true)
+		tr.want(t, "CallSoon", "soon")
 		wantStep(t, "a timer in a second", l, second, true)
 
 		post(t, l, func() { l.CallSoon(noop) })
-		wantStep(t, "a soon call made by a post", l, 0, true)
-		wantStep(t, "its turn", l, second, true)
+		wantStep(t, "CallSoon by a post", l, 0, true)
+		wantStep(t, "after CallSoon by a post", l, second, true)
 		l.CallSoon(func() { post(t, l, noop) })
-		wantStep(t, "a post made by a soon call", l, 0, true)
-		wantStep(t, "its turn", l, second, true)
+		wantStep(t, "Post by a callback", l, 0, true)
+		wantStep(t, "after Post by a callback", l, second, true)
 		l.CallSoon(func() { l.CallLater(-second, noop) })
-		wantStep(t, "a timer due", l, 0, true)
-		wantStep(t, "its turn", l, second, true)
+		wantStep(t, "CallLater by a callback, due now", l, 0, true)
+		wantStep(t, "after CallLater by a callback", l, second, true)
 
 		time.Sleep(second)
 		wantStep(t, "after a second", l, hour-minute-second, true)
-		j.want(t, "after a second", "second")
+		tr.want(t, "after a second", "second")
 		h.Cancel()
 		wantStep(t, "all cancelled", l, 0, false)
 	})
@@ -52,10 +50,10 @@ func TestStepSaysHowLongUntilThereIsMoreToDo(t *testing.T) {
 
 func TestStepDoesNotCountWhatWasCancelled(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		for _, c := range calls {
-			l.CallSoon(func() { c.call(l, never(t, "a cancelled call")).Cancel() })
-			wantStep(t, c.name+" made and cancelled by a callback", l, 0, false)
-			wantStep(t, c.name+" thereafter", l, 0, false)
+		for _, c := range handleCalls {
+			l.CallSoon(func() { c.call(l, mustNotRun(t, "a cancelled call")).Cancel() })
+			wantStep(t, c.name+" scheduled and cancelled by a callback", l, 0, false)
+			wantStep(t, c.name+" in the next iteration", l, 0, false)
 		}
 	})
 }
@@ -78,50 +76,40 @@ func TestStepRunsOneIteration(t *testing.T) {
 		l.CallSoon(soon)
 		l.CallLater(0, timer)
 		for i := 1; i <= 100; i++ {
-			wantStep(t, "two that go on for ever", l, 0, true)
+			wantStep(t, "two callbacks that schedule themselves", l, 0, true)
 			if soons != i || timers != i {
-				t.Fatalf("%d steps ran %d soon calls and %d timers", i, soons, timers)
+				t.Fatalf("%d steps ran %d callbacks of CallSoon and %d timers", i, soons, timers)
 			}
 		}
 	})
 }
 
 func TestStepNeverBlocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		start := time.Now()
-		l.CallLater(hour, never(t, "a timer in an hour"))
+		l.CallLater(hour, mustNotRun(t, "a timer in an hour"))
 		release := l.Hold()
 		for range 10 {
 			l.Step()
 		}
 		release()
 		if took := time.Since(start); took != 0 {
-			t.Errorf("ten steps took %v", took)
+			t.Errorf("ten steps took %v, want 0", took)
 		}
 	})
 }
 
-// A program that steps, and sleeps as long as it was told, always finds something to do and misses nothing.
-func TestAfterTheTimeThatStepTellsThereIsSomethingToDo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoop(t, loop.Options{})
-		began := time.Now()
+// A program that calls Step and then sleeps for the returned time calls a callback in
+// each Step, and each at its time.
+func TestAfterTheTimeThatStepReturnsACallbackIsDue(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		runs := 0
-		for range 2000 {
-			d := time.Duration(rand.Uint64() >> (4 + rand.IntN(58)))
-			l.CallLater(d, func() {
-				runs++
-				if took := time.Since(began); took != d {
-					t.Errorf("a timer of %v ran after %v", d, took)
-				}
-			})
-		}
+		armRandom(t, l, 2000, &runs)
 		for {
 			before := runs
 			next, ok := l.Step()
 			if runs == before && runs != 0 {
-				t.Fatalf("nothing to do at %v", time.Since(began))
+				t.Fatalf("no callback was due at %v", l.Time())
 			}
 			if !ok {
 				break
@@ -134,17 +122,17 @@ func TestAfterTheTimeThatStepTellsThereIsSomethingToDo(t *testing.T) {
 	})
 }
 
-func TestStepAndRunTakeTurns(t *testing.T) {
+func TestStepAndRunMayAlternate(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		var j journal
+		var tr trace
 		l.CallSoon(func() {
-			j.add("step")
-			l.CallSoon(j.note("run"))
+			tr.add("step")
+			l.CallSoon(tr.record("run"))
 		})
 		l.Step()
-		runIdle(t, l)
-		l.CallSoon(j.note("again"))
+		runUntilIdle(t, l)
+		l.CallSoon(tr.record("again"))
 		l.Step()
-		j.want(t, "Step, RunUntilIdle, Step", "step run again")
+		tr.want(t, "Step, RunUntilIdle, Step", "step run again")
 	})
 }

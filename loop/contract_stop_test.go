@@ -5,13 +5,13 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
-// runners are Run and RunUntilIdle, where they do not differ.
+// runners are Run and RunUntilIdle, for tests in which they do not differ.
 var runners = []struct {
 	name string
 	run  func(l *loop.Loop, ctx context.Context) error
@@ -20,13 +20,14 @@ var runners = []struct {
 	{"RunUntilIdle", (*loop.Loop).RunUntilIdle},
 }
 
-// eachRunner runs a test with Run and with RunUntilIdle, which end after a while whatever the loop does.
+// eachRunner runs a subtest with Run and with RunUntilIdle, on each kind of clock. run
+// returns after testkit.Timeout at the latest.
 func eachRunner(t *testing.T, f func(t *testing.T, l *loop.Loop, run func(ctx context.Context) error)) {
 	for _, r := range runners {
 		t.Run(r.name, func(t *testing.T) {
 			eachClock(t, func(t *testing.T, l *loop.Loop) {
 				f(t, l, func(ctx context.Context) error {
-					ctx, cancel := context.WithTimeout(ctx, patience)
+					ctx, cancel := context.WithTimeout(ctx, testkit.Timeout)
 					defer cancel()
 					return r.run(l, ctx)
 				})
@@ -35,109 +36,121 @@ func eachRunner(t *testing.T, f func(t *testing.T, l *loop.Loop, run func(ctx co
 	}
 }
 
+// eachRunnerInBubble runs a subtest in a synctest bubble with Run and with RunUntilIdle.
+func eachRunnerInBubble(t *testing.T, f func(t *testing.T, l *loop.Loop, run func(ctx context.Context) error)) {
+	for _, r := range runners {
+		t.Run(r.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, l *loop.Loop) {
+				f(t, l, func(ctx context.Context) error { return r.run(l, ctx) })
+			})
+		})
+	}
+}
+
+// runToEnd calls a runner, which must return nil within testkit.Timeout.
+func runToEnd(t testing.TB, l *loop.Loop, run func(l *loop.Loop, ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
+	defer cancel()
+	if err := run(l, ctx); err != nil {
+		t.Errorf("the loop returned %v", err)
+	}
+}
+
+// wantRun calls run and checks what it returns.
+func wantRun(t testing.TB, run func(context.Context) error, ctx context.Context, want error) {
+	t.Helper()
+	if err := run(ctx); !errors.Is(err, want) {
+		t.Errorf("the loop returned %v, want %v", err, want)
+	}
+}
+
 func TestStopFromACallbackFinishesTheIteration(t *testing.T) {
 	eachRunner(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
-		var j journal
-		l.CallSoon(j.note("a"))
+		var tr trace
+		l.CallSoon(tr.record("a"))
 		l.CallSoon(func() {
-			j.add("stop")
-			l.CallSoon(j.note("next"))
-			l.CallLater(0, j.note("timer0"))
+			tr.add("stop")
+			l.CallSoon(tr.record("next"))
+			l.CallLater(0, tr.record("timer0"))
 			l.Stop()
 		})
-		post(t, l, j.note("b"))
-		l.CallLater(0, j.note("timer"))
-		if err := run(context.Background()); err != nil {
-			t.Errorf("%v", err)
-		}
-		j.want(t, "until stopped", "a stop b timer")
-		runIdle(t, l)
-		j.want(t, "thereafter", "next timer0")
+		post(t, l, tr.record("b"))
+		l.CallLater(0, tr.record("timer"))
+		wantRun(t, run, context.Background(), nil)
+		tr.want(t, "until Stop", "a stop b timer")
+		runUntilIdle(t, l)
+		tr.want(t, "after Stop", "next timer0")
 	})
 }
 
 func TestStopBeforeRunMeansOneIteration(t *testing.T) {
 	eachRunner(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
-		var j journal
+		var tr trace
 		l.CallSoon(func() {
-			j.add("a")
-			l.CallSoon(j.note("c"))
+			tr.add("a")
+			l.CallSoon(tr.record("c"))
 		})
-		post(t, l, j.note("b"))
-		far := l.CallLater(hour, j.note("far"))
+		post(t, l, tr.record("b"))
+		far := l.CallLater(hour, tr.record("far"))
 		l.Stop()
-		l.Stop() // twice is once
-		if err := run(context.Background()); err != nil {
-			t.Errorf("%v", err)
-		}
-		j.want(t, "the one iteration", "a b")
-		if !far.Cancel() {
-			t.Error("the timer is lost")
-		}
-		runIdle(t, l)
-		j.want(t, "thereafter", "c")
+		l.Stop() // counts as one
+		wantRun(t, run, context.Background(), nil)
+		tr.want(t, "the one iteration", "a b")
+		wantCancel(t, "the timer in an hour", far)
+		runUntilIdle(t, l)
+		tr.want(t, "after Stop", "c")
 	})
 }
 
 func TestStopBeforeRunDoesNotWait(t *testing.T) {
 	eachRunner(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
-		far := l.CallLater(hour, never(t, "a timer in an hour"))
+		far := l.CallLater(hour, mustNotRun(t, "a timer in an hour"))
 		release := l.Hold()
 		defer release()
 		l.Stop()
-		if err := run(context.Background()); err != nil {
-			t.Errorf("%v", err)
-		}
+		wantRun(t, run, context.Background(), nil)
 		if !far.Pending() {
-			t.Error("the timer is lost")
+			t.Error("the timer is no longer pending")
 		}
 	})
 }
 
-func TestAStopIsUsedUpByTheRunThatItEnds(t *testing.T) {
+func TestAStopEndsOnlyOneRun(t *testing.T) {
 	eachRunner(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
-		var j journal
-		l.CallSoon(func() { j.add("a"); l.Stop(); l.Stop() })
-		if err := run(context.Background()); err != nil {
-			t.Errorf("%v", err)
-		}
+		var tr trace
+		l.CallSoon(func() { tr.add("a"); l.Stop(); l.Stop() })
+		wantRun(t, run, context.Background(), nil)
 		l.CallSoon(func() {
-			j.add("b")
+			tr.add("b")
 			l.CallSoon(func() {
-				j.add("c")
-				l.CallSoon(j.note("d"))
+				tr.add("c")
+				l.CallSoon(tr.record("d"))
 			})
 		})
-		runIdle(t, l)
-		j.want(t, "two runs", "a b c d")
+		runUntilIdle(t, l)
+		tr.want(t, "two runs", "a b c d")
 	})
 }
 
 func TestStopFromAnotherGoroutineEndsAWaitingRunAtOnce(t *testing.T) {
-	for _, r := range runners {
-		t.Run(r.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLoop(t, loop.Options{})
-				h := l.CallLater(hour, never(t, "a timer in an hour"))
-				for range 10 {
-					start := time.Now()
-					go func() {
-						time.Sleep(second)
-						l.Stop()
-					}()
-					if err := r.run(l, context.Background()); err != nil {
-						t.Errorf("%v", err)
-					}
-					if took := time.Since(start); took != second {
-						t.Errorf("stopped after a second, ended after %v", took)
-					}
-				}
-				if !h.Pending() {
-					t.Error("the timer is lost")
-				}
-			})
-		})
-	}
+	eachRunnerInBubble(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
+		h := l.CallLater(hour, mustNotRun(t, "a timer in an hour"))
+		for range 10 {
+			start := time.Now()
+			go func() {
+				time.Sleep(second)
+				l.Stop()
+			}()
+			wantRun(t, run, context.Background(), nil)
+			if took := time.Since(start); took != second {
+				t.Errorf("Stop came after %v, the run ended after %v", second, took)
+			}
+		}
+		if !h.Pending() {
+			t.Error("the timer is no longer pending")
+		}
+	})
 }
 
 func TestStopFromAnotherGoroutineEndsABusyRun(t *testing.T) {
@@ -152,81 +165,59 @@ func TestStopFromAnotherGoroutineEndsABusyRun(t *testing.T) {
 			l.CallSoon(again)
 		}
 		l.CallSoon(again)
-		ended := inBackground(func() error { return run(context.Background()) })
-		receive(t, running, "the first callback")
-		l.Stop()
-		if err := receive(t, ended, "the end"); err != nil {
-			t.Errorf("%v", err)
-		}
+		ended := testkit.Async(func() error { return run(context.Background()) })
+		testkit.Receive(t, running, "the first callback")
+		stopRun(t, l, ended)
 	})
 }
 
-func TestRunGoesOnWhenThereIsNothingToDo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for name, clock := range map[string]loop.Clock{"system": nil, "virtual": loop.Virtual(0)} {
-			l := newLoop(t, loop.Options{Clock: clock})
-			start := time.Now()
-			go func() {
-				time.Sleep(hour)
-				post(t, l, l.Stop)
-			}()
-			if err := l.Run(context.Background()); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			if took := time.Since(start); took != hour {
-				t.Errorf("%s: ended after %v", name, took)
-			}
+func TestRunContinuesWhileThereIsNothingToCall(t *testing.T) {
+	eachClockInBubble(t, func(t *testing.T, l *loop.Loop) {
+		start := time.Now()
+		go func() {
+			time.Sleep(hour)
+			post(t, l, l.Stop)
+		}()
+		wantRun(t, l.Run, context.Background(), nil)
+		if took := time.Since(start); took != hour {
+			t.Errorf("Run returned after %v, want %v", took, hour)
 		}
 	})
 }
 
 func TestTheEndOfTheContextEndsRun(t *testing.T) {
-	for _, r := range runners {
-		t.Run(r.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLoop(t, loop.Options{})
-				ticks := 0
-				var tick func()
-				tick = func() { ticks++; l.CallLater(second, tick) }
-				l.CallLater(second, tick)
-				for round := range 3 {
-					ctx, cancel := context.WithTimeout(context.Background(), 10*second+500*millisecond)
-					if err := r.run(l, ctx); !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("%v", err)
-					}
-					cancel()
-					time.Sleep(500 * millisecond)
-					l.Step()
-					if want := (round + 1) * 11; ticks != want {
-						t.Errorf("%d ticks, want %d", ticks, want)
-					}
-				}
-			})
-		})
-	}
+	eachRunnerInBubble(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
+		ticks := 0
+		var tick func()
+		tick = func() { ticks++; l.CallLater(second, tick) }
+		l.CallLater(second, tick)
+		for round := range 3 {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*second+500*millisecond)
+			wantRun(t, run, ctx, context.DeadlineExceeded)
+			cancel()
+			time.Sleep(500 * millisecond)
+			l.Step()
+			if want := (round + 1) * 11; ticks != want {
+				t.Errorf("%d ticks, want %d", ticks, want)
+			}
+		}
+	})
 }
 
 func TestTheEndOfTheContextWakesAWaitingRunAtOnce(t *testing.T) {
-	for _, r := range runners {
-		t.Run(r.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLoop(t, loop.Options{})
-				l.CallLater(hour, never(t, "a timer in an hour"))
-				ctx, cancel := context.WithCancel(context.Background())
-				start := time.Now()
-				go func() {
-					time.Sleep(second)
-					cancel()
-				}()
-				if err := r.run(l, ctx); !errors.Is(err, context.Canceled) {
-					t.Errorf("%v", err)
-				}
-				if took := time.Since(start); took != second {
-					t.Errorf("cancelled after a second, ended after %v", took)
-				}
-			})
-		})
-	}
+	eachRunnerInBubble(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
+		l.CallLater(hour, mustNotRun(t, "a timer in an hour"))
+		ctx, cancel := context.WithCancel(context.Background())
+		start := time.Now()
+		go func() {
+			time.Sleep(second)
+			cancel()
+		}()
+		wantRun(t, run, ctx, context.Canceled)
+		if took := time.Since(start); took != second {
+			t.Errorf("the context ended after %v, the run after %v", second, took)
+		}
+	})
 }
 
 func TestTheEndOfTheContextEndsABusyRun(t *testing.T) {
@@ -244,50 +235,47 @@ func TestTheEndOfTheContextEndsABusyRun(t *testing.T) {
 		timer = func() { timers++; l.CallLater(0, timer) }
 		l.CallSoon(soon)
 		l.CallLater(0, timer)
-		if err := run(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
-		}
+		wantRun(t, run, ctx, context.Canceled)
 	})
 }
 
-// However soon a loop notices that its context is over, what it has not run is run by the next.
+// The run may end at once or some iterations after the context. The next run calls the
+// rest.
 func TestNothingIsLostWhenTheContextEnds(t *testing.T) {
 	eachRunner(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		var j journal
+		var tr trace
 		l.CallSoon(func() {
-			j.add("a")
-			l.CallSoon(j.note("c"))
-			l.CallLater(millisecond, j.note("d"))
+			tr.add("a")
+			l.CallSoon(tr.record("c"))
+			l.CallLater(millisecond, tr.record("d"))
 			cancel()
 		})
-		l.CallSoon(j.note("b"))
+		l.CallSoon(tr.record("b"))
 		for range 2 {
-			if err := run(ctx); !errors.Is(err, context.Canceled) {
-				t.Errorf("%v", err)
-			}
+			wantRun(t, run, ctx, context.Canceled)
 		}
-		runIdle(t, l)
-		j.want(t, "in all", "a b c d")
+		runUntilIdle(t, l)
+		tr.want(t, "all runs", "a b c d")
 	})
 }
 
 func TestASecondRunIsAnError(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		ended := started(t, context.Background(), l)
+		ended := startRun(t, context.Background(), l)
 		for _, r := range runners {
-			err := receive(t, inBackground(func() error { return r.run(l, context.Background()) }), r.name)
-			if err == nil || errors.Is(err, loop.ErrClosed) {
-				t.Errorf("%s beside Run: %v", r.name, err)
+			err := testkit.Receive(t, testkit.Async(func() error { return r.run(l, context.Background()) }), r.name)
+			if !errors.Is(err, loop.ErrRunning) {
+				t.Errorf("%s during Run returns %v, want %v", r.name, err, loop.ErrRunning)
 			}
 		}
-		// The first goes on undisturbed.
+		// The first Run continues.
 		ran := make(chan struct{})
 		post(t, l, func() { close(ran) })
-		receive(t, ran, "a post")
+		testkit.Receive(t, ran, "a post")
 		l.Stop()
-		if err := receive(t, ended, "Run"); err != nil {
+		if err := testkit.Receive(t, ended, "Run"); err != nil {
 			t.Errorf("the first Run: %v", err)
 		}
 	})
@@ -295,31 +283,27 @@ func TestASecondRunIsAnError(t *testing.T) {
 
 func TestRunWithinACallbackIsAnError(t *testing.T) {
 	eachRunner(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
-		var j journal
+		var tr trace
 		l.CallSoon(func() {
-			j.add("a")
+			tr.add("a")
 			for _, r := range runners {
-				if err := r.run(l, context.Background()); err == nil || errors.Is(err, loop.ErrClosed) {
-					t.Errorf("%s in a callback: %v", r.name, err)
+				if err := r.run(l, context.Background()); !errors.Is(err, loop.ErrRunning) {
+					t.Errorf("%s in a callback returns %v, want %v", r.name, err, loop.ErrRunning)
 				}
 			}
 		})
-		l.CallSoon(func() { j.add("b"); l.CallSoon(func() { j.add("c"); l.Stop() }) })
-		if err := run(context.Background()); err != nil {
-			t.Errorf("%v", err)
-		}
-		j.want(t, "undisturbed", "a b c")
+		l.CallSoon(func() { tr.add("b"); l.CallSoon(func() { tr.add("c"); l.Stop() }) })
+		wantRun(t, run, context.Background(), nil)
+		tr.want(t, "the outer run", "a b c")
 	})
 }
 
-func TestRunMayGoFromGoroutineToGoroutine(t *testing.T) {
+func TestRunMayBeCalledFromDifferentGoroutines(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		var runs atomic.Int32
-		for i := range 20 {
+		for range 20 {
 			l.CallLater(microsecond, func() { runs.Add(1); l.Stop() })
-			if err := receive(t, inBackground(func() error { return l.Run(context.Background()) }), "Run"); err != nil {
-				t.Errorf("round %d: %v", i, err)
-			}
+			wantEnd(t, testkit.Async(func() error { return l.Run(context.Background()) }))
 		}
 		if n := runs.Load(); n != 20 {
 			t.Errorf("%d of 20 timers ran", n)

@@ -2,17 +2,17 @@ package loop_test
 
 import (
 	"cmp"
-	"context"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
-func TestAVirtualClockStartsWhereItIsTold(t *testing.T) {
+func TestAVirtualClockStartsAtItsStart(t *testing.T) {
 	for _, start := range []time.Duration{0, 1, hour, 100 * year} {
 		l := newVirtual(t, start)
 		if at := l.Time(); at != start {
@@ -23,9 +23,9 @@ func TestAVirtualClockStartsWhereItIsTold(t *testing.T) {
 				t.Errorf("Time of the first iteration is %v, want %v", at, start)
 			}
 		})
-		runIdle(t, l)
+		runUntilIdle(t, l)
 		if at := l.Time(); at != start {
-			t.Errorf("Time has gone from %v to %v for a soon call", start, at)
+			t.Errorf("Time went from %v to %v without a timer", start, at)
 		}
 	}
 }
@@ -53,133 +53,124 @@ func TestVirtualTimeIsTheDeadlineOfTheTimerThatRuns(t *testing.T) {
 	for range 1000 {
 		arm(0)
 	}
-	runIdle(t, l)
+	runUntilIdle(t, l)
 	if runs != 11_000 {
 		t.Errorf("%d of 11000 timers ran", runs)
 	}
 }
 
-func TestVirtualTimeStandsStillWhileThereIsSomethingToRun(t *testing.T) {
+func TestAVirtualClockDoesNotMoveWhileThereIsACallbackToCall(t *testing.T) {
 	l := newVirtual(t, 0)
-	var j journal
-	l.CallLater(second, j.note("timer"))
+	var tr trace
+	l.CallLater(second, tr.record("timer"))
 	n := 0
 	var again func()
 	again = func() {
 		if at := l.Time(); at != 0 {
-			t.Errorf("Time is %v", at)
+			t.Errorf("Time is %v, want 0", at)
 		}
 		if n++; n < 100 {
-			calls[n%len(calls)].call(l, again)
+			handleCalls[n%len(handleCalls)].call(l, again)
 		} else {
-			post(t, l, j.note("last"))
+			post(t, l, tr.record("last"))
 		}
 	}
 	l.CallSoon(again)
-	runIdle(t, l)
-	j.want(t, "a hundred iterations and a timer", "last timer")
+	runUntilIdle(t, l)
+	tr.want(t, "a hundred iterations and a timer", "last timer")
 }
 
-func TestVirtualTimeDoesNotJumpWhileSomethingIsHeld(t *testing.T) {
+func TestAVirtualClockDoesNotJumpDuringAHold(t *testing.T) {
 	for _, r := range runners {
 		t.Run(r.name, func(t *testing.T) {
 			l := newVirtual(t, hour)
 			var fired atomic.Bool
-			var j journal
+			var tr trace
 			l.CallLater(second, func() {
 				fired.Store(true)
-				j.add("timer")
+				tr.add("timer")
 				l.Stop()
 			})
 			release := l.Hold()
-			l.CallSoon(j.note("soon"))
-			l.CallLater(0, j.note("due"))
+			l.CallSoon(tr.record("soon"))
+			l.CallLater(0, tr.record("due"))
 			go func() {
 				time.Sleep(30 * millisecond)
 				post(t, l, func() {
-					j.add("post")
+					tr.add("post")
 					if at := l.Time(); at != hour {
-						t.Errorf("Time is %v while held", at)
+						t.Errorf("Time is %v during the hold, want %v", at, hour)
 					}
 				})
 				time.Sleep(30 * millisecond)
 				if fired.Load() {
-					t.Error("the timer ran while something was held")
+					t.Error("the timer ran during the hold")
 				}
 				release()
 			}()
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
-			defer cancel()
-			if err := r.run(l, ctx); err != nil {
-				t.Errorf("%v", err)
-			}
-			j.want(t, "held, then released", "soon due post timer")
+			runToEnd(t, l, r.run)
+			tr.want(t, "during the hold and after it", "soon due post timer")
 			if at := l.Time(); at != hour+second {
-				t.Errorf("Time is %v in the end", at)
+				t.Errorf("Time is %v at the end, want %v", at, hour+second)
 			}
 		})
 	}
 }
 
-func TestWhatIsDueRunsOnVirtualTimeWhileSomethingIsHeld(t *testing.T) {
+func TestDueCallbacksRunOnAVirtualClockDuringAHold(t *testing.T) {
 	for _, r := range runners {
-		for _, way := range atOnce {
+		for _, way := range immediateCalls {
 			t.Run(r.name+" "+way.name, func(t *testing.T) {
 				l := newVirtual(t, hour)
-				var j journal
-				l.CallLater(second, j.note("timer"))
+				var tr trace
+				l.CallLater(second, tr.record("timer"))
 				release := l.Hold()
 				l.CallSoon(func() {
-					j.add("first")
+					tr.add("first")
 					way.call(l, func() {
-						j.add("next")
+						tr.add("next")
 						way.call(l, func() {
-							j.add("last")
+							tr.add("last")
 							l.Stop()
 							release()
 						})
 					})
 				})
-				ctx, cancel := context.WithTimeout(context.Background(), patience)
-				defer cancel()
-				if err := r.run(l, ctx); err != nil {
-					t.Error(err)
-				}
-				j.want(t, "while held", "first next last")
+				runToEnd(t, l, r.run)
+				tr.want(t, "during the hold", "first next last")
 				if at := l.Time(); at != hour {
-					t.Errorf("Time is %v in the end", at)
+					t.Errorf("Time is %v at the end, want %v", at, hour)
 				}
 			})
 		}
 	}
 }
 
-// A release in a callback lets time go on, a hold in a callback stops it.
-func TestHoldsTakenByCallbacksStopVirtualTime(t *testing.T) {
+func TestAHoldInACallbackStopsAVirtualClock(t *testing.T) {
 	l := newVirtual(t, 0)
-	var j journal
+	var tr trace
 	l.CallLater(second, func() {
-		j.add("hold")
+		tr.add("hold")
 		release := l.Hold()
 		go func() {
 			time.Sleep(20 * millisecond)
 			post(t, l, func() {
-				j.add("release")
+				tr.add("release")
 				if at := l.Time(); at != second {
-					t.Errorf("Time is %v while held", at)
+					t.Errorf("Time is %v during the hold, want %v", at, second)
 				}
 				release()
 			})
 		}()
 	})
-	l.CallLater(second+1, j.note("timer"))
-	runIdle(t, l)
-	j.want(t, "held by a callback", "hold release timer")
+	l.CallLater(second+1, tr.record("timer"))
+	runUntilIdle(t, l)
+	tr.want(t, "a hold in a callback", "hold release timer")
 }
 
 func TestASimulatedYearOfAMillionTimers(t *testing.T) {
 	n := 1_000_000
-	if raceEnabled || testing.Short() {
+	if testkit.RaceEnabled || testing.Short() {
 		n = 100_000
 	}
 	type stamp struct {
@@ -200,14 +191,16 @@ func TestASimulatedYearOfAMillionTimers(t *testing.T) {
 		for range n / 2 {
 			arm()
 		}
-		for range n / 2 { // each makes one more on its way
+		for range n / 2 { // each of these arms one more timer when it runs
 			l.CallLater(time.Duration(rng.Int64N(int64(year/2))), arm)
 		}
-		runIdle(t, l)
-		// Armed in the order of ids, so by deadline and then by id.
-		slices.SortFunc(made, func(a, b stamp) int { return cmp.Or(cmp.Compare(a.when, b.when), cmp.Compare(a.id, b.id)) })
+		runUntilIdle(t, l)
+		// Ids are in order of arming.
+		slices.SortFunc(made, func(a, b stamp) int {
+			return cmp.Or(cmp.Compare(a.when, b.when), cmp.Compare(a.id, b.id))
+		})
 		if !slices.Equal(made, ran) {
-			t.Errorf("%d timers were made, %d ran, or in another order", len(made), len(ran))
+			t.Errorf("%d timers were armed, %d ran, or the order is wrong", len(made), len(ran))
 		}
 		return ran
 	}
@@ -215,25 +208,26 @@ func TestASimulatedYearOfAMillionTimers(t *testing.T) {
 	if len(first) != n/2*2 {
 		t.Errorf("%d of %d timers ran", len(first), n)
 	}
-	if !raceEnabled && !testing.Short() {
+	if !testkit.RaceEnabled && !testing.Short() {
 		n /= 20
 		if !slices.Equal(simulate(8), simulate(8)) {
-			t.Error("the same simulation went another way")
+			t.Error("two runs of the same simulation differ")
 		}
 	}
 }
 
-func TestOneVirtualLoopDoesNotMoveTheTimeOfAnother(t *testing.T) {
-	a, b := newVirtual(t, 0), newVirtual(t, 0)
+func TestLoopsOnOneVirtualClockHaveTheirOwnTime(t *testing.T) {
+	clock := loop.Virtual(0)
+	a, b := newLoop(t, loop.Options{Clock: clock}), newLoop(t, loop.Options{Clock: clock})
 	a.CallLater(hour, noop)
-	runIdle(t, a)
+	runUntilIdle(t, a)
 	if at := b.Time(); at != 0 {
-		t.Errorf("the other is at %v", at)
+		t.Errorf("Time of the other loop is %v, want 0", at)
 	}
 }
 
-func TestAPeriodicTimerOnVirtualTimeNeverDrifts(t *testing.T) {
-	l := newLoop(t, loop.Options{Clock: loop.Virtual(0)})
+func TestAPeriodicTimerOnAVirtualClockNeverDrifts(t *testing.T) {
+	l := newVirtual(t, 0)
 	ticks := 0
 	var tick func()
 	tick = func() {
@@ -242,8 +236,8 @@ func TestAPeriodicTimerOnVirtualTimeNeverDrifts(t *testing.T) {
 		}
 	}
 	l.CallLater(second, tick)
-	runIdle(t, l)
+	runUntilIdle(t, l)
 	if at := l.Time(); at != 100_000*second {
-		t.Errorf("a hundred thousand seconds end at %v", at)
+		t.Errorf("100,000 periods of a second end at %v", at)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// What is soon comes first, then timers by their deadlines.
+// Callbacks of CallSoon come first, then timers by deadline.
 func Example() {
 	l := loop.New(loop.Options{})
 	l.CallLater(2*time.Millisecond, func() { fmt.Println("two") })
@@ -24,7 +24,7 @@ func Example() {
 	// two
 }
 
-// Run goes on until Stop, however much there is to do.
+// Run runs the loop until Stop is called.
 func ExampleLoop_Run() {
 	l := loop.New(loop.Options{Clock: loop.Virtual(0)})
 	var tick func()
@@ -45,7 +45,7 @@ func ExampleLoop_Run() {
 	// <nil>
 }
 
-// Work that another goroutine does is held until its result was posted.
+// Hold keeps RunUntilIdle waiting until another goroutine has posted its result.
 func ExampleLoop_Hold() {
 	l := loop.New(loop.Options{})
 	l.CallSoon(func() {
@@ -62,9 +62,9 @@ func ExampleLoop_Hold() {
 	// <nil>
 }
 
-// A game has a loop of its own, and runs one iteration a frame.
+// A game has its own main loop, and runs one iteration in each frame.
 func ExampleLoop_Step() {
-	l := loop.New(loop.Options{Clock: loop.Virtual(0)}) // a game would use its default
+	l := loop.New(loop.Options{Clock: loop.Virtual(0)}) // a game would use the default clock
 	l.CallLater(20*time.Millisecond, func() { fmt.Println("a door opens") })
 	for frame := 1; ; frame++ {
 		_, more := l.Step()
@@ -78,7 +78,7 @@ func ExampleLoop_Step() {
 	// frame 1
 }
 
-// A year of hourly events, at once.
+// A year of hourly events is simulated at once.
 func ExampleVirtual() {
 	l := loop.New(loop.Options{Clock: loop.Virtual(0)})
 	hours := 0
@@ -94,7 +94,8 @@ func ExampleVirtual() {
 	// Output: 8760 events until 8760h0m0s
 }
 
-// Post is for other goroutines. The callbacks need no lock.
+// Post may be called from any goroutine. The callbacks run on one goroutine, and so they
+// need no lock.
 func ExampleLoop_Post() {
 	l := loop.New(loop.Options{})
 	sum := 0
@@ -107,7 +108,7 @@ func ExampleLoop_Post() {
 		l.Stop()
 	}()
 	l.Run(context.Background())
-	l.RunUntilIdle(context.Background()) // what was posted just before Stop
+	l.RunUntilIdle(context.Background()) // calls what was posted just before Stop
 	fmt.Println(sum)
 	// Output: 55
 }

@@ -62,7 +62,7 @@ type Call struct {
 type Loop struct {
 	// state belongs to the loop's goroutine. Close, from any goroutine, replaces it by
 	// nil and so drops all callbacks. That needs no lock: a goroutine that is using the
-	// state goes on using it, and no other goroutine will see what it does there.
+	// state keeps using it, and no other goroutine will see what it does there.
 	state   atomic.Pointer[state]
 	running atomic.Bool  // Run is running. Set and cleared by the goroutine that is in Run
 	holds   atomic.Int64 // calls of Hold that were not released

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// A modelState is one state of a model of a loop, two producers and a goroutine that calls
-// Stop. The model is written by hand; only the operations on signalBits are the real ones.
-// The search goes through every order in which the four can take their steps. A step is one
-// atomic operation, or what is done under one lock.
+// A modelState is one state of a model of a loop, two producers and a goroutine that
+// calls Stop. The model is written by hand; only the operations on signalBits are the
+// real ones. The search goes through every order in which the four can take their steps.
+// A step is one atomic operation, or what is done under one lock.
 //
 //	loop:      set alarm ─► mark asleep ─► sleep ─► mark awake ─► check ─► set alarm …
 //	                             └─ refused ─────────────────────────▲
@@ -160,8 +160,9 @@ func (s *modelState) setSignal(sig signalBits, d protocolDefect) (mustWake bool)
 	return mode != 0 && d != callerNeverWakes
 }
 
-// searchModel visits every state that can be reached. It returns how many there are, and an
-// error for the first state in which the invariant does not hold or the loop sleeps for ever.
+// searchModel visits every state that can be reached. It returns how many there are, and
+// an error for the first state in which the invariant does not hold or the loop sleeps
+// forever.
 func searchModel(d protocolDefect) (states int, err error) {
 	seen := map[modelState]bool{}
 	todo := []modelState{{}}

@@ -10,7 +10,8 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// An asyncioProgram is made of what asyncio has rules for: testdata/asyncio.py says what they leave open.
+// An asyncioProgram only has operations whose order asyncio defines. testdata/asyncio.py
+// says what it leaves open.
 type asyncioProgram struct {
 	Bodies [][]scriptOp `json:"bodies"`
 	Runs   int          `json:"runs"`
@@ -36,7 +37,8 @@ func randomAsyncioProgram(rng *rand.Rand) asyncioProgram {
 	return p
 }
 
-// An asyncioExecution is what Execution is in testdata/asyncio.py.
+// An asyncioExecution executes a program in the same way as Execution in
+// testdata/asyncio.py.
 type asyncioExecution struct {
 	asyncioProgram
 	l       *loop.Loop
@@ -59,6 +61,8 @@ func (x *asyncioExecution) callback(body int) func() {
 	}
 }
 
+// modulus makes deadlines distinct: a deadline is, modulo modulus, the number of its
+// call.
 const modulus = 1024
 
 func (x *asyncioExecution) delay(base int) time.Duration {
@@ -70,7 +74,7 @@ func (x *asyncioExecution) delay(base int) time.Duration {
 	return time.Duration(base+1)*modulus + (odd+modulus)%modulus
 }
 
-// past is a time before the present that is no other deadline.
+// past returns a time before now that is the deadline of no other call.
 func (x *asyncioExecution) past(base int) time.Duration {
 	odd := (x.l.Time() - time.Duration(x.calls)) % modulus
 	return x.l.Time() - time.Duration(base+1)*modulus - (odd+modulus)%modulus
@@ -126,7 +130,7 @@ func TestALoopDoesWhatAsyncioDoes(t *testing.T) {
 		programs = append(programs, randomAsyncioProgram(rand.New(rand.NewPCG(seed, 3))))
 	}
 	var traces [][]string
-	// -I keeps the script's folder out of the search path, or else it would import itself.
+	// Without -I the script, which is named asyncio, would import itself.
 	interpret(t, []string{"python3", "-I"}, "import asyncio, selectors", "testdata/asyncio.py", programs, &traces)
 	lines := 0
 	for i, p := range programs {
@@ -136,6 +140,6 @@ func TestALoopDoesWhatAsyncioDoes(t *testing.T) {
 		}
 	}
 	if lines < 100*len(programs) {
-		t.Errorf("%d programs left no more than %d lines", len(programs), lines)
+		t.Errorf("the traces of %d programs have only %d lines", len(programs), lines)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// A machine is what programs run on: a loop, or the reference.
-type machine interface {
+// An eventLoop is what programs run on: a loop, or the reference.
+type eventLoop interface {
 	Time() time.Duration
 	CallSoon(f func()) handle
 	CallLater(d time.Duration, f func()) handle
@@ -22,7 +22,7 @@ type machine interface {
 	Stop()
 	Step() (next time.Duration, ok bool)
 	RunUntilIdle()
-	Sleep(d time.Duration) // what a callback does that takes its time; not on virtual time
+	Sleep(d time.Duration) // called by callbacks that take time; not on a virtual clock
 }
 
 type handle interface {
@@ -31,21 +31,21 @@ type handle interface {
 	When() time.Duration
 }
 
-// A reference is a loop in the most obvious code that keeps the rules. There are no goroutines, so it never waits: the
-// clock is led on to the next deadline instead.
+// A reference is an event loop with the same rules, in the simplest possible code. It has
+// no goroutines and never waits: it moves its clock to the next deadline instead.
 type reference struct {
 	virtual   bool
 	afterCall func()
 	onPanic   func(v any) // nil: a panic reaches the caller
 
-	clock   time.Duration // what a fresh look at the clock shows
-	now     time.Duration // Time
-	soon    []*refCall    // in order of arrival
-	timers  []*refCall    // by deadline, then in arming order
-	running []*refCall    // what is left of the iteration
-	owed    bool          // AfterCall for a callback that has panicked
-	holds   int
-	stopped bool
+	clock         time.Duration // what the clock shows
+	now           time.Duration // Time
+	soon          []*refCall    // in order of arrival
+	timers        []*refCall    // by deadline, then in arming order
+	running       []*refCall    // the rest of the iteration
+	afterCallOwed bool          // a callback has started, and AfterCall was not yet called for it
+	holds         int
+	stopped       bool
 }
 
 type refCall struct {
@@ -122,14 +122,15 @@ func (r *reference) Hold() (release func()) {
 
 func (r *reference) Stop() { r.stopped = true }
 
-// next is how long it is until there is something to run, and false if nothing is scheduled.
+// next returns the time until there is a callback to call, and false if none is
+// scheduled.
 func (r *reference) next() (time.Duration, bool) {
 	cancelled := func(c *refCall) bool { return !c.pending }
 	r.soon = slices.DeleteFunc(r.soon, cancelled)
 	r.timers = slices.DeleteFunc(r.timers, cancelled)
 	r.running = slices.DeleteFunc(r.running, cancelled)
 	switch {
-	case r.owed || len(r.running)+len(r.soon) > 0:
+	case r.afterCallOwed || len(r.running)+len(r.soon) > 0:
 		return 0, true
 	case len(r.timers) > 0:
 		return max(r.timers[0].when, r.clock) - r.clock, true
@@ -139,21 +140,21 @@ func (r *reference) next() (time.Duration, bool) {
 
 func (r *reference) Step() (next time.Duration, ok bool) {
 	if r.virtual && r.holds == 0 {
-		r.pass()
+		r.moveClock()
 	}
 	r.iterate()
 	return r.next()
 }
 
-// pass lets the time pass until there is something to run.
-func (r *reference) pass() {
+// moveClock moves the clock to the time at which there is a callback to call.
+func (r *reference) moveClock() {
 	d, _ := r.next()
 	r.clock += d
 }
 
 func (r *reference) iterate() {
-	if r.owed {
-		r.follow()
+	if r.afterCallOwed {
+		r.callAfterCall()
 	} else if len(r.running) == 0 {
 		r.now = r.clock
 		due := 0
@@ -173,21 +174,21 @@ func (r *reference) iterate() {
 }
 
 func (r *reference) call(f func()) {
-	r.owed = true
+	r.afterCallOwed = true
 	if r.onPanic != nil {
-		r.guard(f)
+		r.callRecovering(f)
 	} else {
 		f()
 	}
-	r.follow()
+	r.callAfterCall()
 }
 
-func (r *reference) follow() {
-	r.owed = false
+func (r *reference) callAfterCall() {
+	r.afterCallOwed = false
 	r.afterCall()
 }
 
-func (r *reference) guard(f func()) {
+func (r *reference) callRecovering(f func()) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.onPanic(v)
@@ -202,7 +203,7 @@ func (r *reference) RunUntilIdle() {
 			if _, ok := r.next(); !ok {
 				return
 			}
-			r.pass()
+			r.moveClock()
 		}
 		r.iterate()
 		if r.stopped {
@@ -212,25 +213,25 @@ func (r *reference) RunUntilIdle() {
 	}
 }
 
-// onLoop is a loop as a machine.
-type onLoop struct{ *loop.Loop }
+// A realLoop is a loop as an eventLoop.
+type realLoop struct{ *loop.Loop }
 
-func (r onLoop) CallSoon(f func()) handle                   { return r.Loop.CallSoon(f) }
-func (r onLoop) CallLater(d time.Duration, f func()) handle { return r.Loop.CallLater(d, f) }
-func (r onLoop) CallAt(when time.Duration, f func()) handle { return r.Loop.CallAt(when, f) }
-func (r onLoop) Sleep(d time.Duration)                      { time.Sleep(d) }
-func (r onLoop) Post(f func())                              { must(r.Loop.Post(f)) }
-func (r onLoop) PostBatch(fs []func())                      { must(r.Loop.PostBatch(fs)) }
+func (l realLoop) CallSoon(f func()) handle                   { return l.Loop.CallSoon(f) }
+func (l realLoop) CallLater(d time.Duration, f func()) handle { return l.Loop.CallLater(d, f) }
+func (l realLoop) CallAt(when time.Duration, f func()) handle { return l.Loop.CallAt(when, f) }
+func (l realLoop) Sleep(d time.Duration)                      { time.Sleep(d) }
+func (l realLoop) Post(f func())                              { must(l.Loop.Post(f)) }
+func (l realLoop) PostBatch(fs []func())                      { must(l.Loop.PostBatch(fs)) }
 
-func (r onLoop) CallLaterBatch(calls []loop.Call) []handle {
+func (l realLoop) CallLaterBatch(calls []loop.Call) []handle {
 	var handles []handle
-	for _, h := range r.Loop.CallLaterBatch(nil, calls) {
+	for _, h := range l.Loop.CallLaterBatch(nil, calls) {
 		handles = append(handles, h)
 	}
 	return handles
 }
 
-func (r onLoop) RunUntilIdle() { must(r.Loop.RunUntilIdle(context.Background())) }
+func (l realLoop) RunUntilIdle() { must(l.Loop.RunUntilIdle(context.Background())) }
 
 func must(err error) {
 	if err != nil {

@@ -11,10 +11,13 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// A nodeProgram is made of what Node decides in the same way however slow it is. Its timers are in lists, one for each
-// delay in milliseconds, and a list that is late runs as a whole: a timer may overtake others that were due before it.
-// So either all timers of a program have one delay, or those of a phase are made at one time, with delays
-// that never decrease, and the last one makes the next phase. Immediates and timers do not mix; see testdata/node.js.
+// A nodeProgram only has operations whose order in Node does not depend on the speed of
+// the machine. Node keeps its timers in lists, one for each delay in milliseconds. A list
+// that is late runs as a whole, so a timer may run before others that were due earlier.
+// Therefore a program is of one of two kinds. Either all its timers have the same delay.
+// Or it has phases: the timers of a phase are made at one time, with delays that never
+// decrease, and the last timer makes those of the next phase. Operations on immediates
+// and on timers are kept apart, see testdata/node.js.
 type nodeProgram struct {
 	Bodies [][]scriptOp `json:"bodies"`
 }
@@ -26,10 +29,10 @@ type nodeTraces struct {
 
 const nodeBodies = 6
 
-// oneDelay makes a program whose timers, all with one delay, make timers.
+// oneDelay returns a program whose timers make more timers, all with the same delay.
 func oneDelay(rng *rand.Rand) nodeProgram {
 	var p nodeProgram
-	delay := rng.IntN(4) // 0 counts as 1
+	delay := rng.IntN(4) // Node takes 0 as 1
 	for i := range nodeBodies {
 		names := []string{"timer", "timer", "immediate", "immediate", "cancel", "microtask"}
 		if i == 0 {
@@ -46,7 +49,8 @@ func oneDelay(rng *rand.Rand) nodeProgram {
 	return p
 }
 
-// inPhases makes a program whose timers have different delays. Bodies 3 and up begin a phase, the others do not.
+// inPhases returns a program whose timers have different delays. Body 0, and bodies 3 and
+// up, begin a phase.
 func inPhases(rng *rand.Rand) nodeProgram {
 	var p nodeProgram
 	for i := range nodeBodies {
@@ -62,7 +66,7 @@ func inPhases(rng *rand.Rand) nodeProgram {
 		var body []scriptOp
 		for k, d := range ds {
 			next := 1 + k%2
-			if k == len(ds)-1 && i != nodeBodies-1 { // on to the next phase; the last body ends it
+			if k == len(ds)-1 && i != nodeBodies-1 { // begins the next phase; the last body has none
 				next = max(i, 2) + 1
 			}
 			body = append(body, makeOp("timer", next, d))
@@ -75,7 +79,7 @@ func inPhases(rng *rand.Rand) nodeProgram {
 	return p
 }
 
-// A nodeExecution is what execute is in testdata/node.js.
+// A nodeExecution executes a program in the same way as execute in testdata/node.js.
 type nodeExecution struct {
 	nodeProgram
 	l          *loop.Loop
@@ -150,6 +154,6 @@ func TestALoopDoesWhatNodeDoes(t *testing.T) {
 		}
 	}
 	if lines < 50*len(programs) {
-		t.Errorf("%d programs left no more than %d lines", len(programs), lines)
+		t.Errorf("the traces of %d programs have only %d lines", len(programs), lines)
 	}
 }

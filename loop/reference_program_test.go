@@ -9,23 +9,25 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// A program is what the loop and the reference are told to do, in bytes that the fuzzer may change at will. The first
-// says how the machine is set up. Three make an operation each: which body it belongs to and what it is, and two
-// arguments. Body 0 is run from outside the machine, the others are those of callbacks.
+// A program is a sequence of operations on an event loop, as bytes that the fuzzer may
+// change in any way. The first byte has the options of the loop. Each operation has three
+// bytes: its body and opcode, and two arguments. Body 0 is executed from outside of the
+// loop. The other bodies are those of callbacks.
 type program []byte
 
 const (
 	programBodies = 8
 	programOpSize = 3
 
-	// maxCalls bounds the callbacks of a program, most of which would go on for ever.
+	// maxCalls limits the number of callbacks. Most programs would not end without it.
 	maxCalls = 300
 )
 
-// Set-up of the machine.
+// Options of the loop. Without OnPanic a program has no Stop: a panic could end a run
+// before the Stop does.
 const (
-	withOnPanic   = 1 << iota // or else panics reach the caller, and there is no Stop, which a panic might overtake
-	withAfterCall             // AfterCall schedules something now and then
+	withOnPanic   = 1 << iota // otherwise panics reach the caller
+	withAfterCall             // AfterCall sometimes schedules a callback
 )
 
 type opcode byte
@@ -34,7 +36,7 @@ const (
 	opSoon opcode = iota
 	opLater
 	opAt
-	opAgain // CallAt, counted from the When of a recent handle
+	opAgain // CallAt, with a time relative to When of a recent handle
 	opBatch
 	opPost
 	opPostBatch
@@ -46,14 +48,14 @@ const (
 	opSleep
 	opPanic
 	opStop
-	opStep // outside only
-	opRun  // outside only
+	opStep // not in callbacks
+	opRun  // not in callbacks
 	opCodes
 )
 
 var opNames = [opCodes]string{
-	"soon", "later", "at", "again", "batch", "post", "postbatch", "cancel", "cancelrecent", "query", "hold", "release", "sleep",
-	"panic", "stop", "step", "run",
+	"soon", "later", "at", "again", "batch", "post", "postbatch", "cancel", "cancelrecent", "query",
+	"hold", "release", "sleep", "panic", "stop", "step", "run",
 }
 
 type op struct {
@@ -79,7 +81,7 @@ func (p program) bodies() (bodies [programBodies][]op) {
 	return bodies
 }
 
-// encode is the opposite of bodies.
+// encode is the inverse of bodies.
 func encode(setup byte, bodies ...[]op) program {
 	p := program{setup}
 	for i, body := range bodies {
@@ -110,7 +112,8 @@ var delays = [...]time.Duration{
 	-1, -1, -2, -3, -5, -1000, -hour, math.MinInt64,
 }
 
-// delay is one of delays. In a bubble there is no time for years: it ends after three centuries.
+// delay returns one of delays. In a bubble it is at most three hours, since the time of a
+// bubble ends after three centuries.
 func (x *execution) delay(b byte) time.Duration {
 	d := delays[b%byte(len(delays))]
 	if !x.virtual {
@@ -119,40 +122,40 @@ func (x *execution) delay(b byte) time.Duration {
 	return d
 }
 
-// An execution is a program on its way through a machine.
+// An execution executes a program on an event loop.
 type execution struct {
-	m      machine
+	loop   eventLoop
 	setup  byte
 	bodies [programBodies][]op
 	trace  []string
 
-	base     time.Duration // the times in the trace count from here
-	calls    int           // made up to now; the next one has this id
-	handles  []handle
-	releases []func()
-	mayHold  bool // a hold in RunUntilIdle would be for ever
-	stopping bool // Stop was called and not yet obeyed
-	inside   bool // in a callback
-	virtual  bool
+	base       time.Duration // times in the trace are relative to it
+	calls      int           // callbacks made so far; the next one has this id
+	handles    []handle
+	releases   []func()
+	mayHold    bool // false during RunUntilIdle, which would wait for the hold forever
+	stopping   bool // Stop was called, and no run has ended since
+	inCallback bool
+	virtual    bool
 }
 
 func (x *execution) note(format string, args ...any) {
 	x.trace = append(x.trace, fmt.Sprintf(format, args...))
 }
 
-// callback makes a callback with the given body.
+// callback returns a new callback with the given body.
 func (x *execution) callback(body byte) func() {
 	id := x.calls
 	x.calls++
 	return func() {
-		x.inside = true
-		defer func() { x.inside = false }()
-		x.note("call %d at %d", id, x.m.Time()-x.base)
+		x.inCallback = true
+		defer func() { x.inCallback = false }()
+		x.note("call %d at %d", id, x.loop.Time()-x.base)
 		x.run(x.bodies[1+body%(programBodies-1)])
 	}
 }
 
-func (x *execution) hand(h handle) { x.handles = append(x.handles, h) }
+func (x *execution) keep(h handle) { x.handles = append(x.handles, h) }
 
 func (x *execution) run(ops []op) {
 	for _, o := range ops {
@@ -166,19 +169,20 @@ func (x *execution) do(o op) {
 	switch o.code {
 	case opSoon:
 		if !full {
-			x.hand(x.m.CallSoon(x.callback(o.a)))
+			x.keep(x.loop.CallSoon(x.callback(o.a)))
 		}
 	case opLater:
 		if !full {
-			x.hand(x.m.CallLater(delay, x.callback(o.a)))
+			x.keep(x.loop.CallLater(delay, x.callback(o.a)))
 		}
 	case opAt:
-		// Outside an iteration Time is not what the reference says, unless it is virtual.
-		if !full && (x.inside || x.virtual) {
-			x.at(x.m.Time(), delay, o.a)
+		// Outside of an iteration only a virtual Time is the same as that of the
+		// reference.
+		if !full && (x.inCallback || x.virtual) {
+			x.at(x.loop.Time(), delay, o.a)
 		}
 	case opAgain:
-		if n := len(x.handles); !full && n > 0 && x.virtual { // only there When is the same on all machines
+		if n := len(x.handles); !full && n > 0 && x.virtual { // on other clocks When differs from that of the reference
 			x.at(x.handles[n-1-int(o.a)%min(n, 6)].When(), delay, o.a)
 		}
 	case opBatch:
@@ -187,13 +191,13 @@ func (x *execution) do(o op) {
 			for i := range o.a % 4 {
 				calls = append(calls, loop.Call{After: x.delay(o.b + i), Func: x.callback(o.a + i)})
 			}
-			for _, h := range x.m.CallLaterBatch(calls) {
-				x.hand(h)
+			for _, h := range x.loop.CallLaterBatch(calls) {
+				x.keep(h)
 			}
 		}
 	case opPost:
 		if !full {
-			x.m.Post(x.callback(o.a))
+			x.loop.Post(x.callback(o.a))
 		}
 	case opPostBatch:
 		if !full {
@@ -201,33 +205,33 @@ func (x *execution) do(o op) {
 			for i := range o.b % 4 {
 				fs = append(fs, x.callback(o.a+i))
 			}
-			x.m.PostBatch(fs)
+			x.loop.PostBatch(fs)
 		}
 	case opCancel, opCancelRecent, opQuery:
 		x.handle(o)
 	case opHold:
 		if x.mayHold && len(x.releases) < 3 {
-			x.releases = append(x.releases, x.m.Hold())
+			x.releases = append(x.releases, x.loop.Hold())
 		}
 	case opRelease:
 		if n := len(x.releases); n > 0 {
-			x.releases[int(o.a)%n]() // possibly again
+			x.releases[int(o.a)%n]() // perhaps not for the first time
 		}
 	case opSleep:
-		if x.inside && !x.virtual {
-			x.m.Sleep(delays[o.b%11])
+		if x.inCallback && !x.virtual {
+			x.loop.Sleep(delays[o.b%11])
 		}
 	case opPanic:
-		if x.inside && o.a%4 == 0 {
+		if x.inCallback && o.a%4 == 0 {
 			panic(fmt.Sprint("panic ", o.b))
 		}
 	case opStop:
 		if x.setup&withOnPanic != 0 && o.a%4 == 0 {
 			x.stopping = true
-			x.m.Stop()
+			x.loop.Stop()
 		}
 	case opStep, opRun:
-		if !x.inside {
+		if !x.inCallback {
 			x.drive(o.code)
 		}
 	}
@@ -241,7 +245,7 @@ func (x *execution) at(base, delay time.Duration, body byte) {
 	case delay < 0 && when > base:
 		when = math.MinInt64
 	}
-	x.hand(x.m.CallAt(when, x.callback(body)))
+	x.keep(x.loop.CallAt(when, x.callback(body)))
 }
 
 func (x *execution) handle(o op) {
@@ -265,7 +269,8 @@ func (x *execution) handle(o op) {
 	}
 }
 
-// drive steps or runs the machine, from outside. It answers true if a run went on until the machine was idle.
+// drive calls Step or RunUntilIdle. It reports whether the loop is idle: whether neither
+// Stop nor a panic ended RunUntilIdle.
 func (x *execution) drive(how opcode) (idle bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -274,7 +279,7 @@ func (x *execution) drive(how opcode) (idle bool) {
 	}()
 	if how == opStep {
 		x.mayHold = true
-		next, ok := x.m.Step()
+		next, ok := x.loop.Step()
 		x.note("step: %d %t", next, ok)
 		return false
 	}
@@ -283,7 +288,7 @@ func (x *execution) drive(how opcode) (idle bool) {
 		release()
 	}
 	x.releases = nil
-	x.m.RunUntilIdle()
+	x.loop.RunUntilIdle()
 	x.note("ran")
 	idle = !x.stopping
 	x.stopping = false
@@ -293,10 +298,10 @@ func (x *execution) drive(how opcode) (idle bool) {
 // execute runs a program and returns its trace.
 func (x *execution) execute() []string {
 	x.run(x.bodies[0])
-	for !x.drive(opRun) { // each run but the last ends with a Stop or a panic
+	for !x.drive(opRun) { // Stop or a panic ends each run but the last
 	}
-	next, ok := x.m.Step()
-	x.note("in the end: %d %t", next, ok)
+	next, ok := x.loop.Step()
+	x.note("at the end: %d %t", next, ok)
 	return x.trace
 }
 
@@ -304,31 +309,32 @@ func newExecution(p program) *execution {
 	return &execution{setup: p.setup(), bodies: p.bodies()}
 }
 
-// afterCall is the AfterCall of programs.
+// afterCall is the AfterCall of the loop.
 func (x *execution) afterCall() {
 	if x.setup&withAfterCall == 0 {
 		return
 	}
 	x.note("after")
 	if x.calls < maxCalls && x.calls%5 == 0 {
-		x.m.Post(x.callback(byte(x.calls)))
+		x.loop.Post(x.callback(byte(x.calls)))
 	}
 }
 
 func (x *execution) onPanic(v any) { x.note("onpanic %v", v) }
 
-// runReference is the trace of p on the reference.
+// runReference returns the trace of p on the reference.
 func runReference(p program, virtual bool, start time.Duration) []string {
 	x := newExecution(p)
 	r := &reference{virtual: virtual, clock: start, now: start, afterCall: x.afterCall}
 	if x.setup&withOnPanic != 0 {
 		r.onPanic = x.onPanic
 	}
-	x.m, x.virtual = r, virtual
+	x.loop, x.virtual = r, virtual
 	return x.execute()
 }
 
-// runLoop is the trace of p on a loop, on a virtual clock or, in a bubble, on the system's.
+// runLoop returns the trace of p on a loop. The clock is a virtual one or, in a bubble,
+// that of the system.
 func runLoop(p program, virtual bool, start time.Duration) []string {
 	x := newExecution(p)
 	o := loop.Options{AfterCall: x.afterCall}
@@ -344,6 +350,6 @@ func runLoop(p program, virtual bool, start time.Duration) []string {
 		l.Step()
 		x.base = l.Time()
 	}
-	x.m, x.virtual = onLoop{l}, virtual
+	x.loop, x.virtual = realLoop{l}, virtual
 	return x.execute()
 }

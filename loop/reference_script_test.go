@@ -9,24 +9,27 @@ import (
 	"testing"
 )
 
-// A scriptOp is an operation of the programs that other event loops are given, too: a name and two arguments, as JSON.
+// A scriptOp is an operation of a program that a script executes on another event loop.
+// It is a name and two arguments, in JSON.
 type scriptOp [3]any
 
 func makeOp(name string, a, b int) scriptOp { return scriptOp{name, a, b} }
 
 func (o scriptOp) parts() (name string, a, b int) { return o[0].(string), o[1].(int), o[2].(int) }
 
-// randomBody makes n operations with one of the given names each.
-func randomBody(rng *rand.Rand, n, bodies, most int, names ...string) []scriptOp {
-	ops := []scriptOp{} // not null in JSON
+// randomBody returns n operations, each with one of the given names. The first argument
+// is the number of a body, and the second is below limit.
+func randomBody(rng *rand.Rand, n, bodies, limit int, names ...string) []scriptOp {
+	ops := []scriptOp{} // nil would become null in JSON
 	for range n {
-		ops = append(ops, makeOp(names[rng.IntN(len(names))], 1+rng.IntN(bodies-1), rng.IntN(most)))
+		ops = append(ops, makeOp(names[rng.IntN(len(names))], 1+rng.IntN(bodies-1), rng.IntN(limit)))
 	}
 	return ops
 }
 
-// interpret has an interpreter run a script on programs, and decodes the traces. It skips the test if there is no such
-// interpreter here, or none that works.
+// interpret lets an interpreter run a script on programs, and decodes the traces that the
+// script prints. It skips the test if the interpreter is not installed or cannot run
+// probe.
 func interpret(t *testing.T, interpreter []string, probe, script string, programs, traces any) {
 	t.Helper()
 	path, err := exec.LookPath(interpreter[0])

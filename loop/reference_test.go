@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// difference says where two traces part, with what led to it.
+// difference returns an error that says where two traces differ, with the lines before.
 func difference(got, want []string) error {
 	for i := range max(len(got), len(want)) {
 		if i < len(got) && i < len(want) && got[i] == want[i] {
@@ -21,9 +23,18 @@ func difference(got, want []string) error {
 			}
 			return "the end"
 		}
-		return fmt.Errorf("line %d of the trace is %q, want %q; before it\n  %s", i+1, at(got), at(want), before)
+		return fmt.Errorf("line %d of the trace is %q, want %q; the lines before are\n  %s",
+			i+1, at(got), at(want), before)
 	}
 	return nil
+}
+
+// programCount returns how many random programs a test runs: fewer if they take long.
+func programCount(n, few int) uint64 {
+	if testkit.RaceEnabled || testing.Short() {
+		n = few
+	}
+	return uint64(n)
 }
 
 func randomProgram(rng *rand.Rand) program {
@@ -35,11 +46,7 @@ func randomProgram(rng *rand.Rand) program {
 }
 
 func TestALoopDoesWhatTheReferenceDoes(t *testing.T) {
-	n := 3000
-	if raceEnabled || testing.Short() {
-		n = 500
-	}
-	for seed := range uint64(n) {
+	for seed := range programCount(3000, 500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		p := randomProgram(rng)
 		start := delays[rng.IntN(12)]
@@ -49,13 +56,10 @@ func TestALoopDoesWhatTheReferenceDoes(t *testing.T) {
 	}
 }
 
-// In a bubble callbacks take their time, and the loop has to look at the clock where it should and nowhere else.
+// In a bubble callbacks take time. So the test finds a loop that reads the clock at a
+// wrong place, or does not read it where it should.
 func TestALoopInABubbleDoesWhatTheReferenceDoes(t *testing.T) {
-	n := 1000
-	if raceEnabled || testing.Short() {
-		n = 100
-	}
-	for seed := range uint64(n) {
+	for seed := range programCount(1000, 100) {
 		p := randomProgram(rand.New(rand.NewPCG(seed, 2)))
 		synctest.Test(t, func(t *testing.T) {
 			if err := difference(runLoop(p, false, 0), runReference(p, false, 0)); err != nil {

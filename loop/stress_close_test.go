@@ -4,49 +4,50 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
-// Close comes at any time, from several goroutines. What runs was accepted, in order and once; what is refused
-// never runs, and once Run has come back nothing does.
-func TestStressCloseWhileOthersPostAndRun(t *testing.T) {
-	for name, clock := range stressLoops {
-		t.Run(name, func(t *testing.T) {
-			eachProcs(t, func(t *testing.T) {
-				for end := time.Now().Add(stressTime(t, 300*millisecond)); time.Now().Before(end); {
-					closeOnce(t, loop.New(loop.Options{Clock: clock()}))
+// Several goroutines call Close at random times. Only accepted posts run, once and in
+// order. A refused post never runs, and after Run has returned nothing runs.
+func TestStressCloseDuringPostAndRun(t *testing.T) {
+	for _, c := range clocks {
+		t.Run(c.name, func(t *testing.T) {
+			testkit.EachProcs(t, func(t *testing.T) {
+				for end := time.Now().Add(testkit.StressTime(t, 300*millisecond)); time.Now().Before(end); {
+					closeOnce(t, loop.New(loop.Options{Clock: c.clock()}))
 				}
 			})
 		})
 	}
 }
 
+// closeOnce runs l, posts to it and closes it.
 func closeOnce(t *testing.T, l *loop.Loop) {
 	t.Helper()
 	const producers = 4
-	g := &ledger{t: t, next: make([]int, producers)}
+	o := newOracle(t, producers)
 	var accepted [producers]int
-	var over atomic.Bool // Run has come back
+	var returned atomic.Bool // Run has returned for the last time
 	var wg sync.WaitGroup
 	for p := range producers {
-		wg.Go(func() { accepted[p] = g.produce(l, p, time.Now().Add(hour)) })
+		wg.Go(func() { accepted[p] = o.produce(l, p, time.Now().Add(hour)) })
 	}
 	for range 2 {
-		life := rand.N(3 * millisecond)
+		delay := rand.N(3 * millisecond)
 		wg.Go(func() {
-			time.Sleep(life)
-			if err := l.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
-			if err := l.Post(never(t, "a post after Close")); !errors.Is(err, loop.ErrClosed) {
+			time.Sleep(delay)
+			closeLoop(t, l)
+			if err := l.Post(mustNotRun(t, "a post after Close")); !errors.Is(err, loop.ErrClosed) {
 				t.Errorf("Post after Close: %v", err)
 			}
-			if err := l.PostBatch([]func(){never(t, "a post after Close")}); !errors.Is(err, loop.ErrClosed) {
+			if err := l.PostBatch([]func(){mustNotRun(t, "a post after Close")}); !errors.Is(err, loop.ErrClosed) {
 				t.Errorf("PostBatch after Close: %v", err)
 			}
 		})
@@ -59,13 +60,13 @@ func closeOnce(t *testing.T, l *loop.Loop) {
 	})
 	var tick func()
 	tick = func() {
-		if over.Load() {
-			t.Error("a timer ran after the end of Run")
+		if returned.Load() {
+			t.Error("a timer ran after Run had returned")
 		}
 		l.CallLater(rand.N(100*microsecond), tick)
 	}
 	l.CallSoon(tick)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
 	defer cancel()
 	for {
 		if err := l.Run(ctx); errors.Is(err, loop.ErrClosed) {
@@ -74,12 +75,12 @@ func closeOnce(t *testing.T, l *loop.Loop) {
 			t.Fatalf("Run: %v", err)
 		}
 	}
-	over.Store(true)
-	ran := append([]int(nil), g.next...)
+	returned.Store(true)
+	ran := slices.Clone(o.next)
 	wg.Wait()
 	for p := range producers {
-		if g.next[p] != ran[p] {
-			t.Errorf("posts of producer %d ran after the end of Run", p)
+		if o.next[p] != ran[p] {
+			t.Errorf("posts of producer %d ran after Run had returned", p)
 		}
 		if ran[p] > accepted[p] {
 			t.Errorf("%d posts of producer %d ran, %d were accepted", ran[p], p, accepted[p])

@@ -3,43 +3,17 @@ package loop_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
-// stressTime is how long one stress test goes on: as long as the environment variable FOLIOT_STRESS says, a duration
-// like 30s, or else for a short time.
-func stressTime(t testing.TB, short time.Duration) time.Duration {
-	t.Helper()
-	text := os.Getenv("FOLIOT_STRESS")
-	if text == "" {
-		return short
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatalf("FOLIOT_STRESS: %v", err)
-	}
-	return d
-}
-
-// eachProcs runs a test with 1, 2 and 8 processors. Tests that use it must not be parallel.
-func eachProcs(t *testing.T, f func(t *testing.T)) {
-	for _, procs := range []int{1, 2, 8} {
-		t.Run(fmt.Sprintf("GOMAXPROCS %d", procs), func(t *testing.T) {
-			prior := runtime.GOMAXPROCS(procs)
-			t.Cleanup(func() { runtime.GOMAXPROCS(prior) })
-			f(t)
-		})
-	}
-}
-
-// pause lets some time pass, mostly none. Without it the loop would always be busy, and never have to be woken.
+// pause waits for a random time, mostly none. Without it the loop would always be busy
+// and would never have to be woken.
 func pause() {
 	switch rand.IntN(64) {
 	case 0:
@@ -51,71 +25,73 @@ func pause() {
 	}
 }
 
-// A ledger belongs to the loop's goroutine: what has run of each producer's posts.
-type ledger struct {
+// An oracle checks that the posts of each producer run in order. It belongs to the loop's
+// goroutine.
+type oracle struct {
 	t    testing.TB
-	next []int // for each producer, the post that must run next
+	next []int // for each producer, the number of the post that must run next
 }
 
-// entry is a callback that must run once, as number n of its producer.
-func (g *ledger) entry(producer, n int) func() {
+func newOracle(t testing.TB, producers int) *oracle {
+	return &oracle{t: t, next: make([]int, producers)}
+}
+
+// callback returns the callback of a producer's post number n.
+func (o *oracle) callback(producer, n int) func() {
 	return func() {
-		if g.next[producer] != n {
-			g.t.Errorf("post %d of producer %d ran when it was the turn of %d", n, producer, g.next[producer])
+		if o.next[producer] != n {
+			o.t.Errorf("post %d of producer %d ran, want post %d", n, producer, o.next[producer])
 		}
-		g.next[producer] = n + 1
+		o.next[producer] = n + 1
 	}
 }
 
-// produce posts until the time is over or the loop closed, and returns how many posts were accepted.
-func (g *ledger) produce(l *loop.Loop, producer int, end time.Time) (accepted int) {
+// produce posts until the time is over or the loop is closed. It returns how many
+// callbacks were accepted.
+func (o *oracle) produce(l *loop.Loop, producer int, end time.Time) (accepted int) {
 	for time.Now().Before(end) {
-		many := 1
+		n := 1
 		var err error
 		if rand.IntN(4) == 0 {
-			many = rand.IntN(20)
-			fs := make([]func(), many)
+			n = rand.IntN(20)
+			fs := make([]func(), n)
 			for i := range fs {
-				fs[i] = g.entry(producer, accepted+i)
+				fs[i] = o.callback(producer, accepted+i)
 			}
 			err = l.PostBatch(fs)
 			clear(fs)
 		} else {
-			err = l.Post(g.entry(producer, accepted))
+			err = l.Post(o.callback(producer, accepted))
 		}
 		if err != nil {
 			if !errors.Is(err, loop.ErrClosed) {
-				g.t.Errorf("Post: %v", err)
+				o.t.Errorf("Post: %v", err)
 			}
 			return accepted
 		}
-		accepted += many
+		accepted += n
 		pause()
 	}
 	return accepted
 }
 
-// stressLoops are the clocks that a loop may be on. On virtual time a loop waits only when nothing is armed.
-var stressLoops = map[string]func() loop.Clock{
-	"system":  func() loop.Clock { return nil },
-	"virtual": func() loop.Clock { return loop.Virtual(hour) },
-}
-
-// eachStress runs a test for some time on each clock and with each number of processors.
+// eachStress runs a subtest for some time on each kind of clock and with each number of
+// processors. On a virtual clock a loop only waits if no timer is armed.
 func eachStress(t *testing.T, f func(t *testing.T, l *loop.Loop, end time.Time)) {
-	for name, clock := range stressLoops {
-		t.Run(name, func(t *testing.T) {
-			eachProcs(t, func(t *testing.T) {
-				d := stressTime(t, 200*millisecond)
-				f(t, newLoop(t, loop.Options{Clock: clock()}), time.Now().Add(d))
+	for _, c := range clocks {
+		t.Run(c.name, func(t *testing.T) {
+			testkit.EachProcs(t, func(t *testing.T) {
+				end := time.Now().Add(testkit.StressTime(t, 200*millisecond))
+				f(t, newLoop(t, loop.Options{Clock: c.clock()}), end)
 			})
 		})
 	}
 }
 
-// withPatience is a context that ends when something hangs, long after the end of a stress test.
-func withPatience(t testing.TB, end time.Time) context.Context {
-	ctx, cancel := context.WithDeadline(context.Background(), end.Add(patience))
+// stressContext returns a context that ends long after the end of a stress test, in case
+// the loop hangs.
+func stressContext(t testing.TB, end time.Time) context.Context {
+	ctx, cancel := context.WithDeadline(context.Background(), end.Add(testkit.Timeout))
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -6,27 +6,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
-// Work goes back and forth between the loop and goroutines, which post and then release: RunUntilIdle must come back,
-// and not before the last answer has run.
-func TestStressRunUntilIdleMissesNoAnswer(t *testing.T) {
+// Callbacks start goroutines, which post a result and then release their hold. The result
+// may start more. RunUntilIdle must return, but not before the last result has run.
+func TestStressRunUntilIdleMissesNoResult(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
-		ctx := withPatience(t, end)
+		ctx := stressContext(t, end)
 		for time.Now().Before(end) {
-			asked, answered := 0, 0
-			var ask func(depth int)
-			ask = func(depth int) {
-				asked++
+			started, finished := 0, 0
+			var start func(depth int)
+			start = func(depth int) {
+				started++
 				release := l.Hold()
 				go func() {
 					pause()
 					post(t, l, func() {
-						answered++
+						finished++
 						for range rand.IntN(3) {
 							if depth < 6 {
-								ask(depth + 1)
+								start(depth + 1)
 							}
 						}
 						if rand.IntN(4) == 0 {
@@ -40,22 +41,22 @@ func TestStressRunUntilIdleMissesNoAnswer(t *testing.T) {
 				}()
 			}
 			for range 1 + rand.IntN(4) {
-				ask(0)
+				start(0)
 			}
 			if err := l.RunUntilIdle(ctx); err != nil {
-				t.Fatalf("RunUntilIdle: %v, after %d of %d answers", err, answered, asked)
+				t.Fatalf("RunUntilIdle: %v, after %d of %d results", err, finished, started)
 			}
-			if answered != asked {
-				t.Fatalf("idle after %d of %d answers", answered, asked)
+			if finished != started {
+				t.Fatalf("idle after %d of %d results", finished, started)
 			}
 		}
 	})
 }
 
-// A goroutine that is at work on the loop's behalf may hold it for others.
+// A goroutine that holds the loop may call Hold for other goroutines.
 func TestStressHoldFromGoroutines(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
-		ctx := withPatience(t, end)
+		ctx := stressContext(t, end)
 		for time.Now().Before(end) {
 			var working atomic.Int32
 			var work func(release func(), depth int)
@@ -75,18 +76,19 @@ func TestStressHoldFromGoroutines(t *testing.T) {
 				t.Fatalf("RunUntilIdle: %v", err)
 			}
 			if n := working.Load(); n != 0 {
-				t.Fatalf("idle while %d goroutines are at work", n)
+				t.Fatalf("idle while %d goroutines are working", n)
 			}
 		}
 	})
 }
 
-// On virtual time, a goroutine that holds the loop sees no time pass, however many timers there are.
-func TestStressVirtualTimeStandsStillWhileHeld(t *testing.T) {
-	eachProcs(t, func(t *testing.T) {
+// While a goroutine holds the loop, a virtual clock does not move, although timers are
+// armed.
+func TestStressAVirtualClockDoesNotMoveDuringAHold(t *testing.T) {
+	testkit.EachProcs(t, func(t *testing.T) {
 		l := newVirtual(t, 0)
-		end := time.Now().Add(stressTime(t, 200*millisecond))
-		answers := 0
+		end := time.Now().Add(testkit.StressTime(t, 200*millisecond))
+		results := 0
 		var tick func()
 		tick = func() {
 			if !time.Now().Before(end) {
@@ -96,14 +98,14 @@ func TestStressVirtualTimeStandsStillWhileHeld(t *testing.T) {
 			if rand.IntN(4) != 0 {
 				return
 			}
-			asked := l.Time()
+			started := l.Time()
 			release := l.Hold()
 			go func() {
 				pause()
 				post(t, l, func() {
-					answers++
-					if l.Time() != asked {
-						t.Errorf("asked at %v, answered at %v", asked, l.Time())
+					results++
+					if l.Time() != started {
+						t.Errorf("Time went from %v to %v during a hold", started, l.Time())
 					}
 					release()
 				})
@@ -112,11 +114,11 @@ func TestStressVirtualTimeStandsStillWhileHeld(t *testing.T) {
 		for range 10 {
 			l.CallLater(rand.N(hour), tick)
 		}
-		if err := l.RunUntilIdle(withPatience(t, end)); err != nil {
+		if err := l.RunUntilIdle(stressContext(t, end)); err != nil {
 			t.Errorf("RunUntilIdle: %v", err)
 		}
-		if answers == 0 {
-			t.Error("nobody answered")
+		if results == 0 {
+			t.Error("no result was posted")
 		}
 	})
 }

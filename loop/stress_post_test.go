@@ -10,22 +10,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
 const stressProducers = 8
 
-func TestStressEveryPostRunsOnceAndInOrderWhileRunComesAndGoes(t *testing.T) {
+func TestStressEveryPostRunsOnceAndInOrderWhileRunsStartAndEnd(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
-		g := &ledger{t: t, next: make([]int, stressProducers)}
+		o := newOracle(t, stressProducers)
 		accepted := make([]int, stressProducers)
 		var producers, others sync.WaitGroup
 		for p := range stressProducers {
-			producers.Go(func() { accepted[p] = g.produce(l, p, end) })
+			producers.Go(func() { accepted[p] = o.produce(l, p, end) })
 		}
-		var over atomic.Bool
-		others.Go(func() { // ends runs at any time
-			for !over.Load() {
+		var finished atomic.Bool
+		others.Go(func() { // ends runs at random times
+			for !finished.Load() {
 				l.Stop()
 				time.Sleep(rand.N(millisecond))
 			}
@@ -35,30 +36,31 @@ func TestStressEveryPostRunsOnceAndInOrderWhileRunComesAndGoes(t *testing.T) {
 			producers.Wait()
 			close(done)
 		}()
-		ctx := withPatience(t, end)
+		ctx := stressContext(t, end)
 		for ended := false; !ended; {
 			select {
 			case <-done:
 				ended = true
 			default:
 			}
-			goOn(t, l, ctx)
+			runBriefly(t, l, ctx)
 		}
-		over.Store(true)
+		finished.Store(true)
 		others.Wait()
-		for range 2 { // the first may be ended by a last Stop
-			runIdle(t, l)
+		for range 2 { // the last Stop may end the first run
+			runUntilIdle(t, l)
 		}
 		for p, n := range accepted {
-			if g.next[p] != n {
-				t.Errorf("%d of %d posts of producer %d ran", g.next[p], n, p)
+			if o.next[p] != n {
+				t.Errorf("%d of %d posts of producer %d ran", o.next[p], n, p)
 			}
 		}
 	})
 }
 
-// goOn lets the loop run on in one of many ways, until it is stopped or for a short time.
-func goOn(t testing.TB, l *loop.Loop, ctx context.Context) {
+// runBriefly runs the loop in one of several ways, until it is stopped or for a short
+// time.
+func runBriefly(t testing.TB, l *loop.Loop, ctx context.Context) {
 	short, cancel := context.WithTimeout(ctx, rand.N(3*millisecond))
 	defer cancel()
 	var err error
@@ -74,17 +76,17 @@ func goOn(t testing.TB, l *loop.Loop, ctx context.Context) {
 		l.Step()
 	}
 	if err != nil && (!errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil) {
-		t.Fatalf("the loop ended with %v", err)
+		t.Fatalf("the loop returned %v", err)
 	}
 }
 
-// A loop that sleeps must be woken by each post: a lost wake-up is a hang.
+// Each post must wake a loop that sleeps. The test hangs if a wake-up is lost.
 func TestStressAPostAlwaysWakesTheLoop(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
-		ended := started(t, withPatience(t, end), l)
-		var players sync.WaitGroup
+		ended := startRun(t, stressContext(t, end), l)
+		var producers sync.WaitGroup
 		for range 3 {
-			players.Go(func() {
+			producers.Go(func() {
 				ran := make(chan struct{})
 				for time.Now().Before(end) {
 					post(t, l, func() {
@@ -96,54 +98,50 @@ func TestStressAPostAlwaysWakesTheLoop(t *testing.T) {
 					})
 					select {
 					case <-ran:
-					case <-time.After(patience):
-						t.Errorf("a post did not run\n%s", stacks())
+					case <-time.After(testkit.Timeout):
+						t.Errorf("a post did not run\n%s", testkit.Stacks())
 						return
 					}
 					pause()
 				}
 			})
 		}
-		players.Wait()
-		l.Stop()
-		if err := receive(t, ended, "Run"); err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		producers.Wait()
+		stopRun(t, l, ended)
 	})
 }
 
-// The moment in which a wake-up could be lost is some nanoseconds long: between the loop's last look and its sleep. The
-// next post comes about then, from a goroutine that spins, so that it does not come from the one that the loop makes way for.
-func TestStressAPostMeetsTheLoopAsItFallsAsleep(t *testing.T) {
+// A wake-up could be lost in the few nanoseconds between the loop's last check and its
+// sleep. The next post comes about then. The goroutine that posts it spins instead of
+// blocking: otherwise it would run when the loop yields its processor, and not at the
+// same time.
+func TestStressAPostWhileTheLoopFallsAsleep(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
-		ended := started(t, withPatience(t, end), l)
-		var answered atomic.Int64
-		answer := func() { answered.Add(1) }
+		ended := startRun(t, stressContext(t, end), l)
+		var ran atomic.Int64
+		callback := func() { ran.Add(1) }
 		for n := int64(1); time.Now().Before(end) && !t.Failed(); n++ {
-			post(t, l, answer)
-			for asked, spins := time.Now(), 0; answered.Load() != n; spins++ {
+			post(t, l, callback)
+			for posted, spins := time.Now(), 0; ran.Load() != n; spins++ {
 				if spins%1024 == 1023 {
 					runtime.Gosched()
 				}
-				if spins%(1<<20) == 1<<20-1 && time.Since(asked) > patience {
-					t.Errorf("post %d did not run\n%s", n, stacks())
+				if spins%(1<<20) == 1<<20-1 && time.Since(posted) > testkit.Timeout {
+					t.Errorf("post %d did not run\n%s", n, testkit.Stacks())
 					break
 				}
 			}
 			for range rand.IntN(1 << rand.IntN(16)) {
-				answered.Load()
+				ran.Load()
 			}
 		}
-		l.Stop()
-		if err := receive(t, ended, "Run"); err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		stopRun(t, l, ended)
 	})
 }
 
 func TestStressStopAlwaysEndsRun(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
-		ctx := withPatience(t, end)
+		ctx := stressContext(t, end)
 		for time.Now().Before(end) {
 			stopped := make(chan struct{})
 			go func() {
@@ -159,8 +157,9 @@ func TestStressStopAlwaysEndsRun(t *testing.T) {
 	})
 }
 
-// A context may end at any time, and so may the loop's wait; what is left behind must not disturb the next run.
-func TestStressContextsThatEnd(t *testing.T) {
+// A context ends at a random time, perhaps while the loop waits. Nothing that is left
+// behind may disturb the next run.
+func TestStressContextsEndAtRandomTimes(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
 		for time.Now().Before(end) {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -173,9 +172,9 @@ func TestStressContextsThatEnd(t *testing.T) {
 			if err := l.Run(ctx); !errors.Is(err, context.Canceled) {
 				t.Fatalf("Run: %v", err)
 			}
-			runIdle(t, l)
+			runUntilIdle(t, l)
 			if !ran {
-				t.Fatal("a soon call was lost")
+				t.Fatal("a callback of CallSoon was lost")
 			}
 		}
 	})

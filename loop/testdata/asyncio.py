@@ -1,10 +1,11 @@
-"""Runs programs on asyncio, in virtual time, and prints what they did.
+"""Runs programs on asyncio, on a virtual clock, and prints their traces.
 
-Standard input is a JSON list of programs, standard output a JSON list of their traces. A program is a list of bodies;
-body 0 is run from outside the loop, the others are those of callbacks. An operation is [name, a, b].
+Standard input is a JSON list of programs. Standard output is a JSON list of their traces.
+A program is a list of bodies. Body 0 is executed from outside of the loop; the other bodies
+are those of callbacks. An operation is [name, a, b].
 
-Time is counted in ticks, which asyncio takes for seconds. All deadlines are distinct, as it keeps its timers in a
-heap, which does not say what comes first of two that are equal.
+Time is counted in ticks. asyncio takes a tick for a second. All deadlines are distinct:
+asyncio keeps its timers in a heap, which does not define the order of equal deadlines.
 """
 
 import asyncio
@@ -13,11 +14,11 @@ import selectors
 import sys
 
 MAX_CALLS = 300
-MODULUS = 1024  # a deadline is, modulo this, the number of its call
+MODULUS = 1024  # a deadline is, modulo MODULUS, the number of its call
 
 
 class Selector(selectors.SelectSelector):
-    """Does not wait but moves the time on, and stops a loop that would wait for ever."""
+    """Moves the clock instead of waiting, and stops a loop that would wait forever."""
 
     def select(self, timeout=None):
         if timeout is None:
@@ -33,7 +34,7 @@ class Loop(asyncio.SelectorEventLoop):
         selector.loop = self
         self.now = 0
         super().__init__(selector)
-        # What asyncio adds to the time to find what is due: less than a tick.
+        # asyncio calls what is due within this time from now. It must be less than a tick.
         self._clock_resolution = 0.5
 
     def time(self):
@@ -64,14 +65,17 @@ class Execution:
         return call
 
     def delay(self, base):
-        """The delay of the next call that makes its deadline distinct. There may be one without delay at a time."""
+        """Returns a delay that makes the deadline of the next call distinct.
+
+        One call at each time may have no delay.
+        """
         if base == 0 and self.zero_at != self.now():
             self.zero_at = self.now()
             return 0
         return (base + 1) * MODULUS + (self.calls - self.now()) % MODULUS
 
     def past(self, base):
-        """A time before the present that is no other deadline."""
+        """Returns a time before now that is the deadline of no other call."""
         return self.now() - (base + 1) * MODULUS - (self.now() - self.calls) % MODULUS
 
     def run(self, ops):

@@ -1,10 +1,12 @@
-// Runs programs on Node's timers and prints what they did.
+// Runs programs on Node's timers and prints their traces.
 //
-// Standard input is a JSON list of programs, standard output a JSON list of their traces. A program has bodies; body 0
-// is run from outside, the others are those of callbacks. An operation is [name, a, b].
+// Standard input is a JSON list of programs. Standard output is a JSON list of their traces. A
+// program has bodies. Body 0 is executed from outside; the other bodies are those of
+// callbacks. An operation is [name, a, b].
 //
-// There are two traces, of timers and of immediates: which of a timer and an immediate comes first is up to the speed of
-// the machine. Operations on timers are done by timers alone and those on immediates by immediates alone.
+// There are two traces, one of timers and one of immediates, because the order of a timer and
+// an immediate depends on the speed of the machine. Timers only execute operations on timers,
+// and immediates only those on immediates.
 'use strict';
 
 const maxCalls = 150;

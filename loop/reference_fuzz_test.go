@@ -5,10 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// FuzzLoop runs programs on a loop and on the reference. The corpus has each operation at work from outside, in a soon
-// call and in a timer, among siblings that it could disturb.
+// FuzzLoop runs programs on a loop and on the reference, and compares the traces. The
+// corpus has each operation outside of the loop, in a callback of CallSoon and in a
+// timer, together with other callbacks that it could disturb.
 func FuzzLoop(f *testing.F) {
 	outside := []op{{opSoon, 0, 0}, {opSoon, 1, 0}, {opLater, 0, 1}, {opLater, 2, 3}, {opAt, 1, 4}, {opPost, 2, 0}}
 	for code := range opCodes {
@@ -28,8 +31,8 @@ func FuzzLoop(f *testing.F) {
 		if p.setup()&128 != 0 {
 			start = hour
 		}
-		hung := time.AfterFunc(20*second, func() { panic(fmt.Sprintf("does not end:\n%v", p)) })
-		defer hung.Stop()
+		hangs := time.AfterFunc(testkit.Timeout, func() { panic(fmt.Sprintf("the program does not end:\n%v", p)) })
+		defer hangs.Stop()
 		if err := difference(runLoop(p, true, start), runReference(p, true, start)); err != nil {
 			t.Fatalf("%v\n%v", err, p)
 		}

@@ -4,8 +4,8 @@ package loop
 
 import "testing"
 
-// faults are ways to make the alarm fail. There is none here.
-var faults []struct {
+// alarmFaults is empty: only Linux has alarms.
+var alarmFaults []struct {
 	name  string
 	cause func(t *testing.T, l *Loop) (repair func())
 }

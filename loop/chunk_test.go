@@ -2,27 +2,30 @@ package loop
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// checkStocks fails unless chunks that are to be used again are empty.
-func checkStocks(t *testing.T, l *Loop) {
+// checkPools fails the test if a chunk in a pool is not empty.
+func checkPools(t *testing.T, l *Loop) {
 	t.Helper()
 	q := &l.state.Load().queue
-	for _, c := range append(append(chunkPool{}, q.pool...), l.inbox.pool...) {
+	for _, c := range slices.Concat(q.pool, l.inbox.pool) {
 		if c.n != 0 {
-			t.Fatalf("a chunk in stock has %d places used", c.n)
+			t.Fatalf("a chunk in a pool has %d slots in use", c.n)
 		}
 		for i, f := range c.calls {
 			if f != nil {
-				t.Fatalf("a chunk in stock has a callback at place %d", i)
+				t.Fatalf("a chunk in a pool has a callback in slot %d", i)
 			}
 		}
 	}
 }
 
-// checkCount fails unless a list knows how many callbacks it has.
-func checkCount(t *testing.T, l *chunkList) {
+// checkLive fails the test if live is not the number of callbacks in the list.
+func checkLive(t *testing.T, l *chunkList) {
 	t.Helper()
 	n := 0
 	for _, c := range l.chunks {
@@ -33,18 +36,18 @@ func checkCount(t *testing.T, l *chunkList) {
 		}
 	}
 	if n != l.live() {
-		t.Fatalf("%d callbacks wait, and are counted as %d", n, l.live())
+		t.Fatalf("the list has %d callbacks, live returns %d", n, l.live())
 	}
 }
 
-func TestPostsAndCallSoonsInTurnShareChunks(t *testing.T) {
+func TestAlternatingPostsAndCallSoonsShareChunks(t *testing.T) {
 	l := New(Options{})
 	const n = 10_000
 	ran := 0
 	expect := func(i int) func() {
 		return func() {
 			if ran != i {
-				t.Fatalf("callback %d was called when it was the turn of %d", i, ran)
+				t.Fatalf("callback %d was called, want %d", i, ran)
 			}
 			ran++
 		}
@@ -58,14 +61,14 @@ func TestPostsAndCallSoonsInTurnShareChunks(t *testing.T) {
 	}
 	l.Step()
 	if ran != n {
-		t.Errorf("%d of %d were called", ran, n)
+		t.Errorf("%d of %d callbacks were called", ran, n)
 	}
-	checkStocks(t, l)
+	checkPools(t, l)
 }
 
-// Chunks of the inbox come between those of the queue with places left over, and are used again in another
-// order. Handles must find their callbacks all the same, and no others.
-func TestHandlesFindTheirCallbacksInWhateverChunkTheyAre(t *testing.T) {
+// Chunks of the inbox come between those of the queue, have unused slots, and are reused
+// in another order. A handle must find its own callback nevertheless, and no other.
+func TestHandlesFindTheirCallbacksInAnyChunk(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	l := New(Options{})
 	var stale []Handle
@@ -79,10 +82,7 @@ func TestHandlesFindTheirCallbacksInWhateverChunkTheyAre(t *testing.T) {
 				l.Post(call)
 				handles = append(handles, Handle{})
 			case 1:
-				batch := make([]func(), rnd.IntN(3)*50)
-				for j := range batch {
-					batch[j] = idle
-				}
+				batch := slices.Repeat([]func(){noop}, rnd.IntN(3)*50)
 				l.PostBatch(append(batch, call))
 				handles = append(handles, Handle{})
 			default:
@@ -91,7 +91,7 @@ func TestHandlesFindTheirCallbacksInWhateverChunkTheyAre(t *testing.T) {
 		}
 		for _, h := range stale {
 			if h.Pending() || h.Cancel() {
-				t.Fatalf("a stale handle finds a callback: %v", h)
+				t.Fatalf("the stale handle %v finds a callback", h)
 			}
 		}
 		stale = stale[:0]
@@ -102,44 +102,36 @@ func TestHandlesFindTheirCallbacksInWhateverChunkTheyAre(t *testing.T) {
 			}
 			if rnd.IntN(3) == 0 {
 				if !h.Pending() || !h.Cancel() || h.Pending() || h.Cancel() {
-					t.Fatalf("%v is not cancelled once", h)
+					t.Fatalf("%v is not cancelled exactly once", h)
 				}
 			} else {
 				want = append(want, i)
 			}
 			stale = append(stale, h)
 		}
-		l.CallSoon(idle) // collects what was posted
-		checkCount(t, &l.state.Load().queue.waiting)
-		for wantsMore := true; wantsMore; {
-			_, wantsMore = l.Step()
+		l.CallSoon(noop) // collects what was posted
+		checkLive(t, &l.state.Load().queue.waiting)
+		for more := true; more; {
+			_, more = l.Step()
 		}
-		if len(got) != len(want) {
-			t.Fatalf("%d callbacks were called, want %d", len(got), len(want))
+		if !slices.Equal(got, want) {
+			t.Fatalf("the callbacks %v were called, want %v", got, want)
 		}
-		for i := range got {
-			if got[i] != want[i] {
-				t.Fatalf("the call of number %d is %d, want %d", i, got[i], want[i])
-			}
-		}
-		checkStocks(t, l)
+		checkPools(t, l)
 	}
 }
 
 func TestABurstLikeTheLastDoesNotAllocate(t *testing.T) {
-	if raceDetector {
+	if testkit.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	l := New(Options{})
-	batch := make([]func(), 1000)
-	for i := range batch {
-		batch[i] = idle
-	}
+	batch := slices.Repeat([]func(){noop}, 1000)
 	round := func() {
 		l.PostBatch(batch)
 		for range 1000 {
-			l.Post(idle)
-			l.CallSoon(idle)
+			l.Post(noop)
+			l.CallSoon(noop)
 		}
 		l.Step()
 	}
@@ -147,6 +139,6 @@ func TestABurstLikeTheLastDoesNotAllocate(t *testing.T) {
 		round()
 	}
 	if n := testing.AllocsPerRun(50, round); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("a burst makes %v allocations, want 0", n)
 	}
 }
