@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// spinTime is the longest time that the loop reads the clock in a loop instead of
-	// sleeping. Falling asleep and waking up takes longer.
+	// A loop whose deadline is at most spinTime away does not sleep. It reads the clock
+	// again and again instead: falling asleep and waking up takes longer.
 	spinTime = 20 * time.Microsecond
 
 	// lingerTime is how long the loop yields its processor before it sleeps, after an
@@ -21,9 +21,8 @@ const (
 	// gatherTime is how long the loop waits for more posts if an iteration had fewer than
 	// fewPosts and the next are already there. A loop that collects posts one by one
 	// contends with its producers for the lock of the inbox, and both become slow. The
-	// loop waits so in the next gatherRounds iterations after it found the lock held by a
-	// producer. So it does not wait for posts of its own callbacks, which cause no
-	// contention.
+	// loop waits so up to gatherRounds times after it found the lock held by a producer.
+	// So it does not wait for posts of its own callbacks, which cause no contention.
 	gatherTime   = time.Microsecond
 	gatherRounds = 64
 	fewPosts     = 32
