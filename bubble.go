@@ -1,10 +1,6 @@
 package foliot
 
-import (
-	"bytes"
-	"runtime"
-	"time"
-)
+import "github.com/foliot-go/foliot/internal/bubble"
 
 // A synctest bubble has a clock of its own, and the channels, timers and goroutines that are
 // made in it belong to it: Go ends the program when they are used from elsewhere. A runtime
@@ -56,23 +52,5 @@ func (rt *Runtime) enterToWait() (now int64, err error) {
 // foreign reports whether the caller is in another bubble than the runtime, or in one if the
 // runtime is in none.
 func (rt *Runtime) foreign() bool {
-	return currentBubble() != rt.bubble
-}
-
-// currentBubble names the synctest bubble of the caller. It returns "" outside of any.
-func currentBubble() string {
-	if !inBubble(time.Now()) {
-		return ""
-	}
-	// goroutine 7 [running, synctest bubble 2]:
-	var buf [128]byte
-	header, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte("]"))
-	_, id, _ := bytes.Cut(header, []byte("synctest "))
-	return string(id)
-}
-
-// inBubble reports whether a time, fresh from time.Now, was read in a synctest bubble. Only
-// there it has no monotonic reading that Round could strip.
-func inBubble(now time.Time) bool {
-	return now == now.Round(0)
+	return bubble.Current() != rt.bubble
 }

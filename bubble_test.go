@@ -33,7 +33,6 @@ var sensitive = map[string]string{
 	"handoff.rescue":            "runs a worker, or a cleanup",
 	"handoffs.add":              "runs a worker, and asks sweeps",
 	"handoffs.releaseOld":       "a timer",
-	"Context.clock":             "runs a poll",
 	"timekeeper.spaceOut":       "the timekeeper",
 	"timekeeper.driveOnce":      "the timekeeper",
 	"timekeeper.spin":           "the timekeeper",

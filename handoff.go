@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/bubble"
 )
 
 // A handoff is a callback that Options.Go is to run: from the moment its timer has fired until
@@ -125,7 +127,7 @@ func (hs *handoffs) remove(h *handoff) {
 // sweeps reports whether functions that are dropped can be found. Not in a synctest bubble: a
 // cleanup runs outside of it.
 func (hs *handoffs) sweeps() bool {
-	return currentBubble() == "" && hs.rt.bubble == ""
+	return bubble.Current() == "" && hs.rt.bubble == ""
 }
 
 // sweep finds functions that Options.Go has dropped. It stops holding those that Options.Go

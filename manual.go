@@ -58,6 +58,7 @@ func (c *ManualClock) Advance(d time.Duration) {
 	if c.isInside() {
 		panic("foliot: Advance in a callback or a poll on the same clock: it would wait for that very one; call it outside, or arm a timer")
 	}
+	c.refuseForeign()
 	c.advancing.Lock()
 	defer c.advancing.Unlock()
 	if d < 0 {
@@ -183,6 +184,18 @@ func (c *ManualClock) nextRuntime(at int64) (rt *Runtime) {
 		}
 	}
 	return rt
+}
+
+// refuseForeign panics if the clock has a runtime that belongs to another synctest bubble than
+// the caller: goroutines that wait there can be woken from there only.
+func (c *ManualClock) refuseForeign() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rt := range c.runtimes {
+		if rt.bubble != "" && rt.foreign() {
+			panic("foliot: Advance of a clock whose runtime was made in another synctest bubble; call it there, or shut the runtime down")
+		}
+	}
 }
 
 // mustNotBlock panics if the caller is in a callback or a poll on a manual clock, and about to

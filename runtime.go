@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/bubble"
 	"github.com/foliot-go/foliot/internal/stripe"
 	"github.com/foliot-go/foliot/wheel"
 )
@@ -90,7 +91,7 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 		onPanic:   o.OnPanic,
 		logger:    o.Logger,
 		done:      make(chan struct{}),
-		bubble:    currentBubble(),
+		bubble:    bubble.Current(),
 		spawned:   stripe.New(0),
 	}
 	switch c := o.Clock.(type) {

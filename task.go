@@ -286,7 +286,11 @@ func (cx *Context) wake(due int64) {
 
 // clock reads the clock.
 func (cx *Context) clock() int64 {
-	return max(cx.s.rt.now(), cx.now)
+	now, err := cx.s.rt.enter()
+	if err != nil {
+		panic(err) // the poll has entered another bubble
+	}
+	return max(now, cx.now)
 }
 
 // CancelWake takes back what this poll and those before have asked for, and tells whether
