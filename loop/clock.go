@@ -23,8 +23,3 @@ func (virtualClock) sealed() {}
 //
 // Each loop that is made with the clock has its own time, which begins at start.
 func Virtual(start time.Duration) Clock { return virtualClock{start} }
-
-// inBubble reports whether now, as returned by time.Now, was read in a synctest bubble. A
-// time of a bubble has no monotonic reading, so Round(0), which strips it, changes
-// nothing.
-func inBubble(now time.Time) bool { return now == now.Round(0) }

@@ -91,6 +91,9 @@ func (l *Loop) Post(f func()) error {
 	if f == nil {
 		panic("loop: Post called with a nil func")
 	}
+	if l.cannotWake() {
+		return errBubble
+	}
 	b := &l.inbox
 	b.lockAsProducer()
 	if b.closed {
@@ -115,6 +118,9 @@ func (l *Loop) PostBatch(fs []func()) error {
 		if f == nil {
 			panic("loop: PostBatch called with a nil func")
 		}
+	}
+	if l.cannotWake() {
+		return errBubble
 	}
 	b := &l.inbox
 	b.lockAsProducer()

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/bubble"
 	"github.com/foliot-go/foliot/wheel"
 )
 
@@ -60,6 +61,8 @@ type Call struct {
 // the loop's goroutine, or before the loop runs from the goroutine that prepares it. The
 // race detector finds calls that break this rule.
 type Loop struct {
+	bubble string // the synctest bubble in which the loop was made; "": none. Set by New
+
 	// state belongs to the loop's goroutine. Close, from any goroutine, replaces it by
 	// nil and so drops all callbacks. That needs no lock: a goroutine that is using the
 	// state keeps using it, and no other goroutine will see what it does there.
@@ -82,7 +85,7 @@ type state struct {
 	now        time.Duration // the Time of the iteration, or the latest reading outside
 	start      time.Time     // the zero of the system's clock
 	virtual    bool          // the clock is a virtual one
-	bubble     bool          // the loop was made in a synctest bubble
+	bubble     string        // Loop.bubble
 	iterating  bool          // an iteration is unfinished; a panic may have interrupted it
 	inCallback bool          // the callbacks of an iteration are being called
 
@@ -113,7 +116,7 @@ func New(o Options) *Loop {
 		slowCallback: max(o.SlowCallback, 0),
 		logger:       o.Logger,
 	}
-	s.bubble = inBubble(s.start)
+	s.bubble = bubble.Current()
 	if v, ok := o.Clock.(virtualClock); ok {
 		s.virtual = true
 		s.now = v.start
@@ -121,7 +124,7 @@ func New(o Options) *Loop {
 	s.timers = wheel.New[func()](tickOf(s.now), 0)
 	s.queue.base = 1
 	s.updatePlainCalls()
-	l := &Loop{waker: waker{wakeCh: make(chan struct{}, 1)}}
+	l := &Loop{bubble: s.bubble, waker: waker{wakeCh: make(chan struct{}, 1)}}
 	l.state.Store(s)
 	return l
 }
@@ -137,7 +140,11 @@ func (s *state) readClock() time.Duration {
 	if s.virtual {
 		return s.now
 	}
-	return time.Since(s.start)
+	now := time.Since(s.start)
+	if now < 0 || s.bubble != "" {
+		s.checkBubble(int64(now))
+	}
+	return now
 }
 
 // Time returns the time on the loop's clock. During an iteration it always returns the
@@ -154,14 +161,24 @@ func (l *Loop) Time() time.Duration {
 }
 
 // Stop makes Run return after the current iteration. If the loop is not running, the next
-// Run returns after one iteration. No callback is lost, and Run may be called again.
-func (l *Loop) Stop() { l.signal(sigStopped) }
+// Run returns after one iteration. No callback is lost, and Run may be called again. Stop
+// panics if the loop was made in a synctest bubble and the caller is not in it.
+func (l *Loop) Stop() {
+	if l.cannotWake() {
+		panic(errBubble)
+	}
+	l.signal(sigStopped)
+}
 
 // Close drops all callbacks and makes Run return ErrClosed. Close does not wait for a
 // callback that is being called, and after it no other callback is started. On a closed
 // loop CallSoon, CallLater, CallAt and CallLaterBatch do nothing and return zero Handles.
-// Close may be called more than once. It always returns nil.
+// Close may be called more than once. It returns nil, unless the loop was made in a synctest
+// bubble and the caller is not in it: then it does nothing and returns an error.
 func (l *Loop) Close() error {
+	if l.cannotWake() {
+		return errBubble
+	}
 	l.inbox.close()
 	l.state.Store(nil)
 	l.signal(sigClosed)
@@ -176,6 +193,9 @@ func (l *Loop) Hold() (release func()) {
 	l.holds.Add(1)
 	var released atomic.Bool
 	return func() {
+		if l.cannotWake() {
+			panic(errBubble)
+		}
 		if released.CompareAndSwap(false, true) && l.holds.Add(-1) == 0 {
 			l.signal(sigRecheck)
 		}

@@ -28,6 +28,9 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 	if s.inCallback {
 		return ErrRunning // called from a callback that Step called
 	}
+	if l.cannotRun(s) {
+		return errBubble
+	}
 	defer l.waker.closeAlarm()
 
 	var unwatch func() bool
@@ -101,6 +104,9 @@ func (l *Loop) Step() (next time.Duration, ok bool) {
 	}
 	if s.inCallback {
 		panic("loop: Step called from a callback")
+	}
+	if l.cannotRun(s) {
+		panic(errBubble)
 	}
 	l.iterate(s, true)
 	switch sig := l.signals.load(); {

@@ -143,7 +143,7 @@ func (w *waker) noteFailure(s *state, err error) {
 // sleep waits for a signal or, if a timer is armed, for the first deadline. It may return
 // early.
 func (l *Loop) sleep(s *state, armed bool) {
-	if !s.bubble && !s.virtual && l.linger(s, armed) {
+	if s.bubble == "" && !s.virtual && l.linger(s, armed) {
 		return
 	}
 	s.trimTimers()
@@ -161,7 +161,7 @@ func (l *Loop) sleep(s *state, armed bool) {
 	switch {
 	case left <= 0:
 		return
-	case s.bubble:
+	case s.bubble != "":
 	case left <= spinTime:
 		for s.readClock() < at && l.signals.load()&sigMask == 0 {
 		}
@@ -232,7 +232,7 @@ func (l *Loop) linger(s *state, armed bool) bool {
 // gatherPosts waits for gatherTime, so that more posts come, if the last iteration had
 // few posts and the loop lately contended with producers.
 func (s *state) gatherPosts() {
-	if s.gathersLeft == 0 || s.lastPosts >= fewPosts || s.virtual || s.bubble {
+	if s.gathersLeft == 0 || s.lastPosts >= fewPosts || s.virtual || s.bubble != "" {
 		return
 	}
 	s.gathersLeft--
