@@ -81,9 +81,9 @@ func (w *Wheel[V]) Soonest(limit int) (Tick, bool) {
 	at := Never
 	c := b.head
 	for range b.size {
-		words := w.chunks.at(c)
+		words := w.chunks.get(c)
 		for live := w.alive(b, c); live != 0; live &= live - 1 {
-			at = min(at, w.slots.at(words[bits.TrailingZeros32(live)&31]).at)
+			at = min(at, w.slots.get(words[bits.TrailingZeros32(live)&31]).at)
 		}
 		c = words[chunkNext]
 	}
@@ -100,13 +100,13 @@ func (w *Wheel[V]) Nearest(dst []Handle) (near []Handle, all bool) {
 	}
 	c := b.head
 	for range b.size {
-		words := w.chunks.at(c)
+		words := w.chunks.get(c)
 		for live := w.alive(b, c); live != 0; live &= live - 1 {
 			if len(dst) == cap(dst) {
 				return dst, false
 			}
 			i := words[bits.TrailingZeros32(live)&31]
-			dst = append(dst, w.handle(i, w.slots.at(i).gen))
+			dst = append(dst, w.handle(i, w.slots.get(i).gen))
 		}
 		c = words[chunkNext]
 	}
@@ -223,8 +223,8 @@ func (w *Wheel[V]) fire(b *bucket, yield func(Tick, V) bool) bool {
 		moved := w.moved
 		for live := w.alive(b, c); live != 0; live = w.alive(b, c) {
 			pos := c<<5 | uint32(bits.TrailingZeros32(live))
-			i := w.chunks.at(c)[pos&31]
-			s := w.slots.at(i)
+			i := w.chunks.get(c)[pos&31]
+			s := w.slots.get(i)
 			at, v := s.at, s.v
 			w.bury(pos)
 			w.release(i, s)
@@ -253,10 +253,10 @@ func (w *Wheel[V]) fire(b *bucket, yield func(Tick, V) bool) bool {
 // ahead reads the slots of a chunk, so that their cache misses overlap and fire finds
 // them at hand. Advance has no need of it: it has just spread its entries.
 func (w *Wheel[V]) ahead(b *bucket, c uint32) {
-	words := w.chunks.at(c)
+	words := w.chunks.get(c)
 	var sum uint32
 	for live := w.alive(b, c); live != 0; live &= live - 1 {
-		sum += w.slots.at(words[bits.TrailingZeros32(live)&31]).gen
+		sum += w.slots.get(words[bits.TrailingZeros32(live)&31]).gen
 	}
 	w.touch = sum
 }

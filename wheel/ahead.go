@@ -25,13 +25,13 @@ func (w *Wheel[V]) Ahead(dst []*V) []*V {
 		b := &n.branch[bits.TrailingZeros64(due)]
 		c := b.head
 		for range b.size {
-			words := w.chunks.at(c)
+			words := w.chunks.get(c)
 			for live := w.alive(b, c); live != 0; live &= live - 1 {
 				if len(dst) == cap(dst) {
 					w.touch = sum
 					return dst
 				}
-				s := w.slots.at(words[bits.TrailingZeros32(live)&31])
+				s := w.slots.get(words[bits.TrailingZeros32(live)&31])
 				sum += s.gen
 				dst = append(dst, &s.v)
 			}

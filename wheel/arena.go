@@ -3,41 +3,43 @@ package wheel
 import "math/bits"
 
 const (
-	// slabSize is how many places a slab has. With slots of 32 bytes that is a size that Go
-	// allocates as it is; half of it, with pointers in it, would be rounded up by an eighth.
+	// slabSize is the number of elements of a slab. Go allocates a slab of 32-byte slots
+	// without rounding up. A slab of half the size, with pointers in it, would be rounded
+	// up by an eighth.
 	slabSize = 1 << slabBits
 	slabBits = 10
 	slabMask = slabSize - 1
 
-	slabFirst = 8 // places of the first slab to begin with
-	slabWords = slabSize / 64
+	slabInitial = 8             // elements of the first slab when it is made
+	slabWords   = slabSize / 64 // words of arena.free per slab
 )
 
-// An arena hands out numbered places for values of type T, in slabs that never move:
-// to grow copies nothing but the first slab, which begins small to keep small wheels
-// small. Place 0 is never handed out; it is everybody's "none".
+// An arena allocates elements of type T and numbers them. The elements are in slabs that
+// never move. Growing the arena copies nothing, with one exception: the first slab starts
+// small, so that a small wheel stays small, and is copied when it grows. Element 0 is never
+// allocated, so that the number 0 can mean "none".
 //
-//	slabs   [ slab 0 | slab 1 | given back | slab 3 ]      1,024 places each
-//	free     0101..    0000..   0000..       0111..        a bit per free place
+//	slabs   [ slab 0 | slab 1 | released | slab 3 ]      1,024 elements each
+//	free     0101..    0000..   0000..     0111..        one bit per free element
 //
-// Places are taken from one word of the free set until it is used up, then from the
-// lowest word there is. That keeps the places in use together: a hot place is used
-// again at once, and the upper slabs of an arena that shrank run empty and can be
-// given back.
+// alloc takes elements from one word of free until that word is empty. Then it continues
+// with the lowest word that has a free element. So the elements in use stay close together:
+// an element that was just freed, and is still in the cache, is soon used again; and when
+// most elements have been freed, the upper slabs become empty and can be released.
 type arena[T any] struct {
-	slabs [][]T
-	free  bitset
-	hint  uint32   // the word of free that places are taken from
-	gone  []uint32 // slabs that have been given back and may be made anew
-	probe int      // the slab that trim looks at next
+	slabs    [][]T // nil where a slab was released
+	free     bitset
+	freeWord uint32   // the word of free that alloc takes elements from
+	released []uint32 // the slabs that were released and can be made again
+	trimmed  int      // the slab that trim looked at last
 }
 
-// at returns the place i, which must be one that was taken.
-func (a *arena[T]) at(i uint32) *T {
+// get returns element i, which must have been allocated.
+func (a *arena[T]) get(i uint32) *T {
 	return &a.slabs[i>>slabBits][i&slabMask]
 }
 
-// find returns the place i, or nil if there is none of that number.
+// find returns element i, or nil if the arena has no such element.
 func (a *arena[T]) find(i uint32) *T {
 	if int(i>>slabBits) < len(a.slabs) {
 		if slab := a.slabs[i>>slabBits]; int(i&slabMask) < len(slab) {
@@ -47,65 +49,68 @@ func (a *arena[T]) find(i uint32) *T {
 	return nil
 }
 
-// take hands out a free place, or 0 if the word at hand has none: then takeMore is
-// due. Its contents are what was left there, or zero if the place is new.
-func (a *arena[T]) take() uint32 {
-	if int(a.hint) < len(a.free.words) {
-		if word := a.free.words[a.hint]; word != 0 {
-			a.free.words[a.hint] = word & (word - 1)
-			return a.hint<<6 | uint32(bits.TrailingZeros64(word))
+// alloc allocates an element. It returns 0 if the current word of the free set is empty; the
+// caller must then call allocSlow. A new element is zero. An element that was freed before
+// still has its old contents.
+func (a *arena[T]) alloc() uint32 {
+	if int(a.freeWord) < len(a.free.words) {
+		if word := a.free.words[a.freeWord]; word != 0 {
+			a.free.words[a.freeWord] = word & (word - 1)
+			return a.freeWord<<6 | uint32(bits.TrailingZeros64(word))
 		}
 	}
 	return 0
 }
 
-// takeMore hands out a place where take had none, after grow if none is free at all.
+// allocSlow allocates an element after alloc has returned 0. It calls grow if no element is
+// free.
 //
 //go:noinline
-func (a *arena[T]) takeMore(grow func()) uint32 {
-	if !a.refill() {
+func (a *arena[T]) allocSlow(grow func()) uint32 {
+	if !a.pickFreeWord() {
 		grow()
-		a.refill()
+		a.pickFreeWord()
 	}
-	return a.take()
+	return a.alloc()
 }
 
-// refill finds free places for take and tells whether there are any.
-func (a *arena[T]) refill() bool {
+// pickFreeWord makes alloc continue with the lowest word that has a free element. It reports
+// whether there is one.
+func (a *arena[T]) pickFreeWord() bool {
 	w, ok := a.free.lowestWord()
 	if ok {
-		a.hint = w
+		a.freeWord = w
 	}
 	return ok
 }
 
-// grow makes more free places, in at most limit slabs, and returns the slab that they
-// are in.
+// grow adds free elements and returns the number of their slab. It panics if that would take
+// more than limit slabs.
 func (a *arena[T]) grow(limit int) int {
-	if last := len(a.gone) - 1; last >= 0 {
-		s := int(a.gone[last])
-		a.gone = a.gone[:last]
+	if last := len(a.released) - 1; last >= 0 {
+		s := int(a.released[last])
+		a.released = a.released[:last]
 		a.slabs[s] = make([]T, slabSize)
-		return a.open(s, 0)
+		return a.addFree(s, 0)
 	}
 	switch {
 	case len(a.slabs) == 0:
-		a.slabs = append(a.slabs, make([]T, slabFirst))
-		return a.open(0, 1)
+		a.slabs = append(a.slabs, make([]T, slabInitial))
+		return a.addFree(0, 1)
 	case len(a.slabs[0]) < slabSize:
 		old := a.slabs[0]
 		a.slabs[0] = make([]T, 2*len(old))
 		copy(a.slabs[0], old)
-		return a.open(0, len(old))
+		return a.addFree(0, len(old))
 	case len(a.slabs) == limit:
 		panic("wheel: full: too many entries in one wheel")
 	}
 	a.slabs = append(a.slabs, make([]T, slabSize))
-	return a.open(len(a.slabs)-1, 0)
+	return a.addFree(len(a.slabs)-1, 0)
 }
 
-// open adds the places of slab s from the first on to the free set.
-func (a *arena[T]) open(s, first int) int {
+// addFree adds the elements of slab s, from index first on, to the free set. It returns s.
+func (a *arena[T]) addFree(s, first int) int {
 	a.free.reserve(uint32(s<<slabBits + len(a.slabs[s])))
 	for k := first; k < len(a.slabs[s]); k++ {
 		a.free.add(uint32(s<<slabBits + k))
@@ -113,42 +118,43 @@ func (a *arena[T]) open(s, first int) int {
 	return s
 }
 
-// places returns how many places the arena has memory for.
-func (a *arena[T]) places() int {
+// capacity returns the number of elements that the arena has memory for.
+func (a *arena[T]) capacity() int {
 	if len(a.slabs) == 0 {
 		return 0
 	}
-	return len(a.slabs[0]) - 1 + (len(a.slabs)-1-len(a.gone))*slabSize
+	return len(a.slabs[0]) - 1 + (len(a.slabs)-1-len(a.released))*slabSize
 }
 
-// trim looks at the next n slabs that there are and gives back those all of whose places
-// are free, after calling farewell on each. It returns how many it gave back. The first
-// slab stays: its place 0 is never free.
-func (a *arena[T]) trim(n int, farewell func(s int)) (freed int) {
+// trim looks at the next n slabs that have not been released, and releases those whose
+// elements are all free. It calls before with the number of each slab that it is about to
+// release, and returns how many it released. The first slab is never released, because its
+// element 0 is never free.
+func (a *arena[T]) trim(n int, before func(s int)) (released int) {
 	for range a.slabs {
 		if n <= 0 {
 			break
 		}
-		a.probe = (a.probe + 1) % len(a.slabs)
-		s := a.probe
+		a.trimmed = (a.trimmed + 1) % len(a.slabs)
+		s := a.trimmed
 		if a.slabs[s] == nil {
 			continue
 		}
 		n--
-		if s == 0 || !a.idle(s) {
+		if s == 0 || !a.allFree(s) {
 			continue
 		}
-		farewell(s)
+		before(s)
 		clear(a.free.words[s*slabWords : (s+1)*slabWords])
 		a.slabs[s] = nil
-		a.gone = append(a.gone, uint32(s))
-		freed++
+		a.released = append(a.released, uint32(s))
+		released++
 	}
-	return freed
+	return released
 }
 
-// idle tells whether every place of slab s is free.
-func (a *arena[T]) idle(s int) bool {
+// allFree reports whether every element of slab s is free.
+func (a *arena[T]) allFree(s int) bool {
 	for _, word := range a.free.words[s*slabWords : (s+1)*slabWords] {
 		if word != ^uint64(0) {
 			return false

@@ -2,17 +2,17 @@ package wheel
 
 import "math/bits"
 
-// A bitset is a set of small numbers that finds its lowest word of members in a few
-// steps: it has a bit per number, a bit per word of those, and a bit per word of
-// these in turn.
+// A bitset is a set of small numbers. It finds its lowest word that is not zero in a few
+// steps, because it has three levels: a bit of words stands for a number, a bit of groups
+// for a word, and a bit of top for an element of groups.
 //
 //	top     …01                     one word per 262,144 numbers
-//	groups  …0110     …00
-//	words   00 30 01 00 …
+//	groups  …0110     …00           one word per 4,096 numbers
+//	words   00 30 01 00 …           one word per 64 numbers
 //
-// A word that is not zero has its bit in groups, and a group that is not zero its
-// bit in top. The converse need not hold: whoever empties a word leaves those bits
-// to be cleared by the next search that they mislead.
+// If a word is not zero, its bit in groups is set. If an element of groups is not zero, its
+// bit in top is set. The converse need not hold: code that clears the last bit of a word leaves the bits
+// above it set, and the next lowestWord that they mislead clears them.
 type bitset struct {
 	words  []uint64
 	groups []uint64
@@ -21,15 +21,15 @@ type bitset struct {
 
 // reserve makes room for the numbers below n.
 func (b *bitset) reserve(n uint32) {
-	b.words = widen(b.words, int(n>>6)+1)
-	b.groups = widen(b.groups, int(n>>12)+1)
-	b.top = widen(b.top, int(n>>18)+1)
+	b.words = growTo(b.words, int(n>>6)+1)
+	b.groups = growTo(b.groups, int(n>>12)+1)
+	b.top = growTo(b.top, int(n>>18)+1)
 }
 
-// widen makes a table at least n long. It doubles, where append would add a quarter to
-// a large one, for to copy that takes long: on the way to ten million entries, half a
-// millisecond for a megabyte.
-func widen[T any](s []T, n int) []T {
+// growTo returns s with at least n elements. It doubles the capacity, where append adds only
+// a quarter to a large slice, because each copy of a large slice takes long: half a
+// millisecond for a megabyte on the way to ten million entries.
+func growTo[T any](s []T, n int) []T {
 	if n <= len(s) {
 		return s
 	}
@@ -41,6 +41,7 @@ func widen[T any](s []T, n int) []T {
 	return s[:n]
 }
 
+// add adds i, which must be below the limit that was reserved.
 func (b *bitset) add(i uint32) {
 	w := i >> 6
 	if b.words[w] == 0 {
@@ -50,7 +51,8 @@ func (b *bitset) add(i uint32) {
 	b.words[w] |= 1 << (i & 63)
 }
 
-// lowestWord returns the lowest word that is not zero.
+// lowestWord returns the index of the lowest word that is not zero, and false if all are
+// zero.
 func (b *bitset) lowestWord() (w uint32, ok bool) {
 	for t := range b.top {
 		for ; b.top[t] != 0; b.top[t] &= b.top[t] - 1 {

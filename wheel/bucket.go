@@ -71,7 +71,7 @@ func (w *Wheel[V]) push(b *bucket, in, i uint32) uint32 {
 		w.extend(b, in)
 	}
 	pos := b.end
-	w.chunks.at(pos >> 5)[pos&31] = i
+	w.chunks.get(pos >> 5)[pos&31] = i
 	b.end = pos + 1
 	b.live++
 	return pos
@@ -84,9 +84,9 @@ func (w *Wheel[V]) extend(b *bucket, in uint32) {
 	if b.sparse() {
 		w.sweep(b)
 	}
-	c := w.chunks.take()
+	c := w.chunks.alloc()
 	if c == 0 {
-		c = w.chunks.takeMore(w.growChunks)
+		c = w.chunks.allocSlow(w.growChunks)
 	}
 	w.marks[c] = mark{noneDead, in}
 	end := b.end
@@ -94,12 +94,12 @@ func (w *Wheel[V]) extend(b *bucket, in uint32) {
 	b.size++
 	if b.head == 0 {
 		b.head = c
-		w.chunks.at(c)[chunkSweep] = 0
+		w.chunks.get(c)[chunkSweep] = 0
 		return
 	}
 	last := chunkOf(end)
-	w.chunks.at(last)[chunkNext] = c
-	w.chunks.at(c)[chunkPrev] = last
+	w.chunks.get(last)[chunkNext] = c
+	w.chunks.get(c)[chunkPrev] = last
 	m := &w.marks[last]
 	m.dead |= behind(last, end)
 	if m.dead == allDead {
@@ -132,7 +132,7 @@ func behind(c, end uint32) uint32 {
 // freeChain gives back the chunks of b, which holds no live word, and empties it.
 func (w *Wheel[V]) freeChain(b *bucket) {
 	for c := b.head; b.size > 0; b.size-- {
-		next := w.chunks.at(c)[chunkNext]
+		next := w.chunks.get(c)[chunkNext]
 		w.freeChunk(c)
 		c = next
 	}
@@ -151,14 +151,14 @@ func (w *Wheel[V]) freeChunk(c uint32) {
 // last.
 func (w *Wheel[V]) popChunk(b *bucket) {
 	c := b.head
-	first := w.chunks.at(c)
+	first := w.chunks.get(c)
 	next, swept := first[chunkNext], first[chunkSweep]
 	if chunkOf(swept) == c {
 		swept = 0
 	}
 	b.head = next
 	b.size--
-	w.chunks.at(next)[chunkSweep] = swept
+	w.chunks.get(next)[chunkSweep] = swept
 	w.freeChunk(c)
 }
 
@@ -175,13 +175,13 @@ func (w *Wheel[V]) dropChunk(b *bucket, c uint32) {
 		w.popChunk(b)
 		return
 	}
-	if chunkOf(w.chunks.at(b.head)[chunkSweep]) == c {
+	if chunkOf(w.chunks.get(b.head)[chunkSweep]) == c {
 		return
 	}
-	words := w.chunks.at(c)
+	words := w.chunks.get(c)
 	prev, next := words[chunkPrev], words[chunkNext]
-	w.chunks.at(prev)[chunkNext] = next
-	w.chunks.at(next)[chunkPrev] = prev
+	w.chunks.get(prev)[chunkNext] = next
+	w.chunks.get(next)[chunkPrev] = prev
 	b.size--
 	w.freeChunk(c)
 }
@@ -199,11 +199,11 @@ func (w *Wheel[V]) sweep(b *bucket) {
 	w.moved++
 	last := chunkOf(b.end)
 	from := b.head
-	to := w.chunks.at(from)[chunkSweep]
+	to := w.chunks.get(from)[chunkSweep]
 	if to == 0 {
 		to = from<<5 | chunkFirst
 	} else {
-		from = w.chunks.at(chunkOf(to))[chunkNext]
+		from = w.chunks.get(chunkOf(to))[chunkNext]
 	}
 	for range sweepChunks {
 		if from == last {
@@ -213,7 +213,7 @@ func (w *Wheel[V]) sweep(b *bucket) {
 		if from == w.fence {
 			to = from<<5 | chunkFirst
 		}
-		words := w.chunks.at(from)
+		words := w.chunks.get(from)
 		next := words[chunkNext]
 		filling, start := chunkOf(to), to
 		for live := w.alive(b, from); live != 0; live &= live - 1 {
@@ -221,8 +221,8 @@ func (w *Wheel[V]) sweep(b *bucket) {
 			if to&31 == 0 {
 				to = from<<5 | chunkFirst
 			}
-			w.chunks.at(to >> 5)[to&31] = i
-			w.slots.at(i).pos = to
+			w.chunks.get(to >> 5)[to&31] = i
+			w.slots.get(i).pos = to
 			to++
 		}
 		m := &w.marks[filling]
@@ -231,12 +231,12 @@ func (w *Wheel[V]) sweep(b *bucket) {
 		case chunkOf(to) == from:
 			w.marks[from].dead = noneDead | behind(from, to)
 		case filling != from:
-			w.chunks.at(filling)[chunkNext] = next
-			w.chunks.at(next)[chunkPrev] = filling
+			w.chunks.get(filling)[chunkNext] = next
+			w.chunks.get(next)[chunkPrev] = filling
 			w.freeChunk(from)
 			b.size--
 		}
 		from = next
 	}
-	w.chunks.at(b.head)[chunkSweep] = to
+	w.chunks.get(b.head)[chunkSweep] = to
 }

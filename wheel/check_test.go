@@ -36,7 +36,7 @@ func check[V any](w *Wheel[V]) error {
 // is not there and finds all its members from the top.
 func space[T any](what string, a *arena[T]) error {
 	gone := map[int]bool{}
-	for _, s := range a.gone {
+	for _, s := range a.released {
 		if gone[int(s)] {
 			return fmt.Errorf("%s slab %d was given back twice", what, s)
 		}
@@ -172,7 +172,7 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 	if w.chunks.find(b.head) == nil || b.end&31 == 1 {
 		return fmt.Errorf("no such chunk or word: %+v", *b)
 	}
-	live, swept, at := uint32(0), w.chunks.at(b.head)[chunkSweep], b.head
+	live, swept, at := uint32(0), w.chunks.get(b.head)[chunkSweep], b.head
 	sweptSeen, before := swept == 0, uint32(0)
 	for left := b.size; left > 0; left-- {
 		if at == 0 || w.chunks.find(at) == nil {
@@ -182,8 +182,8 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 			return fmt.Errorf("chunk %d is reached twice", at)
 		}
 		c.chunks[at] = true
-		if before != 0 && w.chunks.at(at)[chunkPrev] != before {
-			return fmt.Errorf("chunk %d: behind %d, but linked to %d", at, before, w.chunks.at(at)[chunkPrev])
+		if before != 0 && w.chunks.get(at)[chunkPrev] != before {
+			return fmt.Errorf("chunk %d: behind %d, but linked to %d", at, before, w.chunks.get(at)[chunkPrev])
 		}
 		if (left == 1) != (at == chunkOf(b.end)) {
 			return fmt.Errorf("chunk %d: %d more to come, but end is %d", at, left-1, b.end)
@@ -201,7 +201,7 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 				return fmt.Errorf("chunk %d, %d more to come: a sweep must not fill it from word %d on", at, left-1, swept&31)
 			}
 		}
-		for k, i := range w.chunks.at(at) {
+		for k, i := range w.chunks.get(at) {
 			if alive>>k&1 == 0 {
 				continue
 			}
@@ -219,7 +219,7 @@ func (c *checker[V]) bucket(b *bucket, in uint32, start Tick, shift uint) error 
 				c.dead++
 			}
 		}
-		before, at = at, w.chunks.at(at)[chunkNext]
+		before, at = at, w.chunks.get(at)[chunkNext]
 	}
 	if live != b.live || !sweptSeen {
 		return fmt.Errorf("%d live words, sweep at %d, but %+v", live, swept, *b)

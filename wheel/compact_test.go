@@ -56,7 +56,7 @@ func (t thicket) deadWords(b *bucket) (dead int) {
 		for k := uint32(chunkFirst); k < 32 && (left > 1 || c<<5|k != b.end); k++ {
 			dead += int(t.marks[c].dead >> k & 1)
 		}
-		c = t.chunks.at(c)[chunkNext]
+		c = t.chunks.get(c)[chunkNext]
 	}
 	return dead
 }
@@ -215,7 +215,7 @@ func TestCompactSeesToWhatDiedBehindASweep(t *testing.T) {
 	}
 	b := bucketOf(w.Wheel, w.handles[0])
 	w.Compact(1)
-	if w.chunks.at(b.head)[chunkSweep] == 0 || w.Stale() < 10*chunkWords {
+	if w.chunks.get(b.head)[chunkSweep] == 0 || w.Stale() < 10*chunkWords {
 		t.Fatalf("no sweep is under way, or Stale is %d: this test shows nothing", w.Stale())
 	}
 	for i := 8; i < 64*chunkWords; i += 16 {

@@ -58,8 +58,8 @@ func newGrove(t *testing.T) *grove {
 		"is sound":                   check(g.Wheel) == nil,
 		"has open branches":          !g.node(g.inner).onPath,
 		"has dead words":             g.marks[g.bucketOf(g.holed).head].dead != noneDead,
-		"gave a slab of slots back":  len(g.slots.gone) > 0,
-		"gave a slab of chunks back": len(g.chunks.gone) > 0,
+		"gave a slab of slots back":  len(g.slots.released) > 0,
+		"gave a slab of chunks back": len(g.chunks.released) > 0,
 		"has a parked entry":         g.slot(g.idle).pos == parked && g.Len() > 0,
 		"has spare nodes":            g.nodes[g.spare[0]] == nil && g.nodes[g.spareNode()] != nil,
 	} {
@@ -262,19 +262,19 @@ var corruptions = []struct {
 
 	{"slot 0 is free", func(g *grove) { flip(g.slots.free.words, 0) }},
 	{"slot 0 is in use", func(g *grove) { g.place(0).pos = g.slot(g.lone).pos }},
-	{"a slot of a slab that was given back is free", func(g *grove) { flip(g.slots.free.words, g.slots.gone[0]<<slabBits) }},
+	{"a slot of a slab that was given back is free", func(g *grove) { flip(g.slots.free.words, g.slots.released[0]<<slabBits) }},
 	{"a chunk in use is free", func(g *grove) { flip(g.chunks.free.words, g.bucketOf(g.due).head) }},
 	{"a chunk is neither free nor in use", func(g *grove) { flip(g.chunks.free.words, lowest(&g.chunks.free)) }},
 	{"chunk 0 is free", func(g *grove) { flip(g.chunks.free.words, 0) }},
-	{"a chunk of a slab that was given back is free", func(g *grove) { flip(g.chunks.free.words, g.chunks.gone[0]<<slabBits) }},
+	{"a chunk of a slab that was given back is free", func(g *grove) { flip(g.chunks.free.words, g.chunks.released[0]<<slabBits) }},
 	{"free slots are not found from their group", func(g *grove) { w := lowest(&g.slots.free) >> 6; flip(g.slots.free.groups, w) }},
 	{"free slots are not found from the top", func(g *grove) { w := lowest(&g.slots.free) >> 6; flip(g.slots.free.top, w>>6) }},
 	{"free chunks are not found from their group", func(g *grove) { w := lowest(&g.chunks.free) >> 6; flip(g.chunks.free.groups, w) }},
 	{"free chunks are not found from the top", func(g *grove) { w := lowest(&g.chunks.free) >> 6; flip(g.chunks.free.top, w>>6) }},
-	{"a slab that was given back is forgotten", func(g *grove) { g.slots.gone = g.slots.gone[1:] }},
-	{"a slab was given back twice", func(g *grove) { g.slots.gone = append(g.slots.gone, g.slots.gone[0]) }},
-	{"a slab in use is listed as given back", func(g *grove) { g.chunks.gone[0] = 0 }},
-	{"a slab that never was is listed as given back", func(g *grove) { g.slots.gone = append(g.slots.gone, 1<<20) }},
+	{"a slab that was given back is forgotten", func(g *grove) { g.slots.released = g.slots.released[1:] }},
+	{"a slab was given back twice", func(g *grove) { g.slots.released = append(g.slots.released, g.slots.released[0]) }},
+	{"a slab in use is listed as given back", func(g *grove) { g.chunks.released[0] = 0 }},
+	{"a slab that never was is listed as given back", func(g *grove) { g.slots.released = append(g.slots.released, 1<<20) }},
 	{"a slab has too few places", func(g *grove) {
 		slab := &g.slots.slabs[uint32(g.inner)>>slabBits]
 		*slab = (*slab)[:slabSize/2]

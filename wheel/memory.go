@@ -13,10 +13,10 @@ const maxSlotSlabs = 1 << (31 - slabBits)
 func New[V any](now Tick, capacity int) *Wheel[V] {
 	w := &Wheel[V]{now: now, cursor: now}
 	capacity = min(capacity, (maxSlotSlabs-1)<<slabBits)
-	for capacity > 0 && w.slots.places() < capacity {
+	for capacity > 0 && w.slots.capacity() < capacity {
 		w.growSlots()
 	}
-	for capacity > 0 && w.chunks.places()*chunkWords < capacity {
+	for capacity > 0 && w.chunks.capacity()*chunkWords < capacity {
 		w.growChunks()
 	}
 	return w
@@ -27,7 +27,7 @@ func (w *Wheel[V]) Cap() int {
 	if w == nil {
 		return 0
 	}
-	return w.slots.places()
+	return w.slots.capacity()
 }
 
 // Trim gives memory that the wheel no longer needs back to the garbage collector.
@@ -57,7 +57,7 @@ func (w *Wheel[V]) Trim(n int) (freed int) {
 // longer called for, and lets go of spare nodes. It takes time in proportion to the
 // entries, and must not be used while there is a fence.
 func (w *Wheel[V]) repack() {
-	w.chunks.refill()
+	w.chunks.pickFreeWord()
 	for level, n := range w.path[:levels] {
 		if n != nil {
 			w.repackNode(n, uint(level*digitBits))
@@ -118,5 +118,5 @@ func (w *Wheel[V]) growSlots() {
 // growChunks adds chunks, and room for their marks.
 func (w *Wheel[V]) growChunks() {
 	s := w.chunks.grow(maxChunkSlabs)
-	w.marks = widen(w.marks, s<<slabBits+len(w.chunks.slabs[s]))
+	w.marks = growTo(w.marks, s<<slabBits+len(w.chunks.slabs[s]))
 }

@@ -16,11 +16,11 @@ func (w *Wheel[V]) Reserve(v V) Handle {
 	if w == nil {
 		panic("wheel: Reserve on a nil *Wheel; use new(Wheel) or New")
 	}
-	i := w.slots.take()
+	i := w.slots.alloc()
 	if i == 0 {
-		i = w.slots.takeMore(w.growSlots)
+		i = w.slots.allocSlow(w.growSlots)
 	}
-	s := w.slots.at(i)
+	s := w.slots.get(i)
 	s.v = v
 	s.pos = parked
 	w.count++
@@ -54,8 +54,8 @@ func (w *Wheel[V]) Pop(now Tick) (h Handle, at Tick, ok bool) {
 	if b == nil {
 		return 0, 0, false
 	}
-	i := w.chunks.at(pos >> 5)[pos&31]
-	s := w.slots.at(i)
+	i := w.chunks.get(pos >> 5)[pos&31]
+	s := w.slots.get(i)
 	w.bury(pos)
 	b.live--
 	s.pos = parked
@@ -87,8 +87,8 @@ func (w *Wheel[V]) Peek(now Tick) (h Handle, at Tick, ok bool) {
 	if b == nil {
 		return 0, 0, false
 	}
-	i := w.chunks.at(pos >> 5)[pos&31]
-	s := w.slots.at(i)
+	i := w.chunks.get(pos >> 5)[pos&31]
+	s := w.slots.get(i)
 	return w.handle(i, s.gen), s.at, true
 }
 
@@ -214,7 +214,7 @@ func (w *Wheel[V]) Compact(n int) (removed int) {
 		w.sweep(b)
 		removed += int(size-b.size) * chunkWords
 		n -= int(min(size, sweepChunks))
-		if w.fence != 0 && w.chunks.at(b.head)[chunkSweep] == 0 {
+		if w.fence != 0 && w.chunks.get(b.head)[chunkSweep] == 0 {
 			w.compact++ // what is on either side of a fence is kept apart, and may stay sparse
 			left--
 		}

@@ -61,7 +61,7 @@ func (w *Wheel[V]) file(i uint32, s *slot[V], at Tick) {
 			w.extend(b, n.id<<digitBits|uint32(d))
 		}
 		if pos := b.end; pos&31 != 0 {
-			w.chunks.at(pos >> 5)[pos&31] = i
+			w.chunks.get(pos >> 5)[pos&31] = i
 			b.end = pos + 1
 			b.live++
 			s.pos = pos
@@ -203,17 +203,17 @@ func (w *Wheel[V]) spread(old bucket, n *node, shift uint) {
 	w.moved++
 	var digits [len(chunk{})]uint8
 	for c := old.head; old.size > 0; old.size-- {
-		words := *w.chunks.at(c)
+		words := *w.chunks.get(c)
 		alive := w.alive(&old, c)
 		for live := alive; live != 0; live &= live - 1 {
 			k := bits.TrailingZeros32(live) & 31
-			digits[k] = uint8(digit(w.slots.at(words[k]).at, shift))
+			digits[k] = uint8(digit(w.slots.get(words[k]).at, shift))
 		}
 		for live := alive; live != 0; live &= live - 1 {
 			k := bits.TrailingZeros32(live) & 31
 			i, d := words[k], uint32(digits[k]&digitMask)
 			n.occupied |= 1 << d
-			w.slots.at(i).pos = w.push(&n.branch[d], n.id<<digitBits|d, i)
+			w.slots.get(i).pos = w.push(&n.branch[d], n.id<<digitBits|d, i)
 		}
 		w.freeChunk(c)
 		c = words[chunkNext]

@@ -77,11 +77,11 @@ func (w *Wheel[V]) Schedule(at Tick, v V) Handle {
 	if w == nil {
 		panic("wheel: Schedule on a nil *Wheel; use new(Wheel) or New")
 	}
-	i := w.slots.take()
+	i := w.slots.alloc()
 	if i == 0 {
-		i = w.slots.takeMore(w.growSlots)
+		i = w.slots.allocSlow(w.growSlots)
 	}
-	s := w.slots.at(i)
+	s := w.slots.get(i)
 	s.v = v
 	w.file(i, s, at)
 	w.count++

@@ -106,8 +106,8 @@ func TestASlabMadeAnewGoesOnWithGenerationsUnseen(t *testing.T) {
 		}
 		l.check()
 		l.cancel(handles)
-		if freed := l.w.Trim(math.MaxInt); freed < 3 || len(l.w.slots.gone) < 3 {
-			t.Fatalf("Trim gave back %d slabs, %d of slots: this test shows nothing", freed, len(l.w.slots.gone))
+		if freed := l.w.Trim(math.MaxInt); freed < 3 || len(l.w.slots.released) < 3 {
+			t.Fatalf("Trim gave back %d slabs, %d of slots: this test shows nothing", freed, len(l.w.slots.released))
 		}
 		l.check()
 	}
@@ -161,7 +161,7 @@ func TestTheFirstSlabsGrowWithoutLosingEntries(t *testing.T) {
 			t.Fatalf("with %d slots and %d chunks: %v", slots, chunks, err)
 		}
 	}
-	for _, n := range []int{slabFirst, 2 * slabFirst, slabSize, -slabFirst, -2 * slabFirst, -slabSize} {
+	for _, n := range []int{slabInitial, 2 * slabInitial, slabSize, -slabInitial, -2 * slabInitial, -slabSize} {
 		if !sizes[n] {
 			t.Errorf("the first slabs never had %d places (chunks below zero)", n)
 		}
