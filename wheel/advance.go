@@ -5,19 +5,17 @@ import (
 	"math/bits"
 )
 
-// Advance moves the wheel on to a tick, and removes and yields all that is due
-// then: by tick, and in the order of arming where ticks are equal. It acts while it
-// is ranged over, not when it is called. With an earlier tick than Now() it yields
-// what is due already.
+// Advance moves the wheel to a tick, and removes and yields everything that is due then: by
+// tick, and in arming order where ticks are equal. It acts while it is ranged over, not when
+// it is called. With a tick before Now() it yields what is already due.
 //
-// The yielded entry is gone: its handle is stale and Len does not count it. The
-// body may use every method of the wheel but Advance, Drain, Pop and Peek, which panic there.
-// What it makes due waits for the next Advance.
+// The yielded entry is gone: its handle is stale and Len does not count it. The loop body may
+// use every method of the wheel except Advance, Drain, Pop and Peek, which panic there. If the
+// body makes an entry due, that entry waits for the next Advance.
 //
-// To break out of the loop is to have had enough for now: Now() is the tick given
-// to Advance all the same, and the next Advance yields the rest, whatever its
-// argument. A panic or runtime.Goexit in the body leaves the wheel in the same state.
-// Between two yields Advance does a bounded amount of work.
+// The body may break out of the loop. Now() is then the tick given to Advance, and the next
+// Advance yields the rest, whatever its argument. A panic or runtime.Goexit in the body leaves
+// the wheel in the same state. Between two yields Advance does a bounded amount of work.
 func (w *Wheel[V]) Advance(now Tick) iter.Seq2[Tick, V] {
 	return func(yield func(Tick, V) bool) {
 		w.advance(now, yield)
@@ -28,105 +26,65 @@ func (w *Wheel[V]) advance(now Tick, yield func(Tick, V) bool) {
 	if w == nil {
 		return
 	}
-	w.begin(advancing)
-	defer w.end()
+	w.beginPass(passAdvance)
+	defer w.endPass()
 	w.now = max(w.now, now)
-	for w.seek() {
-		if !w.fire(&w.path[0].branch[w.cursor&digitMask], yield) {
+	for w.seekDue() {
+		if !w.yieldBucket(&w.path[0].branch[w.cursor&digitMask], yield) {
 			return
 		}
 	}
 	w.cursor = w.now
 }
 
-// Drain removes and yields every armed entry, whether due or not. Entries of one tick
-// come in the order of arming, so that to schedule them elsewhere as they come
-// keeps that order; the ticks come in no particular order, which saves the work of
-// sorting them. Handles go stale as their entries are yielded, and Now() stays. What
-// the body leaves by breaking out stays in the wheel. The body may use every method
-// but Advance, Drain, Pop and Peek; what it arms in this wheel is yielded too, or stays, so one
-// that arms an entry for each that it gets may never end.
+// Drain removes and yields every armed entry, due or not. Entries of one tick come in arming
+// order, so a program that schedules them in another wheel as they come keeps that order. The
+// ticks come in no particular order, because sorting them would be work. Handles become stale
+// as their entries are yielded, and Now() does not change. Parked entries stay.
+//
+// If the loop body breaks out of the loop, the rest stays in the wheel. The body may use every
+// method except Advance, Drain, Pop and Peek, which panic there. An entry that it arms in this
+// wheel may be yielded too, or stay. So a body that arms an entry for each one it gets may loop
+// forever.
 func (w *Wheel[V]) Drain() iter.Seq2[Tick, V] {
 	return func(yield func(Tick, V) bool) {
 		if w == nil {
 			return
 		}
-		w.begin(draining)
-		defer w.end()
+		w.beginPass(passDrain)
+		defer w.endPass()
 		for b := w.anyBucket(); b != nil; b = w.anyBucket() {
-			if !w.fire(b, yield) {
+			if !w.yieldBucket(b, yield) {
 				return
 			}
 		}
 	}
 }
 
-// Next returns a tick before which nothing is due, and false if nothing is armed.
-// It is exact within the block of 64 ticks, counted from tick 0, that Now() is in, and
-// a lower bound beyond: Advance to it yields something or raises it, and an entry alone
-// in the wheel is reached in at most eleven such steps. While something is due,
-// Next() <= Now().
+// Next returns a tick before which nothing is due, and false if nothing is armed. If the
+// earliest entry is in the same block of 64 ticks, counted from tick 0, as Now(), Next returns
+// its tick. Otherwise Next may return an earlier one: an Advance to that tick then yields
+// nothing, but raises Next. An entry that is alone in the wheel is reached in at most eleven
+// such steps. While something is due, Next() <= Now().
 func (w *Wheel[V]) Next() (Tick, bool) {
-	b, at, _ := w.first()
+	b, at, _ := w.firstBucket()
 	return at, b != nil
 }
 
-// Soonest returns what Next does, but the exact tick of the earliest entry where the
-// bucket that it is in has at most limit words: they are looked at one by one.
-func (w *Wheel[V]) Soonest(limit int) (Tick, bool) {
-	b, start, shift := w.first()
-	if b == nil || shift == 0 || int(b.size-1)*chunkWords > limit {
-		return start, b != nil
-	}
-	at := Never
-	c := b.head
-	for range b.size {
-		words := w.chunks.get(c)
-		for live := w.alive(b, c); live != 0; live &= live - 1 {
-			at = min(at, w.slots.get(words[bits.TrailingZeros32(live)&31]).at)
-		}
-		c = words[chunkNext]
-	}
-	return at, true
-}
-
-// Nearest appends to dst the handles of the entries that share a bucket with the earliest
-// one, as far as there is room in dst without growing, and tells whether these are all of
-// them. Every other entry of the wheel is due later than each of these.
-func (w *Wheel[V]) Nearest(dst []Handle) (near []Handle, all bool) {
-	b, _, _ := w.first()
-	if b == nil {
-		return dst, true
-	}
-	c := b.head
-	for range b.size {
-		words := w.chunks.get(c)
-		for live := w.alive(b, c); live != 0; live &= live - 1 {
-			if len(dst) == cap(dst) {
-				return dst, false
-			}
-			i := words[bits.TrailingZeros32(live)&31]
-			dst = append(dst, w.handle(i, w.slots.get(i).gen))
-		}
-		c = words[chunkNext]
-	}
-	return dst, true
-}
-
-// first returns the bucket of the earliest entry, nil if there is none, the first tick
-// of its range and the position of its digit.
-func (w *Wheel[V]) first() (b *bucket, at Tick, shift uint) {
+// firstBucket returns the bucket of the earliest entry, or nil if nothing is armed. It also
+// returns the first tick of the bucket's range and the shift of its level.
+func (w *Wheel[V]) firstBucket() (b *bucket, at Tick, shift uint) {
 	if w == nil {
 		return nil, 0, 0
 	}
-	for level, n := range w.path[:levels] {
+	for level, n := range w.path[:levelCount] {
 		if n == nil || n.occupied == 0 {
 			continue
 		}
 		shift = uint(level * digitBits)
-		at = w.branchStart(n, shift)
+		at = w.firstBranchStart(n, shift)
 		d := digit(at, shift)
-		for ; n.open>>d&1 != 0; d = digit(at, shift) {
+		for ; n.isSplit(d); d = digit(at, shift) {
 			n = w.nodes[n.branch[d].head]
 			shift -= digitBits
 			at |= Tick(bits.TrailingZeros64(n.occupied)) << shift
@@ -136,39 +94,39 @@ func (w *Wheel[V]) first() (b *bucket, at Tick, shift uint) {
 	return nil, 0, 0
 }
 
-// branchStart returns the first tick of the lowest occupied branch of a node on the
+// firstBranchStart returns the first tick of the lowest occupied branch of n, which is on the
 // path.
-func (w *Wheel[V]) branchStart(n *node, shift uint) Tick {
-	before := w.cursor >> shift >> digitBits << digitBits << shift
-	return before | Tick(bits.TrailingZeros64(n.occupied))<<shift
+func (w *Wheel[V]) firstBranchStart(n *node, shift uint) Tick {
+	nodeStart := w.cursor >> shift >> digitBits << digitBits << shift
+	return nodeStart | Tick(bits.TrailingZeros64(n.occupied))<<shift
 }
 
-func (w *Wheel[V]) begin(p passKind) {
-	if w.pass != noPass {
+func (w *Wheel[V]) beginPass(p passKind) {
+	if w.pass != passNone {
 		panic("wheel: Advance or Drain in the body of Advance or Drain")
 	}
 	w.pass = p
-	w.fence = 0
+	w.deferred = 0
 }
 
-func (w *Wheel[V]) end() {
-	w.pass = noPass
-	w.fence = 0
+func (w *Wheel[V]) endPass() {
+	w.pass = passNone
+	w.deferred = 0
 }
 
-// seek moves the cursor to the next tick that has entries, and tells whether there
-// is one up to now. The earliest entry is always in the lowest node of the path that
-// holds any; where that node's first branch spans more than a tick, the path is led
-// into it and the search goes on there.
-func (w *Wheel[V]) seek() bool {
-	for level := 0; level < levels; {
+// seekDue moves the cursor to the next tick that has entries. It reports whether there is one
+// up to now. The earliest entry is always below the lowest node of the path that is not empty.
+// While the first occupied branch of that node spans more than one tick, seekDue moves the path
+// into it and searches there.
+func (w *Wheel[V]) seekDue() bool {
+	for level := 0; level < levelCount; {
 		n := w.path[level]
 		if n == nil || n.occupied == 0 {
 			level++
 			continue
 		}
 		shift := uint(level * digitBits)
-		start := w.branchStart(n, shift)
+		start := w.firstBranchStart(n, shift)
 		if start > w.now {
 			return false
 		}
@@ -176,22 +134,24 @@ func (w *Wheel[V]) seek() bool {
 		if level == 0 {
 			return true
 		}
-		w.enter(n, digit(start, shift), level)
+		w.enterBranch(n, digit(start, shift), level)
 		level--
 	}
 	return false
 }
 
-// enter leads the path from a node into one of its branches. The path below, which
-// ends before that branch, is empty.
-func (w *Wheel[V]) enter(n *node, d uint, level int) {
+// enterBranch makes the path go through branch d of n, which is on the path at the given level.
+// The entries of the branch move to the node of the path one level below. That node is empty,
+// because its range ends before the branch. If the branch is split, its child replaces that
+// node, and no entry moves.
+func (w *Wheel[V]) enterBranch(n *node, d uint, level int) {
 	old := n.branch[d]
-	open := n.open>>d&1 != 0
+	split := n.isSplit(d)
 	n.branch[d] = bucket{}
 	n.occupied &^= 1 << d
-	n.open &^= 1 << d
+	n.split &^= 1 << d
 	below := w.path[level-1]
-	if open {
+	if split {
 		if below != nil {
 			w.freeNode(below)
 		}
@@ -200,75 +160,76 @@ func (w *Wheel[V]) enter(n *node, d uint, level int) {
 		if below == nil {
 			below = w.newNode()
 		}
-		w.spread(old, below, uint(level-1)*digitBits)
+		w.redistribute(old, below, uint(level-1)*digitBits)
 	}
 	below.onPath = true
 	w.path[level-1] = below
 }
 
-// fire removes and yields the entries of a bucket, up to the fence if that is in its
-// chain, and tells whether to go on with other buckets.
+// yieldBucket removes and yields the entries of b, up to the deferred ones. It reports whether
+// to continue with other buckets.
 //
-// Between two yields the body may take words out of the bucket. If that moved others
-// or freed their chunks, fire begins anew at the head: what it has yielded is dead.
-func (w *Wheel[V]) fire(b *bucket, yield func(Tick, V) bool) bool {
+// Between two yields the body may remove entries from b. If that moved other refs or freed
+// their chunks, yieldBucket starts again at the head: what it has yielded is dead by then.
+func (w *Wheel[V]) yieldBucket(b *bucket, yield func(Tick, V) bool) bool {
 	for b.live > 0 {
 		c := b.head
-		if c == w.fence {
+		if c == w.deferred {
 			return false
 		}
-		if w.pass == draining {
-			w.ahead(b, c)
+		if w.pass == passDrain {
+			w.prefetch(b, c)
 		}
-		moved := w.moved
-		for live := w.alive(b, c); live != 0; live = w.alive(b, c) {
-			pos := c<<5 | uint32(bits.TrailingZeros32(live))
-			i := w.chunks.get(c)[pos&31]
+		version := w.chainVersion
+		for live := w.liveRefs(b, c); live != 0; live = w.liveRefs(b, c) {
+			pos := makePos(c, uint32(bits.TrailingZeros32(live)))
+			i := w.chunks.get(c)[pos.index()]
 			s := w.slots.get(i)
-			at, v := s.at, s.v
-			w.bury(pos)
-			w.release(i, s)
+			at, v := s.at, s.value
+			w.markDead(pos)
+			w.freeSlot(i, s)
 			w.count--
 			b.live--
 			if b.live == 0 {
-				w.tidy(pos, at)
+				w.cleanUp(pos, at)
 			}
 			if !yield(at, v) {
 				return false
 			}
-			if w.moved != moved {
+			if w.chainVersion != version {
 				break
 			}
 		}
-		if w.moved == moved {
-			w.popChunk(b)
-			if b.desolate() {
-				w.sweep(b)
+		if w.chainVersion == version {
+			w.dropFirstChunk(b)
+			if b.nearlyAllDead() {
+				w.compactBucket(b)
 			}
 		}
 	}
 	return true
 }
 
-// ahead reads the slots of a chunk, so that their cache misses overlap and fire finds
-// them at hand. Advance has no need of it: it has just spread its entries.
-func (w *Wheel[V]) ahead(b *bucket, c uint32) {
-	words := w.chunks.get(c)
+// prefetch reads the slots of chunk c, so that their cache misses overlap and yieldBucket then
+// finds them in the cache. Advance does not need this: it has just redistributed its entries,
+// which has read their slots.
+func (w *Wheel[V]) prefetch(b *bucket, c uint32) {
+	refs := w.chunks.get(c)
 	var sum uint32
-	for live := w.alive(b, c); live != 0; live &= live - 1 {
-		sum += w.slots.get(words[bits.TrailingZeros32(live)&31]).gen
+	for live := w.liveRefs(b, c); live != 0; live &= live - 1 {
+		sum += w.slots.get(refs[bits.TrailingZeros32(live)&31]).gen
 	}
-	w.touch = sum
+	w.prefetchSink = sum
 }
 
-// anyBucket returns a bucket with entries, or nil if the wheel is empty.
+// anyBucket returns a bucket that has entries, or nil if nothing is armed.
 func (w *Wheel[V]) anyBucket() *bucket {
-	for _, n := range w.path[:levels] {
+	for _, n := range w.path[:levelCount] {
 		if n == nil || n.occupied == 0 {
 			continue
 		}
 		d := bits.TrailingZeros64(n.occupied)
-		for n.open>>d&1 != 0 {
+		for n.isSplit(uint(d)) {
 			n = w.nodes[n.branch[d].head]
 			d = bits.TrailingZeros64(n.occupied)
 		}

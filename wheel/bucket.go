@@ -1,242 +1,192 @@
 package wheel
 
-import "math/bits"
-
-// A bucket holds the entries of one branch of the trie, in the order of arming: a
-// chain of chunks of words, each word the number of a slot. Words are only ever
-// appended. To take an entry out is to mark its word dead, in a dense table of marks
-// beside the chunks, or to shorten the chain if the word is the last; either way the
-// chunk itself, which will not be in the cache, is left alone. Dead words are swept out
-// when there are too many: for an arm that needs room, or to be kept at all.
+// A bucket holds the entries of one branch of the trie, in arming order. Each entry has a
+// ref there: the number of its slot. Refs are in a chain of chunks and are only appended.
 //
-//	bucket   head ─► chunk ─► chunk ─► chunk       live 4, size 3
-//	                 3 9 ✗ 4  ✗ ✗ ✗ ✗  ✗ 5 · ·     end: the first ·
+// An entry leaves the bucket in one of two ways. If its ref is the last one, the bucket gets
+// one ref shorter. Otherwise the ref is marked dead, in the chunkMeta of its chunk. Neither
+// way touches the chunk itself, which is probably not in the cache. Dead refs are removed
+// when there are too many of them, see compact.go.
+//
+//	bucket   head ─► chunk ─► chunk ─► chunk       live 5, chunkCount 3
+//	                 3 9 ✗ 4  ✗ ✗ 7 ✗  ✗ 5 · ·     end: the first ·
 type bucket struct {
-	head uint32 // the first chunk; 0: none. In an open branch: the id of the child node
-	end  uint32 // the position behind the last word; 0: none
-	live uint32 // entries
-	size uint32 // chunks
+	head       uint32 // the first chunk; 0: none. In a split branch: the id of the child node
+	end        refPos // the position after the last ref; 0: the bucket is empty
+	live       uint32 // live refs, one per entry
+	chunkCount uint32
 }
 
-// A chunk is two cache lines: two words for the chain, and 30 that name slots. The
-// position of a word is the number of its chunk times 32 plus its index there.
+// A chunk is two cache lines: two header words, and 30 refs.
 type chunk [32]uint32
 
-// A mark is what an entry that leaves its bucket needs of its chunk. So a slot has no
-// need to say which bucket it is in.
-type mark struct {
-	dead uint32 // its dead words, a bit each
-	in   uint32 // its bucket: the id of the node and the digit of the branch
+const (
+	chunkNext     = 0 // header: the next chunk of the chain; undefined in the last chunk
+	chunkPrev     = 1 // header: the previous chunk; not in the first chunk of a chain
+	chunkFill     = 1 // header of the first chunk: where compactBucket goes on; 0: at the start
+	chunkFirstRef = 2 // the index of the first ref
+	chunkRefs     = 30
+
+	maxChunkSlabs = 1 << (27 - slabBits) // so that a refPos has 32 bits
+)
+
+// chunkMeta is what an entry that leaves its bucket must know about its chunk. It is in a
+// table beside the chunks, which is dense and therefore more likely to be in the cache. It
+// also saves each slot a field that names its bucket.
+type chunkMeta struct {
+	dead   uint32 // bit i: word i of the chunk is a dead ref or a header
+	bucket bucketID
 }
 
 const (
-	chunkNext  = 0 // the next chunk of the chain; undefined in the last one
-	chunkSweep = 1 // in the first chunk of a chain: how far its sweep has come
-	chunkPrev  = 1 // in any other: the chunk before
-	chunkFirst = 2 // the first word that names a slot
-	chunkWords = 30
-
-	// The marks of a chunk begin with those of the two words that name no slots.
-	noneDead = 1<<chunkFirst - 1
-	allDead  = 1<<32 - 1
-
-	maxChunkSlabs = 1 << (27 - slabBits) // so that a position fits into 32 bits
-
-	// sweepChunks bounds what one call does for a bucket with too many dead words.
-	sweepChunks = 64
+	deadNone = 1<<chunkFirstRef - 1 // chunkMeta.dead without dead refs: the two headers
+	deadAll  = 1<<32 - 1
 )
 
-// chunkOf returns the chunk that ends at the position end, or in which end lies. The
-// end of a full chunk is the start of the one numbered next.
-func chunkOf(end uint32) uint32 {
-	return (end - 1) >> 5
+// A refPos is the position of a ref: the number of its chunk times 32, plus its index there.
+type refPos uint32
+
+// Two positions that no ref has, because chunk 0 is never allocated.
+const (
+	posFree   refPos = 0 // in a slot: the slot is free
+	posParked refPos = 1 // in a slot: the entry is parked
+)
+
+func makePos(chunk, index uint32) refPos { return refPos(chunk<<5 | index) }
+
+func (p refPos) chunk() uint32 { return uint32(p >> 5) }
+
+func (p refPos) index() uint32 { return uint32(p & 31) }
+
+// chunkBefore returns the chunk of the ref before position end. It differs from end.chunk()
+// if that chunk is full: then end is the start of the chunk with the next number, which need
+// not belong to the same chain.
+func chunkBefore(end refPos) uint32 { return uint32(end-1) >> 5 }
+
+// refsFrom returns the set of refs of chunk c that are at position end or after it. It is
+// empty if end is in another chunk, or at the very start of c: such an end belongs to the
+// full chunk with the number before.
+func refsFrom(end refPos, c uint32) uint32 {
+	if end.chunk() != c || end.index() == 0 {
+		return 0
+	}
+	return ^uint32(0) << end.index()
 }
 
-// sparse tells that dead words outnumber live ones two to one, and some more: too many
-// to add to them. It divides lest it overflow.
-func (b *bucket) sparse() bool {
-	return b.size*chunkWords/3 > b.live+2*chunkWords/3
+func (b *bucket) lastChunk() uint32 { return chunkBefore(b.end) }
+
+// noRoom reports whether the last chunk of b is full or b has no chunk.
+func (b *bucket) noRoom() bool { return b.end.index() == 0 }
+
+// liveRefs returns the set of live refs of chunk c, which is in the chain of b.
+func (w *Wheel[V]) liveRefs(b *bucket, c uint32) uint32 {
+	live := ^w.meta[c].dead
+	if c == b.lastChunk() {
+		live &^= refsFrom(b.end, c)
+	}
+	return live
 }
 
-// desolate tells that dead words outnumber live ones seven to one, and some more: too
-// many to keep.
-func (b *bucket) desolate() bool {
-	return b.size*chunkWords/8 > b.live+4*chunkWords/8
+func (w *Wheel[V]) markDead(pos refPos) {
+	w.meta[pos.chunk()].dead |= 1 << pos.index()
 }
 
-// push files slot i at the end of the bucket b, which mark.in calls in, and returns the
-// position of its word.
-func (w *Wheel[V]) push(b *bucket, in, i uint32) uint32 {
-	if b.end&31 == 0 {
-		w.extend(b, in)
+// appendRef appends a ref to slot i to the bucket b, whose id is id, and returns its
+// position.
+func (w *Wheel[V]) appendRef(b *bucket, id bucketID, i uint32) refPos {
+	if b.noRoom() {
+		w.appendChunk(b, id)
 	}
 	pos := b.end
-	w.chunks.get(pos >> 5)[pos&31] = i
+	w.chunks.get(pos.chunk())[pos.index()] = i
 	b.end = pos + 1
 	b.live++
 	return pos
 }
 
-// extend adds an empty chunk to b. What is left of the chunk before stays unused.
+// appendChunk appends an empty chunk to the bucket b, whose id is id. Refs of the previous
+// chunk that are not used yet stay unused: they are marked dead.
 //
 //go:noinline
-func (w *Wheel[V]) extend(b *bucket, in uint32) {
-	if b.sparse() {
-		w.sweep(b)
+func (w *Wheel[V]) appendChunk(b *bucket, id bucketID) {
+	if b.mostlyDead() {
+		w.compactBucket(b)
 	}
 	c := w.chunks.alloc()
 	if c == 0 {
 		c = w.chunks.allocSlow(w.growChunks)
 	}
-	w.marks[c] = mark{noneDead, in}
+	w.meta[c] = chunkMeta{deadNone, id}
 	end := b.end
-	b.end = c<<5 | chunkFirst
-	b.size++
+	b.end = makePos(c, chunkFirstRef)
+	b.chunkCount++
 	if b.head == 0 {
 		b.head = c
-		w.chunks.get(c)[chunkSweep] = 0
+		w.chunks.get(c)[chunkFill] = 0
 		return
 	}
-	last := chunkOf(end)
+	last := chunkBefore(end)
 	w.chunks.get(last)[chunkNext] = c
 	w.chunks.get(c)[chunkPrev] = last
-	m := &w.marks[last]
-	m.dead |= behind(last, end)
-	if m.dead == allDead {
+	m := &w.meta[last]
+	m.dead |= refsFrom(end, last)
+	if m.dead == deadAll {
 		w.dropChunk(b, last)
 	}
 }
 
-// bury marks the word at a position dead.
-func (w *Wheel[V]) bury(pos uint32) {
-	w.marks[pos>>5].dead |= 1 << (pos & 31)
-}
-
-// alive returns the set of live words of chunk c of b.
-func (w *Wheel[V]) alive(b *bucket, c uint32) uint32 {
-	live := ^w.marks[c].dead
-	if c == chunkOf(b.end) {
-		live &^= behind(c, b.end)
+// dropChunk removes chunk c, which has no live ref, from the chain of b and frees it. It
+// keeps the last chunk, the first chunk of deferred entries, and the chunk that a compaction
+// is filling. So the chain never has more than a few chunks without live refs for
+// yieldBucket to skip, and entries that are cancelled in arming order leave nothing behind.
+func (w *Wheel[V]) dropChunk(b *bucket, c uint32) {
+	if c == b.lastChunk() || c == w.deferred {
+		return
 	}
-	return live
-}
-
-// behind returns the set of words of chunk c from the position end on.
-func behind(c, end uint32) uint32 {
-	if end>>5 != c || end&31 == 0 { // an end at 0 is that of the chunk numbered before
-		return 0
+	w.chainVersion++
+	if c == b.head {
+		w.dropFirstChunk(b)
+		return
 	}
-	return ^uint32(0) << (end & 31)
+	if chunkBefore(w.fillPos(b)) == c {
+		return
+	}
+	header := w.chunks.get(c)
+	prev, next := header[chunkPrev], header[chunkNext]
+	w.chunks.get(prev)[chunkNext] = next
+	w.chunks.get(next)[chunkPrev] = prev
+	b.chunkCount--
+	w.freeChunk(c)
 }
 
-// freeChain gives back the chunks of b, which holds no live word, and empties it.
-func (w *Wheel[V]) freeChain(b *bucket) {
-	for c := b.head; b.size > 0; b.size-- {
+// dropFirstChunk removes the first chunk of b, which has no live ref and is not the last,
+// and frees it.
+func (w *Wheel[V]) dropFirstChunk(b *bucket) {
+	c := b.head
+	fill := w.fillPos(b)
+	if chunkBefore(fill) == c {
+		fill = 0
+	}
+	b.head = w.chunks.get(c)[chunkNext]
+	b.chunkCount--
+	w.setFillPos(b, fill)
+	w.freeChunk(c)
+}
+
+// freeChunks frees all chunks of b, which has no live ref, and empties b.
+func (w *Wheel[V]) freeChunks(b *bucket) {
+	for c := b.head; b.chunkCount > 0; b.chunkCount-- {
 		next := w.chunks.get(c)[chunkNext]
 		w.freeChunk(c)
 		c = next
 	}
 	*b = bucket{}
-	w.moved++
+	w.chainVersion++
 }
 
 func (w *Wheel[V]) freeChunk(c uint32) {
-	if c == w.fence {
-		w.fence = 0
+	if c == w.deferred {
+		w.deferred = 0
 	}
 	w.chunks.free.add(c)
-}
-
-// popChunk gives back the first chunk of b, which holds no live word and is not the
-// last.
-func (w *Wheel[V]) popChunk(b *bucket) {
-	c := b.head
-	first := w.chunks.get(c)
-	next, swept := first[chunkNext], first[chunkSweep]
-	if chunkOf(swept) == c {
-		swept = 0
-	}
-	b.head = next
-	b.size--
-	w.chunks.get(next)[chunkSweep] = swept
-	w.freeChunk(c)
-}
-
-// dropChunk gives back a chunk of b that has no live word, unless it is the last, the
-// fence, or being filled by a sweep. So there are never more than a few of those for
-// fire to step over, and entries that are cancelled in the order of arming leave
-// nothing behind.
-func (w *Wheel[V]) dropChunk(b *bucket, c uint32) {
-	if c == chunkOf(b.end) || c == w.fence {
-		return
-	}
-	w.moved++
-	if c == b.head {
-		w.popChunk(b)
-		return
-	}
-	if chunkOf(w.chunks.get(b.head)[chunkSweep]) == c {
-		return
-	}
-	words := w.chunks.get(c)
-	prev, next := words[chunkPrev], words[chunkNext]
-	w.chunks.get(prev)[chunkNext] = next
-	w.chunks.get(next)[chunkPrev] = prev
-	b.size--
-	w.freeChunk(c)
-}
-
-// sweep moves the live words of the next chunks of b up into the room of the dead
-// ones before them, and gives back the chunks that come free. It does a bounded
-// piece of this at a time and goes on where it stopped:
-//
-//	head ─► all alive ─► being filled ─► yet to be read ─► … ─► last
-//	                            ▲ the position in chunkSweep of head
-//
-// The last chunk stays as it is, and what is behind the fence stays behind it: there
-// the filling begins anew.
-func (w *Wheel[V]) sweep(b *bucket) {
-	w.moved++
-	last := chunkOf(b.end)
-	from := b.head
-	to := w.chunks.get(from)[chunkSweep]
-	if to == 0 {
-		to = from<<5 | chunkFirst
-	} else {
-		from = w.chunks.get(chunkOf(to))[chunkNext]
-	}
-	for range sweepChunks {
-		if from == last {
-			to = 0
-			break
-		}
-		if from == w.fence {
-			to = from<<5 | chunkFirst
-		}
-		words := w.chunks.get(from)
-		next := words[chunkNext]
-		filling, start := chunkOf(to), to
-		for live := w.alive(b, from); live != 0; live &= live - 1 {
-			i := words[bits.TrailingZeros32(live)&31]
-			if to&31 == 0 {
-				to = from<<5 | chunkFirst
-			}
-			w.chunks.get(to >> 5)[to&31] = i
-			w.slots.get(i).pos = to
-			to++
-		}
-		m := &w.marks[filling]
-		m.dead = m.dead&^behind(filling, start) | behind(filling, to)
-		switch {
-		case chunkOf(to) == from:
-			w.marks[from].dead = noneDead | behind(from, to)
-		case filling != from:
-			w.chunks.get(filling)[chunkNext] = next
-			w.chunks.get(next)[chunkPrev] = filling
-			w.freeChunk(from)
-			b.size--
-		}
-		from = next
-	}
-	w.chunks.get(b.head)[chunkSweep] = to
 }

@@ -6,15 +6,16 @@ import (
 	"testing"
 )
 
-// thicket is a wheel with dead words in many buckets, and the handles of its entries, by payload.
-type thicket struct {
+// A sparseWheel is a wheel with dead refs in many buckets, and the handles of its entries by
+// value.
+type sparseWheel struct {
 	*Wheel[int]
 	handles []Handle
 }
 
-// newThicket arms n entries, the first at a tick and each of the others a step later, and cancels all but every
-// keep-th.
-func newThicket(n int, at, step Tick, keep int) thicket {
+// newSparseWheel arms n entries, the first at a tick and each of the others a step later. Then
+// it cancels all but every keep-th.
+func newSparseWheel(n int, at, step Tick, keep int) sparseWheel {
 	w := New[int](0, n)
 	handles := make([]Handle, n)
 	for i := range handles {
@@ -25,80 +26,71 @@ func newThicket(n int, at, step Tick, keep int) thicket {
 			w.Cancel(h)
 		}
 	}
-	return thicket{w, handles}
+	return sparseWheel{w, handles}
 }
 
 // buckets returns the buckets that hold entries.
-func (t thicket) buckets() (buckets []*bucket) {
-	for _, n := range t.nodes {
+func (w sparseWheel) buckets() (buckets []*bucket) {
+	for _, n := range w.nodes {
 		if n == nil {
 			continue
 		}
-		for left := n.occupied &^ n.open; left != 0; left &= left - 1 {
+		for left := n.occupied &^ n.split; left != 0; left &= left - 1 {
 			buckets = append(buckets, &n.branch[bits.TrailingZeros64(left)])
 		}
 	}
 	return buckets
 }
 
-// chunksInUse counts the chunks of all buckets.
-func (t thicket) chunksInUse() (chunks int) {
-	for _, b := range t.buckets() {
-		chunks += int(b.size)
+// chunksInUse returns the number of chunks of all buckets.
+func (w sparseWheel) chunksInUse() (chunks int) {
+	for _, b := range w.buckets() {
+		chunks += int(b.chunkCount)
 	}
 	return chunks
 }
 
-// dead counts the dead words of a bucket, one by one.
-func (t thicket) deadWords(b *bucket) (dead int) {
-	c := b.head
-	for left := b.size; left > 0; left-- {
-		for k := uint32(chunkFirst); k < 32 && (left > 1 || c<<5|k != b.end); k++ {
-			dead += int(t.marks[c].dead >> k & 1)
+// wantCompact checks that each bucket has as few dead refs as Compact promises.
+func (w sparseWheel) wantCompact(t testing.TB) {
+	t.Helper()
+	for i, b := range w.buckets() {
+		dead := 0
+		for _, live := range refsOf(w.Wheel, b) {
+			if !live {
+				dead++
+			}
 		}
-		c = t.chunks.get(c)[chunkNext]
-	}
-	return dead
-}
-
-// wantTidy checks that each bucket has as few dead words as Compact promises to leave.
-func (t thicket) wantTidy(tb testing.TB) {
-	tb.Helper()
-	for i, b := range t.buckets() {
-		if dead := t.deadWords(b); dead >= 2*chunkWords {
-			tb.Fatalf("bucket %d, of %d entries, has %d dead words", i, b.live, dead)
+		if dead >= 2*chunkRefs {
+			t.Fatalf("bucket %d, of %d entries, has %d dead refs", i, b.live, dead)
 		}
 	}
 }
 
-// wantInOrder checks that the wheel is sound and holds exactly every keep-th entry, and yields them in order.
-func (t thicket) wantInOrder(tb testing.TB, keep int) {
-	tb.Helper()
-	if err := check(t.Wheel); err != nil {
-		tb.Fatal(err)
-	}
+// wantInOrder checks that the wheel is sound, that it holds exactly every keep-th entry, and
+// that it yields them in order.
+func (w sparseWheel) wantInOrder(t testing.TB, keep int) {
+	t.Helper()
+	wantSound(t, w.Wheel)
 	want := 0
-	for _, v := range t.Advance(math.MaxUint64) {
+	for _, v := range w.Advance(math.MaxUint64) {
 		if v != want {
-			tb.Fatalf("got %d, want %d", v, want)
+			t.Fatalf("got %d, want %d", v, want)
 		}
 		want += keep
 	}
-	if want < len(t.handles) || t.Len() != 0 {
-		tb.Fatalf("%d is missing, Len %d", want, t.Len())
+	if want < len(w.handles) || w.Len() != 0 {
+		t.Fatalf("entry %d is missing, Len is %d", want, w.Len())
 	}
 }
 
-func TestStaleIsTheNumberOfDeadWords(t *testing.T) {
+func TestStaleIsTheNumberOfDeadRefs(t *testing.T) {
 	w := New[int](0, 0)
 	want := func(stale int) {
 		t.Helper()
 		if got := w.Stale(); got != stale {
 			t.Fatalf("Stale is %d, want %d", got, stale)
 		}
-		if err := check(w); err != nil { // counts for itself
-			t.Fatal(err)
-		}
+		wantSound(t, w) // counts the dead refs too
 	}
 	want(0)
 	var handles []Handle
@@ -110,13 +102,13 @@ func TestStaleIsTheNumberOfDeadWords(t *testing.T) {
 	want(1)
 	w.Park(handles[20])
 	want(2)
-	w.Reschedule(handles[20], 1<<20) // at the end: its old place stays dead
+	w.Reschedule(handles[20], 1<<20) // its new ref is the last; the old one stays dead
 	want(2)
 	w.Reschedule(handles[30], 1<<40) // to another bucket
 	want(3)
-	w.Cancel(handles[20]) // the last of its bucket: the bucket gets shorter
+	w.Cancel(handles[20]) // the last ref of its bucket: the bucket gets shorter
 	want(3)
-	h, _, _ := w.Pop(1 << 20) // to find it, the bucket was spread, which leaves dead words behind
+	h, _, _ := w.Pop(1 << 20) // redistributes the bucket, which removes its dead refs
 	want(1)
 	w.Reschedule(h, 1<<40)
 	w.Pop(1 << 20)
@@ -132,47 +124,47 @@ func TestStaleIsTheNumberOfDeadWords(t *testing.T) {
 	want(0)
 }
 
-func TestWithoutArmedEntriesStaleIsZero(t *testing.T) {
-	for name, end := range map[string]func(w thicket){
-		"cancelled": func(w thicket) {
+func TestStaleIsZeroWithoutArmedEntries(t *testing.T) {
+	for name, disarm := range map[string]func(w sparseWheel){
+		"cancelled": func(w sparseWheel) {
 			for _, h := range w.handles {
 				w.Cancel(h)
 			}
 		},
-		"parked": func(w thicket) {
+		"parked": func(w sparseWheel) {
 			for _, h := range w.handles {
 				w.Park(h)
 			}
 		},
-		"popped": func(w thicket) {
+		"popped": func(w sparseWheel) {
 			for _, _, ok := w.Pop(math.MaxUint64); ok; _, _, ok = w.Pop(0) {
 			}
 		},
-		"fired": func(w thicket) {
+		"yielded": func(w sparseWheel) {
 			for range w.Advance(math.MaxUint64) {
 			}
 		},
-		"drained": func(w thicket) {
+		"drained": func(w sparseWheel) {
 			for range w.Drain() {
 			}
 		},
 	} {
 		for _, keep := range []int{1, 2, 40} {
-			w := newThicket(20_000, 1<<20, 3, keep)
+			w := newSparseWheel(20_000, 1<<20, 3, keep)
 			if stale := w.Stale(); keep > 1 && stale == 0 {
-				t.Fatalf("keep %d: Stale is 0 to begin with: this test shows nothing", keep)
+				t.Fatalf("keep %d: Stale is 0 at the start, so this test shows nothing", keep)
 			}
-			if end(w); w.Stale() != 0 {
+			if disarm(w); w.Stale() != 0 {
 				t.Errorf("%s, keep %d: Stale is %d", name, keep, w.Stale())
 			}
 			if removed := w.Compact(math.MaxInt); removed != 0 {
-				t.Errorf("%s, keep %d: Compact finds %d dead words", name, keep, removed)
+				t.Errorf("%s, keep %d: Compact removes %d dead refs", name, keep, removed)
 			}
 		}
 	}
 }
 
-func TestCompactLeavesFewerThan60DeadWordsABucket(t *testing.T) {
+func TestCompactLeavesFewerThan60DeadRefsPerBucket(t *testing.T) {
 	const million = 1_000_000
 	for _, c := range []struct {
 		name     string
@@ -186,28 +178,29 @@ func TestCompactLeavesFewerThan60DeadWordsABucket(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const keep = 2
-			w := newThicket(c.n, c.at, c.step, keep)
+			w := newSparseWheel(c.n, c.at, c.step, keep)
 			before := w.Stale()
-			if buckets := len(w.buckets()); before < c.n/5 || before < buckets*2*chunkWords {
-				t.Fatalf("Stale is %d in %d buckets: this test shows nothing", before, buckets)
+			if buckets := len(w.buckets()); before < c.n/5 || before < buckets*2*chunkRefs {
+				t.Fatalf("Stale is %d in %d buckets, so this test shows nothing", before, buckets)
 			}
 			removed := w.Compact(math.MaxInt)
-			w.wantTidy(t)
-			if after := w.Stale(); before-after != removed || after >= len(w.buckets())*2*chunkWords {
-				t.Errorf("Compact is %d, Stale went from %d to %d in %d buckets", removed, before, after, len(w.buckets()))
+			w.wantCompact(t)
+			if after := w.Stale(); before-after != removed || after >= len(w.buckets())*2*chunkRefs {
+				t.Errorf("Compact returns %d, Stale went from %d to %d in %d buckets", removed, before, after, len(w.buckets()))
 			}
 			if again := w.Compact(math.MaxInt); again != 0 {
-				t.Errorf("Compact finds %d more", again)
+				t.Errorf("a second Compact removes %d more", again)
 			}
 			w.wantInOrder(t, keep)
 		})
 	}
 }
 
-// A sweep that is under way goes on where it stopped, and then there are the words that died behind its back.
-func TestCompactSeesToWhatDiedBehindASweep(t *testing.T) {
-	w := newThicket(300*chunkWords, 5, 0, 1)
-	w.Schedule(63, 0) // the highest branch of the node: Compact has to look at all of them
+// A compaction goes on where it stopped. Refs before that position may have died meanwhile, and
+// Compact must find those too.
+func TestCompactFindsRefsThatDiedBehindTheFillPosition(t *testing.T) {
+	w := newSparseWheel(300*chunkRefs, 5, 0, 1)
+	w.Schedule(63, 0) // in the highest branch of the node: Compact must look at all branches
 	for i, h := range w.handles {
 		if i%8 != 0 {
 			w.Cancel(h)
@@ -215,61 +208,59 @@ func TestCompactSeesToWhatDiedBehindASweep(t *testing.T) {
 	}
 	b := bucketOf(w.Wheel, w.handles[0])
 	w.Compact(1)
-	if w.chunks.get(b.head)[chunkSweep] == 0 || w.Stale() < 10*chunkWords {
-		t.Fatalf("no sweep is under way, or Stale is %d: this test shows nothing", w.Stale())
+	if w.fillPos(b) == 0 || w.Stale() < 10*chunkRefs {
+		t.Fatalf("fill position %d, Stale %d: this test shows nothing", w.fillPos(b), w.Stale())
 	}
-	for i := 8; i < 64*chunkWords; i += 16 {
+	for i := 8; i < 64*chunkRefs; i += 16 {
 		w.Cancel(w.handles[i])
 	}
 	w.Compact(math.MaxInt)
-	w.wantTidy(t)
-	if err := check(w.Wheel); err != nil {
-		t.Fatal(err)
-	}
+	w.wantCompact(t)
+	wantSound(t, w.Wheel)
 }
 
 func TestCompactDoesABoundedAmountOfWork(t *testing.T) {
-	for _, c := range []struct{ n, sweeps int }{
-		{math.MinInt, 0}, {-1, 0}, {0, 0}, {1, 1}, {sweepChunks, 1}, {sweepChunks + 1, 2}, {10 * sweepChunks, 10},
+	for _, c := range []struct{ n, steps int }{
+		{math.MinInt, 0}, {-1, 0}, {0, 0}, {1, 1}, {compactChunks, 1}, {compactChunks + 1, 2}, {10 * compactChunks, 10},
 	} {
-		for name, w := range map[string]thicket{
-			"many buckets": newThicket(100_000, 1<<30, 1, 2),
-			"one bucket":   newThicket(100_000, 5, 0, 2),
+		for name, w := range map[string]sparseWheel{
+			"many buckets": newSparseWheel(100_000, 1<<30, 1, 2),
+			"one bucket":   newSparseWheel(100_000, 5, 0, 2),
 		} {
-			chunks, moved := w.chunksInUse(), w.moved
+			chunks, version := w.chunksInUse(), w.chainVersion
 			removed := w.Compact(c.n)
-			sweeps, freed := int(w.moved-moved), chunks-w.chunksInUse()
-			if sweeps != c.sweeps || freed > sweeps*sweepChunks || removed != freed*chunkWords || freed == 0 && c.n > 0 {
-				t.Errorf("%s: Compact(%d) is %d: %d sweeps, want %d, and %d chunks less", name, c.n, removed, sweeps, c.sweeps, freed)
+			steps, freed := int(w.chainVersion-version), chunks-w.chunksInUse()
+			if steps != c.steps || freed > steps*compactChunks || removed != freed*chunkRefs || freed == 0 && c.n > 0 {
+				t.Errorf("%s: Compact(%d) returns %d after %d steps, want %d; it freed %d chunks", name, c.n, removed, steps, c.steps, freed)
 			}
 			w.wantInOrder(t, 2)
 		}
 	}
 }
 
-func TestCompactTakesTurnsUntilAllIsTidy(t *testing.T) {
+func TestRepeatedCompactReachesEveryBucket(t *testing.T) {
 	const n, keep = 100_000, 3
 	for _, step := range []Tick{0, 1, 50, 5000} {
-		w := newThicket(n, 1<<30, step, keep)
+		w := newSparseWheel(n, 1<<30, step, keep)
 		calls := 0
-		for limit := w.chunksInUse()/sweepChunks + len(w.buckets()) + 1; w.Compact(1) > 0; calls++ {
+		for limit := w.chunksInUse()/compactChunks + len(w.buckets()) + 1; w.Compact(1) > 0; calls++ {
 			if calls > limit {
-				t.Fatalf("step %d: not done after %d calls for %d chunks", step, calls, n/chunkWords)
+				t.Fatalf("step %d: not done after %d calls for %d chunks", step, calls, n/chunkRefs)
 			}
 		}
-		w.wantTidy(t)
-		moved := w.moved
+		w.wantCompact(t)
+		version := w.chainVersion
 		for range 100 {
-			if removed := w.Compact(1); removed != 0 || w.moved != moved {
-				t.Fatalf("step %d: with nothing to do Compact is %d, and moves words", step, removed)
+			if removed := w.Compact(1); removed != 0 || w.chainVersion != version {
+				t.Fatalf("step %d: with nothing to do Compact returns %d, or it moves refs", step, removed)
 			}
 		}
 		w.wantInOrder(t, keep)
 	}
 }
 
-func TestCompactGoesOnWithNodesThatComeAndGo(t *testing.T) {
-	w := newThicket(100_000, 1<<30, 1, 2)
+func TestCompactGoesOnWhenNodesComeAndGo(t *testing.T) {
+	w := newSparseWheel(100_000, 1<<30, 1, 2)
 	for calls := 0; w.Len() > 10; calls++ {
 		w.Compact(1)
 		for i := range 5000 {
@@ -278,19 +269,17 @@ func TestCompactGoesOnWithNodesThatComeAndGo(t *testing.T) {
 		if calls%5 == 0 {
 			w.Trim(math.MaxInt)
 		}
-		if err := check(w.Wheel); err != nil {
-			t.Fatal(err)
-		}
+		wantSound(t, w.Wheel)
 	}
 	w.Compact(math.MaxInt)
-	w.wantTidy(t)
+	w.wantCompact(t)
 }
 
 func TestCompactInTheBodyKeepsTheOrder(t *testing.T) {
 	const n, keep = 30_000, 3
 	for _, pass := range []string{"Advance", "Drain"} {
 		for _, budget := range []int{1, 1000, math.MaxInt} {
-			w := newThicket(n, 5, 0, keep)
+			w := newSparseWheel(n, 5, 0, keep)
 			seq := w.Advance(5)
 			if pass == "Drain" {
 				seq = w.Drain()
@@ -300,26 +289,24 @@ func TestCompactInTheBodyKeepsTheOrder(t *testing.T) {
 				if v != want {
 					t.Fatalf("%s, Compact(%d): got %d, want %d", pass, budget, v, want)
 				}
-				if want += keep; want%7 == 0 { // punches further holes
+				if want += keep; want%7 == 0 { // more dead refs
 					w.Cancel(w.handles[want])
 					want += keep
 				}
-				if v%10 == 0 && pass == "Advance" { // due at once: waits behind the fence
+				if v%10 == 0 && pass == "Advance" { // due at once, so it is deferred
 					w.Schedule(0, n+armed)
 					armed++
 				}
 				w.Compact(budget)
 			}
-			if err := check(w.Wheel); err != nil {
-				t.Fatal(err)
-			}
+			wantSound(t, w.Wheel)
 			if want < n || w.Len() != armed {
-				t.Fatalf("%s, Compact(%d): %d is missing, Len %d, want %d", pass, budget, want, w.Len(), armed)
+				t.Fatalf("%s, Compact(%d): entry %d is missing, Len is %d, want %d", pass, budget, want, w.Len(), armed)
 			}
 			next := n
 			for _, v := range w.Advance(5) {
 				if v != next {
-					t.Fatalf("what the body armed: got %d, want %d", v, next)
+					t.Fatalf("entries armed in the body: got %d, want %d", v, next)
 				}
 				next++
 			}

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the outcome of each step in testdata/stories")
 
-// A story is a file of steps with blank lines between them: prose behind #, commands, a line of dashes, and the
-// outcome, which ends in a picture of the wheel. The commands are
+// A story is a file of steps with blank lines between them. A step is prose after #, commands, a
+// line of dashes, and the outcome, which ends with a drawing of the wheel. The commands are
 //
 //	new [TICK]                            an empty wheel
 //	schedule NAME TICK
@@ -27,15 +27,15 @@ var update = flag.Bool("update", false, "rewrite the outcome of each step in tes
 //	cancel NAME* FROM TO [STEP]           NAME<FROM>, NAME<FROM+STEP>, … up to NAME<TO>
 //	reserve NAME
 //	park NAME
-//	advance TICK [max=N] [: COMMAND]      breaks off after N entries; COMMAND is the body of the first
-//	pop TICK [max=N] [: COMMAND]          up to N times, else until nothing is due; COMMAND comes after the first
+//	advance TICK [max=N] [: COMMAND]      breaks after N entries; COMMAND is the body for the first
+//	pop TICK [max=N] [: COMMAND]          N times, or until nothing is due; COMMAND follows the first
 //	next
 //	drain
 //	trim
 //	compact CHUNKS
-//	draw                                  nothing: the picture is drawn in any case
+//	draw                                  does nothing: every step ends with a drawing
 //
-// where a TICK may be max, the last there is.
+// A TICK may be max, the last tick.
 type story struct {
 	w       *Wheel[string]
 	handles map[string]Handle
@@ -59,7 +59,7 @@ func TestStories(t *testing.T) {
 			s := story{w: New[string](0, 0), handles: map[string]Handle{}}
 			for i, step := range steps {
 				commands, want, found := strings.Cut(step+"\n", dashes)
-				got := s.play(t, commands)
+				got := s.runStep(t, commands)
 				if got != want && !*update {
 					t.Errorf("step %d:\n%s%s%swant:\n%s", i+1, commands, dashes, got, want)
 				}
@@ -76,29 +76,31 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// play carries out the commands of a step and returns the outcome, which is empty for mere prose.
-func (s *story) play(t *testing.T, commands string) string {
+// runStep runs the commands of a step and returns the outcome. It is empty if the step is only
+// prose.
+func (s *story) runStep(t *testing.T, commands string) string {
 	s.out.Reset()
-	did := false
+	ran := false
 	for line := range strings.Lines(commands) {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
-		did = true
-		if err := s.do(line); err != nil {
+		ran = true
+		if err := s.run(line); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 		if err := check(s.w); err != nil {
 			t.Fatalf("after %s: %v", line, err)
 		}
 	}
-	if did {
+	if ran {
 		s.draw()
 	}
 	return s.out.String()
 }
 
-func (s *story) do(line string) error {
+// run runs one command.
+func (s *story) run(line string) error {
 	line, body, _ := strings.Cut(line, " : ")
 	verb, rest, _ := strings.Cut(line, " ")
 	var name string
@@ -123,7 +125,7 @@ func (s *story) do(line string) error {
 			args[i] = Tick(v)
 		}
 	}
-	told := func(ok bool) {
+	reportFalse := func(ok bool) {
 		if !ok {
 			fmt.Fprintf(&s.out, "%s %s: false\n", verb, name)
 		}
@@ -140,11 +142,11 @@ func (s *story) do(line string) error {
 			s.handles[each] = s.w.Schedule(args[1]+i*args[2], each)
 		}
 	case "reschedule":
-		told(s.w.Reschedule(s.handles[name], args[0]))
+		reportFalse(s.w.Reschedule(s.handles[name], args[0]))
 	case "cancel":
 		if !many {
 			_, ok := s.w.Cancel(s.handles[name])
-			told(ok)
+			reportFalse(ok)
 		}
 		for i := args[0]; many && i <= args[1]; i += max(1, args[2]) {
 			s.w.Cancel(s.handles[fmt.Sprint(name, i)])
@@ -152,34 +154,34 @@ func (s *story) do(line string) error {
 	case "reserve":
 		s.handles[name] = s.w.Reserve(name)
 	case "park":
-		told(s.w.Park(s.handles[name]))
+		reportFalse(s.w.Park(s.handles[name]))
 	case "advance", "drain", "pop":
 		pass := s.w.Advance(args[0])
 		if verb == "drain" {
 			pass = s.w.Drain()
 		}
 		if verb == "pop" {
-			pass = s.pops(args[0])
+			pass = s.popAll(args[0])
 		}
-		var fired []string
+		var yielded []string
 		for at, v := range pass {
-			if fired = append(fired, fmt.Sprintf("%s@%d", v, at)); len(fired) == 1 && body != "" {
-				if err := s.do(body); err != nil {
+			if yielded = append(yielded, fmt.Sprintf("%s@%d", v, at)); len(yielded) == 1 && body != "" {
+				if err := s.run(body); err != nil {
 					return err
 				}
 			}
-			if len(fired) == limit {
+			if len(yielded) == limit {
 				break
 			}
 		}
-		fmt.Fprintln(&s.out, "yields", elide(fired))
+		fmt.Fprintln(&s.out, "yields", abbreviate(yielded))
 	case "next":
 		next, ok := s.w.Next()
 		fmt.Fprintln(&s.out, "next is", next, ok)
 	case "trim":
-		fmt.Fprintln(&s.out, "slabs given back:", s.w.Trim(math.MaxInt))
+		fmt.Fprintln(&s.out, "slabs released:", s.w.Trim(math.MaxInt))
 	case "compact":
-		fmt.Fprintln(&s.out, "dead words done away with:", s.w.Compact(int(args[0])))
+		fmt.Fprintln(&s.out, "dead refs removed:", s.w.Compact(int(args[0])))
 	case "draw":
 	default:
 		return fmt.Errorf("unknown command")
@@ -187,31 +189,32 @@ func (s *story) do(line string) error {
 	return nil
 }
 
-// pops ranges over what Pop returns, until nothing is due.
-func (s *story) pops(now Tick) iter.Seq2[Tick, string] {
+// popAll ranges over what Pop returns until nothing is due.
+func (s *story) popAll(now Tick) iter.Seq2[Tick, string] {
 	return func(yield func(Tick, string) bool) {
 		for h, at, ok := s.w.Pop(now); ok && yield(at, *s.w.Value(h)); h, at, ok = s.w.Pop(now) {
 		}
 	}
 }
 
-// draw shows the clock of the wheel, the entries that are parked, and the buckets, from level 0 upwards.
+// draw shows the state of the wheel: its ticks, the parked entries, and the buckets from level 0
+// upwards.
 func (s *story) draw() {
 	next := "none"
 	if at, ok := s.w.Next(); ok {
 		next = fmt.Sprint(at)
 	}
 	fmt.Fprintf(&s.out, "now %d, cursor %d, len %d, next %s\n", s.w.now, s.w.cursor, s.w.count, next)
-	var resting []string
+	var parked []string
 	for h, name := range s.w.All() {
-		if s.w.lookup(h).pos == parked {
-			resting = append(resting, name)
+		if s.w.lookup(h).pos == posParked {
+			parked = append(parked, name)
 		}
 	}
-	if slices.Sort(resting); len(resting) > 0 {
-		fmt.Fprintln(&s.out, "parked:", elide(resting))
+	if slices.Sort(parked); len(parked) > 0 {
+		fmt.Fprintln(&s.out, "parked:", abbreviate(parked))
 	}
-	for level, n := range s.w.path[:levels] {
+	for level, n := range s.w.path[:levelCount] {
 		if n != nil {
 			shift := level * digitBits
 			s.drawNode(n, level, s.w.cursor>>shift>>digitBits<<digitBits<<shift, "")
@@ -219,8 +222,8 @@ func (s *story) draw() {
 	}
 }
 
-// drawNode shows the branches of a node whose range begins at the tick start, indented as deep as it lies below the
-// path. Of many branches it leaves out most.
+// drawNode shows the branches of a node whose range begins at the tick start. The indent is as
+// deep as the node is below the path. If there are many branches, it leaves out most of them.
 func (s *story) drawNode(n *node, level int, start Tick, indent string) {
 	total := bits.OnesCount64(n.occupied)
 	for k, left := 0, n.occupied; left != 0; k, left = k+1, left&(left-1) {
@@ -230,52 +233,49 @@ func (s *story) drawNode(n *node, level int, start Tick, indent string) {
 			}
 			continue
 		}
-		d := bits.TrailingZeros64(left)
+		d := uint(bits.TrailingZeros64(left))
 		first := start | Tick(d)<<(level*digitBits)
 		fmt.Fprintf(&s.out, "%slevel %d, %d", indent, level, first)
 		if level > 0 {
 			fmt.Fprintf(&s.out, "–%d", first|(1<<(level*digitBits)-1))
 		}
-		if n.open>>d&1 != 0 {
-			fmt.Fprintln(&s.out, ": divided")
+		if n.isSplit(d) {
+			fmt.Fprintln(&s.out, ": split")
 			s.drawNode(s.w.nodes[n.branch[d].head], level-1, first, indent+"  ")
 			continue
 		}
-		fmt.Fprintf(&s.out, ": %s\n", s.bucket(&n.branch[d]))
+		fmt.Fprintf(&s.out, ": %s\n", s.describe(&n.branch[d]))
 	}
 }
 
-// bucket lists the entries of a bucket in the order of its chain, and tells how many of its words are dead.
-func (s *story) bucket(b *bucket) string {
+// describe lists the entries of a bucket in the order of its chain, and says how many of its
+// refs are dead.
+func (s *story) describe(b *bucket) string {
 	var entries []string
-	dead, c := 0, b.head
-	for left := b.size; left > 0; left-- {
-		words := &s.w.chunks.slabs[c>>slabBits][c&slabMask]
-		for k := uint32(chunkFirst); k < uint32(len(words)) && (left > 1 || c<<5|k != b.end); k++ {
-			if s.w.marks[c].dead>>k&1 != 0 {
-				dead++
-				continue
-			}
-			e := &s.w.slots.slabs[words[k]>>slabBits][words[k]&slabMask]
-			entries = append(entries, fmt.Sprintf("%s@%d", e.v, e.at))
+	dead := 0
+	for i, live := range refsOf(s.w, b) {
+		if !live {
+			dead++
+			continue
 		}
-		c = words[chunkNext]
+		e := s.w.slots.get(i)
+		entries = append(entries, fmt.Sprintf("%s@%d", e.value, e.at))
 	}
-	text := elide(entries)
+	text := abbreviate(entries)
 	if dead > 0 {
 		text += fmt.Sprintf(" +%d dead", dead)
 	}
-	if b.size > 1 {
-		text += fmt.Sprintf(" (%d chunks)", b.size)
+	if b.chunkCount > 1 {
+		text += fmt.Sprintf(" (%d chunks)", b.chunkCount)
 	}
-	if s.w.chunks.slabs[b.head>>slabBits][b.head&slabMask][chunkSweep] != 0 {
-		text += " being swept"
+	if s.w.fillPos(b) != 0 {
+		text += " partly compacted"
 	}
 	return text
 }
 
-// elide joins a list, and leaves out most of a long one.
-func elide(list []string) string {
+// abbreviate joins a list, and leaves out most of a long one.
+func abbreviate(list []string) string {
 	if n := len(list) - 4; n > 4 {
 		list = []string{list[0], list[1], list[2], fmt.Sprintf("… %d more …", n), list[len(list)-1]}
 	}

@@ -3,45 +3,57 @@ package wheel
 import "math/bits"
 
 const (
-	digitBits = 6
-	fanOut    = 1 << digitBits
-	digitMask = fanOut - 1
-	levels    = (64 + digitBits - 1) / digitBits
+	digitBits  = 6
+	digitMask  = fanOut - 1
+	fanOut     = 1 << digitBits
+	levelCount = (64 + digitBits - 1) / digitBits
 
-	// bucketMax is the number of entries at which a bucket that spans more than one
-	// tick is divided. It bounds the work of a single call.
-	bucketMax = 4096
+	// bucketLimit is the number of entries from which on a bucket that spans more than one
+	// tick is split. It bounds the work of a single call.
+	bucketLimit = 4096
 )
 
-// A node divides a range of ticks by one digit, six bits of the tick, into branches.
-// A branch is empty, or a bucket with all that is due in its part of the range, or
-// open: then another node divides it further. A branch of level 0 spans one tick and
-// is never open.
+// A node divides a range of ticks into 64 branches by one digit of the tick, which is six
+// bits. A branch is empty, or a bucket with all entries of its range, or split: then a child
+// node divides its range further. A branch of level 0 spans one tick and is never split.
 type node struct {
-	occupied uint64 // bit d: branch d holds entries
-	open     uint64 // bit d: branch d is a node; only where it holds entries
-	id       uint32 // its index in Wheel.nodes
-	onPath   bool   // it is in Wheel.path, and stays there when it runs empty
+	occupied uint64 // bit d: branch d has entries, in its bucket or below its child
+	split    uint64 // bit d: branch d has a child. Only set where occupied is set
+	id       uint32 // the index in Wheel.nodes
+	onPath   bool   // the node is in Wheel.path, and stays there when it becomes empty
 	branch   [fanOut]bucket
 }
 
-// levelOf returns the level of the path that a tick is filed at: that of the highest
-// digit in which it differs from the cursor.
+func (n *node) isSplit(d uint) bool { return n.split>>(d&63)&1 != 0 }
+
+// A bucketID names a bucket: the id of its node times 64, plus the digit of its branch.
+type bucketID uint32
+
+func (n *node) bucketID(d uint) bucketID { return bucketID(n.id<<digitBits | uint32(d)) }
+
+// branchOf returns the node of a bucket and the digit of its branch.
+func (w *Wheel[V]) branchOf(id bucketID) (n *node, d uint) {
+	return w.nodes[id>>digitBits], uint(id & digitMask)
+}
+
+// levelOf returns the level of the path at which an entry for the given tick belongs: the
+// level of the highest digit in which the tick differs from the cursor.
 func (w *Wheel[V]) levelOf(at Tick) uint {
 	return uint(bits.Len64(uint64(at^w.cursor)|1)-1) / digitBits
 }
 
+// digit returns the digit of a tick at a shift, which is a level times six.
 func digit(at Tick, shift uint) uint {
 	return uint(at>>(shift&63)) & digitMask
 }
 
-// file arms the entry in slot i for a tick. It is the hot path: what push does is
-// written out here, and what is seldom needed is left to makeRoom.
-func (w *Wheel[V]) file(i uint32, s *slot[V], at Tick) {
+// insert arms the entry in slot i for the given tick. It is the hot path: it contains the
+// code of appendRef, and leaves what is rarely needed to makeRoom.
+func (w *Wheel[V]) insert(i uint32, s *slot[V], at Tick) {
 	if at <= w.now {
 		at = w.now
-		if w.pass == advancing {
-			w.fileBehindFence(i, s)
+		if w.pass == passAdvance {
+			w.insertDeferred(i, s)
 			return
 		}
 	}
@@ -50,18 +62,18 @@ func (w *Wheel[V]) file(i uint32, s *slot[V], at Tick) {
 	if n := w.path[level&15]; n != nil {
 		shift := level * digitBits
 		d := digit(at, shift)
-		for n.open>>(d&63)&1 != 0 {
+		for n.isSplit(d) {
 			n = w.nodes[n.branch[d].head]
 			shift -= digitBits
 			d = digit(at, shift)
 		}
 		b := &n.branch[d]
-		if b.end&31 == 0 && b.live < bucketMax {
+		if b.noRoom() && b.live < bucketLimit {
 			n.occupied |= 1 << (d & 63)
-			w.extend(b, n.id<<digitBits|uint32(d))
+			w.appendChunk(b, n.bucketID(d))
 		}
-		if pos := b.end; pos&31 != 0 {
-			w.chunks.get(pos >> 5)[pos&31] = i
+		if pos := b.end; pos.index() != 0 {
+			w.chunks.get(pos.chunk())[pos.index()] = i
 			b.end = pos + 1
 			b.live++
 			s.pos = pos
@@ -69,32 +81,32 @@ func (w *Wheel[V]) file(i uint32, s *slot[V], at Tick) {
 		}
 	}
 	w.makeRoom(at)
-	w.file(i, s, at)
+	w.insert(i, s, at)
 }
 
-// makeRoom does for file what is seldom needed: it puts a node on the path, divides a
-// bucket of too many entries, or extends one that cannot be divided.
+// makeRoom does one thing that insert needs for the given tick: it puts a node on the path,
+// splits a bucket that has too many entries, or appends a chunk to one that cannot be split.
 //
 //go:noinline
 func (w *Wheel[V]) makeRoom(at Tick) {
 	n, shift := w.pathNode(at)
 	d := digit(at, shift)
-	for n.open>>d&1 != 0 {
+	for n.isSplit(d) {
 		n = w.nodes[n.branch[d].head]
 		shift -= digitBits
 		d = digit(at, shift)
 	}
 	b := &n.branch[d]
-	if b.live >= bucketMax && shift > 0 {
-		w.divide(n, d, shift)
+	if b.live >= bucketLimit && shift > 0 {
+		w.splitBranch(n, d, shift)
 		return
 	}
 	n.occupied |= 1 << d
-	w.extend(b, n.id<<digitBits|uint32(d))
+	w.appendChunk(b, n.bucketID(d))
 }
 
-// pathNode returns the node of the path that a tick is filed at, and the position of
-// its digit.
+// pathNode returns the node of the path at which an entry for the given tick belongs, and
+// the shift of its level. It makes the node if there is none.
 func (w *Wheel[V]) pathNode(at Tick) (n *node, shift uint) {
 	level := w.levelOf(at)
 	if w.path[level] == nil {
@@ -104,126 +116,131 @@ func (w *Wheel[V]) pathNode(at Tick) (n *node, shift uint) {
 	return w.path[level], level * digitBits
 }
 
-// fileBehindFence arms an entry for now from the body of an Advance, which must not
-// yield it. So the bucket of now is divided by a fence: the first chunk of what was
-// added since Advance began. For the fence to stay where it is, that bucket must not
-// span more ticks than one.
-func (w *Wheel[V]) fileBehindFence(i uint32, s *slot[V]) {
+// insertDeferred arms the entry in slot i for now. It is called in the body of an Advance,
+// which must not yield the entry. So deferred entries start a new chunk at the end of the
+// bucket of now, and Advance stops there. The bucket must span only one tick: otherwise
+// Advance would redistribute it, and the chunk with it. So insertDeferred first splits the
+// branches above that tick.
+func (w *Wheel[V]) insertDeferred(i uint32, s *slot[V]) {
 	n, shift := w.pathNode(w.now)
 	for ; shift > 0; shift -= digitBits {
 		d := digit(w.now, shift)
-		if n.open>>d&1 == 0 {
-			w.divide(n, d, shift)
+		if !n.isSplit(d) {
+			w.splitBranch(n, d, shift)
 		}
 		n = w.nodes[n.branch[d].head]
 	}
 	d := digit(w.now, 0)
-	in := n.id<<digitBits | uint32(d)
+	id := n.bucketID(d)
 	b := &n.branch[d]
 	n.occupied |= 1 << d
-	if w.fence == 0 {
-		w.extend(b, in)
-		w.fence = chunkOf(b.end)
+	if w.deferred == 0 {
+		w.appendChunk(b, id)
+		w.deferred = b.lastChunk()
 	}
 	s.at = w.now
-	s.pos = w.push(b, in, i)
+	s.pos = w.appendRef(b, id, i)
 }
 
-// detach takes the word at a position out of its bucket, and tells whether that has
-// left the bucket in want of tidy.
-func (w *Wheel[V]) detach(pos uint32) bool {
-	m := &w.marks[pos>>5]
-	b := &w.nodes[m.in>>digitBits].branch[m.in&digitMask]
+// removeRef removes the ref at pos from its bucket. It reports whether the caller must then
+// call cleanUp.
+func (w *Wheel[V]) removeRef(pos refPos) (untidy bool) {
+	m := &w.meta[pos.chunk()]
+	n, d := w.branchOf(m.bucket)
+	b := &n.branch[d]
 	b.live--
 	if pos+1 == b.end {
 		b.end = pos
 		return b.live == 0
 	}
-	m.dead |= 1 << (pos & 31)
-	return b.live == 0 || m.dead == allDead || b.desolate()
+	m.dead |= 1 << pos.index()
+	return b.live == 0 || m.dead == deadAll || b.nearlyAllDead()
 }
 
-// tidy frees a bucket that has run empty. Of any other it frees the chunk of the word
-// that was taken out if that was its last live one, and sweeps the bucket if there are
-// too many dead words.
+// cleanUp tidies a bucket after the ref at pos, of an entry for the given tick, was removed
+// from it. If the bucket is empty, cleanUp frees it, and the nodes above it that are now
+// empty. Otherwise it drops the chunk of the ref if that has no live ref left, and compacts
+// the bucket if it is nearly all dead.
 //
 //go:noinline
-func (w *Wheel[V]) tidy(pos uint32, at Tick) {
-	m := &w.marks[pos>>5]
-	n, d := w.nodes[m.in>>digitBits], m.in&digitMask
+func (w *Wheel[V]) cleanUp(pos refPos, at Tick) {
+	m := &w.meta[pos.chunk()]
+	n, d := w.branchOf(m.bucket)
 	b := &n.branch[d]
 	if b.live > 0 {
-		if m.dead == allDead {
-			w.dropChunk(b, pos>>5)
+		if m.dead == deadAll {
+			w.dropChunk(b, pos.chunk())
 		}
-		if b.desolate() {
-			w.sweep(b)
+		if b.nearlyAllDead() {
+			w.compactBucket(b)
 		}
 		return
 	}
-	w.freeChain(b)
+	w.freeChunks(b)
 	n.occupied &^= 1 << d
 	if n.occupied == 0 && !n.onPath {
 		top, shift := w.pathNode(at)
-		w.prune(top, at, shift)
+		w.freeEmptyNodes(top, at, shift)
 	}
 }
 
-// prune gives back the empty nodes on the way from n down to a tick.
-func (w *Wheel[V]) prune(n *node, at Tick, shift uint) {
+// freeEmptyNodes frees the empty nodes below n on the way to the given tick.
+func (w *Wheel[V]) freeEmptyNodes(n *node, at Tick, shift uint) {
 	d := digit(at, shift)
-	if n.open>>d&1 == 0 {
+	if !n.isSplit(d) {
 		return
 	}
 	child := w.nodes[n.branch[d].head]
-	w.prune(child, at, shift-digitBits)
+	w.freeEmptyNodes(child, at, shift-digitBits)
 	if child.occupied == 0 {
 		w.freeNode(child)
 		n.branch[d] = bucket{}
-		n.open &^= 1 << d
+		n.split &^= 1 << d
 		n.occupied &^= 1 << d
 	}
 }
 
-// divide opens a branch that is a bucket, maybe an empty one, and spreads its entries
-// over the branches of a new node.
-func (w *Wheel[V]) divide(n *node, d, shift uint) {
+// splitBranch gives branch d of n, which is a bucket or empty, a child node, and
+// redistributes the entries of the bucket over the branches of the child.
+func (w *Wheel[V]) splitBranch(n *node, d, shift uint) {
 	child := w.newNode()
 	old := n.branch[d]
 	n.branch[d] = bucket{head: child.id}
 	n.occupied |= 1 << d
-	n.open |= 1 << d
-	w.spread(old, child, shift-digitBits)
+	n.split |= 1 << d
+	w.redistribute(old, child, shift-digitBits)
 }
 
-// spread moves the entries of a bucket that is no longer in the trie to the branches
-// of n, in their order. It reads the slots of a whole chunk before it files the
-// first: the slots lie anywhere, and so their cache misses overlap.
-func (w *Wheel[V]) spread(old bucket, n *node, shift uint) {
-	w.moved++
+// redistribute moves the entries of old, a bucket that the caller has removed from the trie,
+// to the branches of n. It keeps their order. It reads the slots of a whole chunk before it
+// moves the first entry: the slots are scattered in memory, and so their cache misses
+// overlap.
+func (w *Wheel[V]) redistribute(old bucket, n *node, shift uint) {
+	w.chainVersion++
 	var digits [len(chunk{})]uint8
-	for c := old.head; old.size > 0; old.size-- {
-		words := *w.chunks.get(c)
-		alive := w.alive(&old, c)
-		for live := alive; live != 0; live &= live - 1 {
+	for c := old.head; old.chunkCount > 0; old.chunkCount-- {
+		refs := *w.chunks.get(c)
+		liveRefs := w.liveRefs(&old, c)
+		for live := liveRefs; live != 0; live &= live - 1 {
 			k := bits.TrailingZeros32(live) & 31
-			digits[k] = uint8(digit(w.slots.get(words[k]).at, shift))
+			digits[k] = uint8(digit(w.slots.get(refs[k]).at, shift))
 		}
-		for live := alive; live != 0; live &= live - 1 {
+		for live := liveRefs; live != 0; live &= live - 1 {
 			k := bits.TrailingZeros32(live) & 31
-			i, d := words[k], uint32(digits[k]&digitMask)
+			i, d := refs[k], uint(digits[k]&digitMask)
 			n.occupied |= 1 << d
-			w.slots.get(i).pos = w.push(&n.branch[d], n.id<<digitBits|d, i)
+			w.slots.get(i).pos = w.appendRef(&n.branch[d], n.bucketID(d), i)
 		}
 		w.freeChunk(c)
-		c = words[chunkNext]
+		c = refs[chunkNext]
 	}
 }
 
+// newNode returns an empty node. The caller must link it.
 func (w *Wheel[V]) newNode() *node {
-	if last := len(w.spare) - 1; last >= 0 {
-		id := w.spare[last]
-		w.spare = w.spare[:last]
+	if last := len(w.freeNodes) - 1; last >= 0 {
+		id := w.freeNodes[last]
+		w.freeNodes = w.freeNodes[:last]
 		if w.nodes[id] == nil {
 			w.nodes[id] = &node{id: id}
 		}
@@ -234,8 +251,8 @@ func (w *Wheel[V]) newNode() *node {
 	return n
 }
 
-// freeNode takes back a node all of whose branches are empty.
+// freeNode frees a node all of whose branches are empty.
 func (w *Wheel[V]) freeNode(n *node) {
 	n.onPath = false
-	w.spare = append(w.spare, n.id)
+	w.freeNodes = append(w.freeNodes, n.id)
 }

@@ -2,77 +2,103 @@ package wheel
 
 import "iter"
 
-// A Tick is a point in time, in units of the caller's choice.
+// A Tick is a point in time, in a unit that the caller chooses.
 type Tick uint64
 
-// A Handle names one entry of one wheel for ever. The zero Handle names none.
+// Never is the last tick. Entries can be armed for it like for any other tick. It is also the
+// tick that [Wheel.Lookup] returns for a parked entry, which is not due at any tick.
+const Never Tick = 1<<64 - 1
+
+// A Handle names one entry of one wheel. The zero Handle names no entry.
 //
-// It holds the number of the entry's slot and the generation of that slot, so that
-// it goes stale with its entry and stays stale when the slot is used again. The
-// generation is mixed with a number that each wheel draws at random: a handle of
-// another wheel is as good as a forged one and answers false, but for one chance in
-// 2^32.
+// A handle is valid until its entry is yielded or cancelled. From then on it is stale, and it
+// stays stale however often the memory of the entry is used again. Methods return false for a
+// stale handle, and for a number that the wheel never returned as a handle. They also return
+// false for a handle of another wheel, except with a probability of 1 in 2^32.
 type Handle uint64
 
-// Number returns the half of the handle that tells apart the entries which are in a wheel at
-// one time. When an entry is gone, another may get its number.
-func (h Handle) Number() uint32 { return uint32(h) }
+// A handle consists of the number of a slot, in the low 32 bits, and the generation of that
+// slot. The generation goes up when the slot is freed, which makes the handle stale. It is
+// xored with a random number of the wheel, so that handles of other wheels do not match.
 
-// A Wheel holds entries, each a payload of type V due at a tick, and yields them
-// in the order of their ticks, those of one tick in the order in which they were
-// armed. Scheduling, rescheduling and cancelling are the same few steps whatever else
-// the wheel holds.
+// A Wheel holds entries. An entry is a value of type V and the tick at which it is due. The
+// wheel yields entries in the order of their ticks, and entries of one tick in the order in
+// which they were armed. Arming, moving or cancelling an entry takes the same few steps
+// however many entries the wheel holds.
 //
-// The zero Wheel is empty, at tick 0, and ready to use. A Wheel must not be copied
-// after first use, and is not safe for concurrent use: it has one owner, the
-// goroutine that holds the lock beside it. A nil *Wheel reads as an empty wheel at
-// tick 0; Schedule on it panics.
+// The zero Wheel is empty, at tick 0, and ready to use. A Wheel must not be copied after
+// first use. It is not safe for concurrent use: a program that shares a Wheel between
+// goroutines must protect it by a lock. A nil *Wheel behaves like an empty wheel at tick 0,
+// but Schedule and Reserve panic on it.
 type Wheel[V any] struct {
-	now    Tick // the latest tick that Advance was called with
-	cursor Tick // how far the trie has been worked off; cursor <= now
+	now    Tick // the latest tick that Advance, Pop or Peek was called with
+	cursor Tick // everything before this tick has been yielded; cursor <= now
 
-	// path is the open way from the root of the trie to the cursor: path[k] is the
-	// node of level k whose range contains the cursor, nil if it was never needed.
-	// Its length lets a level index it without a bounds check.
-	path  [16]*node
-	nodes []*node  // every node by its id; nil where one was given back
-	spare []uint32 // ids of nodes not in use
+	// path has the nodes between the root of the trie and the cursor: path[k] is the node of
+	// level k whose range contains the cursor. It is nil if the node was never needed. Only
+	// the first levelCount elements are used; 16 saves the bounds check of path[level&15].
+	path      [16]*node
+	nodes     []*node  // by id; nil where a free node was released to the garbage collector
+	freeNodes []uint32 // ids of nodes that are not in use
 
-	slots  arena[slot[V]]
-	chunks arena[chunk]
-	marks  []mark   // by chunk
-	born   []uint32 // by slab of slots: the generation its slots begin with
-	seed   uint32   // mixed into the generation of handles; drawn with the first slot
-	count  int
+	slots    arena[slot[V]]
+	chunks   arena[chunk]
+	meta     []chunkMeta // by chunk
+	firstGen []uint32    // by slab of slots: the generation that its slots start with
+	seed     uint32      // xored into the generation in handles; random, set with the first slot
+	count    int         // entries, armed and parked
 
-	pass    passKind
-	fence   uint32 // while Advance runs: the first chunk of entries made due by its body
-	moved   uint32 // goes up whenever words of a chain are moved or its chunks freed
-	compact int    // the bucket that Compact looks at next: index of the node and digit
-	touch   uint32 // where ahead and Ahead leave what they read, so that it is not optimised away
+	pass         passKind
+	deferred     uint32 // during Advance: the first chunk of entries that its body made due; 0: none
+	chainVersion uint32 // goes up whenever refs in a chain are moved or its chunks are freed
+	compactNext  int    // the bucket that Compact looks at next, numbered like a bucketID
+	prefetchSink uint32 // a sum over slots that were read ahead, so that the reads are not optimised away
 }
 
-// passKind says which iterator is under way.
+// passKind is the kind of iterator that is currently running.
 type passKind uint8
 
 const (
-	noPass passKind = iota
-	advancing
-	draining
+	passNone passKind = iota
+	passAdvance
+	passDrain
 )
 
-// A slot is the home of one entry, for as long as the entry lives.
+// A slot stores one entry for as long as the entry exists.
 type slot[V any] struct {
-	at  Tick
-	gen uint32 // goes up each time the slot is freed
-	pos uint32 // the word that names this slot; 0: the slot is free; parked: in no bucket
-	v   V
+	at    Tick
+	gen   uint32 // generation: goes up each time the slot is freed
+	pos   refPos // the ref that names this slot, or posFree or posParked
+	value V
 }
 
-// Schedule arms a new entry and returns its handle. An entry with at <= Now() is
-// armed for Now(): it is due at the next Advance, behind all that is due already.
-// Schedule panics if the wheel is nil, or full, which takes 17 GB of buckets or 2^31
-// entries.
+// tick returns the tick at which the entry in s is due, or Never if it is parked.
+func (s *slot[V]) tick() Tick {
+	if s.pos == posParked {
+		return Never
+	}
+	return s.at
+}
+
+// New returns an empty wheel at the given tick, with memory for capacity entries. A negative
+// capacity counts as 0. The wheel grows when it needs more.
+func New[V any](now Tick, capacity int) *Wheel[V] {
+	w := &Wheel[V]{now: now, cursor: now}
+	capacity = min(capacity, (maxSlotSlabs-1)<<slabBits)
+	for capacity > 0 && w.slots.capacity() < capacity {
+		w.growSlots()
+	}
+	for capacity > 0 && w.chunks.capacity()*chunkRefs < capacity {
+		w.growChunks()
+	}
+	return w
+}
+
+// Schedule arms a new entry for a tick and returns its handle. If at <= Now(), the entry is
+// armed for Now(): the next Advance yields it, after everything that is already due.
+//
+// Schedule panics if the wheel is nil. It also panics if the wheel is full, which takes 2^31
+// entries or 17 GB of buckets.
 func (w *Wheel[V]) Schedule(at Tick, v V) Handle {
 	if w == nil {
 		panic("wheel: Schedule on a nil *Wheel; use new(Wheel) or New")
@@ -82,65 +108,62 @@ func (w *Wheel[V]) Schedule(at Tick, v V) Handle {
 		i = w.slots.allocSlow(w.growSlots)
 	}
 	s := w.slots.get(i)
-	s.v = v
-	w.file(i, s, at)
+	s.value = v
+	w.insert(i, s, at)
 	w.count++
 	return w.handle(i, s.gen)
 }
 
-// Reschedule moves an entry, armed or parked, to another tick and tells whether there
-// was one to move. The handle stays good. It counts as arming anew: among the entries of its
-// tick the entry is now the last.
+// Reschedule arms an entry, armed or parked, for another tick. It returns false if h names no
+// entry. The handle stays valid. The entry counts as newly armed: it comes after the other
+// entries of its tick.
 func (w *Wheel[V]) Reschedule(h Handle, at Tick) bool {
 	s := w.lookup(h)
 	if s == nil {
 		return false
 	}
-	if s.pos != parked && w.detach(s.pos) {
-		w.tidy(s.pos, s.at)
+	if s.pos != posParked && w.removeRef(s.pos) {
+		w.cleanUp(s.pos, s.at)
 	}
-	w.file(uint32(h), s, at)
+	w.insert(uint32(h), s, at)
 	return true
 }
 
-// Cancel removes an entry and returns its payload. It answers false, and the zero
-// V, if h names no entry: because it has fired or been cancelled, or never was.
+// Cancel removes an entry, armed or parked, and returns its value. It returns the zero V and
+// false if h names no entry: it was yielded or cancelled before, or it never existed.
 func (w *Wheel[V]) Cancel(h Handle) (V, bool) {
 	s := w.lookup(h)
 	if s == nil {
 		var zero V
 		return zero, false
 	}
-	v := s.v
+	v := s.value
 	pos := s.pos
-	untidy := pos != parked && w.detach(pos)
-	w.release(uint32(h), s)
+	untidy := pos != posParked && w.removeRef(pos)
+	w.freeSlot(uint32(h), s)
 	w.count--
 	if untidy {
-		w.tidy(pos, s.at)
+		w.cleanUp(pos, s.at)
 	}
 	return v, true
 }
 
-// Lookup returns the tick and the payload of an entry. The tick is the one that it
-// was armed for, or the Now() of that moment if this was later; [Never] if it is
-// parked.
+// Lookup returns the tick and the value of an entry, and false if h names no entry. The tick
+// is the one that the entry was armed for, or Now() at that moment if that was later. It is
+// [Never] if the entry is parked.
 func (w *Wheel[V]) Lookup(h Handle) (Tick, V, bool) {
 	s := w.lookup(h)
 	if s == nil {
 		var zero V
 		return 0, zero, false
 	}
-	if s.pos == parked {
-		return Never, s.v, true
-	}
-	return s.at, s.v, true
+	return s.tick(), s.value, true
 }
 
-// All ranges over every entry, in no particular order. Its body may use every
-// method of the wheel: an entry that is removed before its turn is not yielded, one
-// that is armed on the way may be or may not. All takes time in proportion to the most
-// entries that the wheel has ever held since Trim.
+// All ranges over every entry, armed and parked, in no particular order. The loop body may
+// use every method of the wheel. An entry that it removes is not yielded after that. An entry
+// that it arms may or may not be yielded. All takes time in proportion to the largest number
+// of entries that the wheel has held since Trim.
 func (w *Wheel[V]) All() iter.Seq2[Handle, V] {
 	return func(yield func(Handle, V) bool) {
 		if w == nil {
@@ -149,11 +172,11 @@ func (w *Wheel[V]) All() iter.Seq2[Handle, V] {
 		for b := 0; b < len(w.slots.slabs); b++ {
 			for k := 0; k < len(w.slots.slabs[b]); k++ {
 				if k&63 == 0 && w.slots.free.words[(b<<slabBits+k)>>6] == ^uint64(0) {
-					k += 63 // a word of free slots
+					k += 63 // 64 free slots
 					continue
 				}
 				s := &w.slots.slabs[b][k]
-				if s.pos != 0 && !yield(w.handle(uint32(b<<slabBits+k), s.gen), s.v) {
+				if s.pos != posFree && !yield(w.handle(uint32(b<<slabBits+k), s.gen), s.value) {
 					return
 				}
 			}
@@ -161,8 +184,8 @@ func (w *Wheel[V]) All() iter.Seq2[Handle, V] {
 	}
 }
 
-// Now returns the latest tick that Advance, Pop or Peek was called with, at first the one
-// given to New.
+// Now returns the latest tick that Advance, Pop or Peek was called with. Before the first
+// such call it returns the tick that was given to New.
 func (w *Wheel[V]) Now() Tick {
 	if w == nil {
 		return 0
@@ -170,7 +193,7 @@ func (w *Wheel[V]) Now() Tick {
 	return w.now
 }
 
-// Len returns the number of entries.
+// Len returns the number of entries, armed and parked.
 func (w *Wheel[V]) Len() int {
 	if w == nil {
 		return 0
@@ -182,23 +205,23 @@ func (w *Wheel[V]) handle(i, gen uint32) Handle {
 	return Handle(gen^w.seed)<<32 | Handle(i)
 }
 
-// lookup returns the slot that h names, or nil if h is stale, forged or zero.
+// lookup returns the slot that h names, or nil if h names no entry.
 func (w *Wheel[V]) lookup(h Handle) *slot[V] {
 	if w != nil {
 		s := w.slots.find(uint32(h))
-		if s != nil && s.gen^w.seed == uint32(h>>32) && s.pos != 0 {
+		if s != nil && s.gen^w.seed == uint32(h>>32) && s.pos != posFree {
 			return s
 		}
 	}
 	return nil
 }
 
-// release frees the slot of an entry that has left its bucket. A slot whose
-// generations are used up is not handed out again.
-func (w *Wheel[V]) release(i uint32, s *slot[V]) {
+// freeSlot frees slot i, whose entry has left its bucket. A slot that has used up its
+// generations is not added to the free set, so it is never used again.
+func (w *Wheel[V]) freeSlot(i uint32, s *slot[V]) {
 	var zero V
-	s.v = zero
-	s.pos = 0
+	s.value = zero
+	s.pos = posFree
 	s.gen++
 	if s.gen != 0 {
 		w.slots.free.add(i)

@@ -2,69 +2,65 @@ package wheel
 
 import "testing"
 
-// What fire has to step over between two yields is bounded by this.
+// This bounds the number of chunks that yieldBucket must skip between two yields.
 func TestAChunkLeavesTheChainWithItsLastEntry(t *testing.T) {
 	const chunks = 1000
 	for _, order := range []struct {
-		name string
-		at   func(i, n int) int
+		name  string
+		index func(i, n int) int
 	}{
 		{"in order", func(i, _ int) int { return i }},
 		{"backwards", func(i, n int) int { return n - 1 - i }},
-		{"all over", func(i, n int) int { return i * 7919 % n }},
+		{"scattered", func(i, n int) int { return i * 7919 % n }},
 	} {
 		t.Run(order.name, func(t *testing.T) {
 			var w Wheel[int]
 			var handles []Handle
-			for i := range chunks * chunkWords {
+			for i := range chunks * chunkRefs {
 				handles = append(handles, w.Schedule(100, i))
 			}
 			first, last := handles[0], handles[len(handles)-1]
 			b := bucketOf(&w, first)
 			middle := handles[1 : len(handles)-1]
 			for i := range middle {
-				w.Cancel(middle[order.at(i, len(middle))])
+				w.Cancel(middle[order.index(i, len(middle))])
 			}
-			if err := check(&w); err != nil {
-				t.Fatal(err)
-			}
-			if b.size > 4 {
-				t.Errorf("%d chunks for 2 entries", b.size)
+			wantSound(t, &w)
+			if b.chunkCount > 4 {
+				t.Errorf("%d chunks for 2 entries", b.chunkCount)
 			}
 			for _, h := range []Handle{first, last} {
 				if _, _, ok := w.Lookup(h); !ok {
-					t.Error("one of the two is gone")
+					t.Error("one of the two remaining entries is gone")
 				}
 			}
 		})
 	}
 }
 
-func TestTrimUndoesDivisionsThatAreNoLongerCalledFor(t *testing.T) {
+func TestTrimUndoesSplitsThatAreNoLongerNeeded(t *testing.T) {
 	var w Wheel[int]
 	var handles []Handle
-	for i := range 3 * bucketMax {
+	for i := range 3 * bucketLimit {
 		handles = append(handles, w.Schedule(Tick(1<<30+i), i))
 	}
-	divided := len(w.nodes) - len(w.spare)
+	full := len(w.nodes) - len(w.freeNodes)
 	for _, h := range handles[10:] {
 		w.Cancel(h)
 	}
 	w.Trim(1)
-	if err := check(&w); err != nil {
-		t.Fatal(err)
-	}
-	if left := len(w.nodes) - len(w.spare); left >= divided || left != 1 {
-		t.Errorf("%d nodes for ten entries, %d when it was full", left, divided)
+	wantSound(t, &w)
+	if left := len(w.nodes) - len(w.freeNodes); left >= full || left != 1 {
+		t.Errorf("%d nodes for ten entries, %d when the wheel was full", left, full)
 	}
 	want := 0
 	for _, v := range w.Advance(1 << 31) {
 		if v != want {
-			t.Fatalf("yields %d, want %d", v, want)
+			t.Fatalf("Advance yields %d, want %d", v, want)
 		}
 		want++
 	}
 	if want != 10 {
-		t.Errorf("%d entries left, want 10", want)
+		t.Errorf("Advance yields %d entries, want 10", want)
 	}
 }

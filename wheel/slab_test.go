@@ -203,9 +203,9 @@ func TestASmallWheelTakesLittleMemory(t *testing.T) {
 		{"empty", with(0, nil), 4 << 10},
 		{"ten entries at a tick", with(10, func(int) Tick { return 1000 }), 16 << 10},
 		{"ten entries on a level", with(10, func(i int) Tick { return Tick(i) }), 16 << 10},
-		{"ten entries on ten levels", with(10, func(i int) Tick { return 1 << (i * digitBits) }), 16 << 10},
+		{"ten entries on ten levelCount", with(10, func(i int) Tick { return 1 << (i * digitBits) }), 16 << 10},
 		{"ten entries left of one on every level", func() *Wheel[uint32] {
-			w := with(levels, func(i int) Tick { return 1 << (i * digitBits) })()
+			w := with(levelCount, func(i int) Tick { return 1 << (i * digitBits) })()
 			for range w.Advance(1) {
 			}
 			return w
@@ -240,7 +240,7 @@ func TestTheCollectorNeedNotLookIntoSlabsAndNodes(t *testing.T) {
 	var w Wheel[uint32]
 	for _, typ := range []reflect.Type{
 		reflect.TypeOf(w.slots.slabs).Elem().Elem(), reflect.TypeOf(w.chunks.slabs).Elem().Elem(),
-		reflect.TypeOf(w.nodes).Elem().Elem(), reflect.TypeOf(w.marks).Elem(),
+		reflect.TypeOf(w.nodes).Elem().Elem(), reflect.TypeOf(w.meta).Elem(),
 	} {
 		if holdsPointers(typ) {
 			t.Errorf("%v holds pointers", typ)
