@@ -26,8 +26,8 @@ func Example() {
 	// retransmit was pending: true
 }
 
-// A cache evicts what has expired inside its own lock. It takes 64 entries a pass, so
-// that nobody waits long for the lock.
+// A cache removes expired keys while it holds its lock. It removes at most 64 keys in one pass, so
+// that no other goroutine waits long for the lock.
 func Example_cache() {
 	type entry struct {
 		value   string
@@ -36,12 +36,12 @@ func Example_cache() {
 	type cache struct {
 		mu      sync.Mutex
 		entries map[string]entry
-		expiry  wheel.Wheel[string] // keys, by millisecond since start
+		expiry  wheel.Wheel[string] // keys; a tick is a millisecond since the start
 	}
 
 	c := cache{entries: map[string]entry{}}
 	ticks := func(d time.Duration) wheel.Tick {
-		return wheel.Tick((d + time.Millisecond - 1) / time.Millisecond) // up: never early
+		return wheel.Tick((d + time.Millisecond - 1) / time.Millisecond) // rounded up, so that nothing is early
 	}
 	put := func(now time.Duration, key, value string, ttl time.Duration) {
 		c.mu.Lock()
@@ -84,7 +84,7 @@ func Example_cache() {
 	// left 1
 }
 
-// A simulation jumps from event to event: time costs nothing while nothing happens.
+// A simulation jumps from event to event. Time without events costs nothing.
 func Example_simulation() {
 	const (
 		second = 1
@@ -111,7 +111,123 @@ func Example_simulation() {
 	// 2592000 audit
 }
 
-// Next tells a goroutine how long it may sleep.
+// A server closes connections that were idle for a minute. A read only stores the time, which is
+// cheaper than Reschedule. When the old deadline is due, the connection is scheduled again if it
+// was read since.
+func Example_idleConnections() {
+	type conn struct {
+		name     string
+		lastRead wheel.Tick
+	}
+	const timeout = 60_000 // ms
+	var idle wheel.Wheel[*conn]
+	now := wheel.Tick(0)
+
+	expire := func() (closed []string) {
+		for at, c := range idle.Advance(now) {
+			if deadline := c.lastRead + timeout; deadline > at {
+				idle.Schedule(deadline, c)
+				continue
+			}
+			closed = append(closed, c.name)
+		}
+		return closed
+	}
+
+	busy, quiet := &conn{name: "busy"}, &conn{name: "quiet"}
+	idle.Schedule(timeout, busy)
+	idle.Schedule(timeout, quiet)
+	busy.lastRead = 59_000
+	now = 60_000
+	fmt.Println(expire())
+	now = 119_000
+	fmt.Println(expire())
+	// Output:
+	// [quiet]
+	// [busy]
+}
+
+// A client gives each request 500 ms. A reply cancels the deadline.
+func Example_requestDeadlines() {
+	var now wheel.Tick
+	var deadlines wheel.Wheel[uint64]     // request ids
+	inFlight := map[uint64]wheel.Handle{} // by request id
+
+	send := func(id uint64) { inFlight[id] = deadlines.Schedule(now+500, id) }
+	reply := func(id uint64) bool {
+		_, inTime := deadlines.Cancel(inFlight[id]) // true: the request will not time out
+		delete(inFlight, id)
+		return inTime
+	}
+
+	send(1)
+	send(2)
+	fmt.Println(reply(1), reply(1))
+	for _, id := range deadlines.Advance(500) {
+		fmt.Println("timed out:", id)
+	}
+	// Output:
+	// true false
+	// timed out: 2
+}
+
+// A game moves many creatures, each at its own pace, without a goroutine for each.
+func Example_game() {
+	const tickRate = 20                // per second
+	var world wheel.Wheel[func() uint] // a creature's turn; returns the ticks until its next
+	world.Schedule(1, func() uint { fmt.Println("the snail moves"); return 5 * tickRate })
+	world.Schedule(1, func() uint { fmt.Println("the bird moves"); return 2 * tickRate })
+
+	for now := wheel.Tick(0); now <= 60; now++ {
+		for at, turn := range world.Advance(now) {
+			world.Schedule(at+wheel.Tick(turn()), turn)
+		}
+	}
+	// Output:
+	// the snail moves
+	// the bird moves
+	// the bird moves
+}
+
+// A script host provides setTimeout and clearTimeout.
+func Example_setTimeout() {
+	var clock wheel.Tick
+	var timers wheel.Wheel[func()]
+	setTimeout := func(f func(), ms int) wheel.Handle { return timers.Schedule(clock+wheel.Tick(max(ms, 1)), f) }
+	clearTimeout := func(h wheel.Handle) { timers.Cancel(h) }
+
+	setTimeout(func() { fmt.Println("second, as it was set later") }, 10)
+	never := setTimeout(func() { fmt.Println("never") }, 10)
+	setTimeout(func() { fmt.Println("first"); clearTimeout(never) }, 5)
+
+	for next, ok := timers.Next(); ok; next, ok = timers.Next() {
+		clock = next // a real host sleeps until then
+		for _, f := range timers.Advance(clock) {
+			f()
+		}
+	}
+	// Output:
+	// first
+	// second, as it was set later
+}
+
+// A test of code that runs on a wheel need not wait.
+func Example_test() {
+	var w wheel.Wheel[string]
+	w.Schedule(365*24*3600, "the certificate expires")
+
+	for range w.Advance(364 * 24 * 3600) { // takes no time
+		panic("too early")
+	}
+	for _, what := range w.Advance(365 * 24 * 3600) {
+		fmt.Println(what)
+	}
+	// Output:
+	// the certificate expires
+}
+
+// Next returns how long a goroutine may sleep. For a far entry it is only a lower bound, so that
+// several steps are needed to reach it.
 func ExampleWheel_Next() {
 	var w wheel.Wheel[string]
 	w.Schedule(50, "soon")
@@ -138,7 +254,7 @@ func ExampleWheel_Next() {
 	// still pending: false
 }
 
-// Breaking off keeps a pass short; the rest comes with the next one.
+// A break keeps a pass short. The next pass yields the rest.
 func ExampleWheel_Advance() {
 	var w wheel.Wheel[int]
 	for i := range 5 {
@@ -160,12 +276,12 @@ func ExampleWheel_Advance() {
 	// [4]
 }
 
-// A timer that can be stopped and started again keeps its entry. Pop hands it out parked,
-// so that the lock beside the wheel can be let go while its callback runs.
+// A scheduler keeps the entry of a periodic timer. Pop returns the entry parked, so that the
+// scheduler can release its lock while the callback of the timer runs.
 func ExampleWheel_Pop() {
 	type timer struct {
 		name   string
-		period wheel.Tick // 0: once
+		period wheel.Tick // 0: not periodic
 	}
 	var w wheel.Wheel[timer]
 	w.Schedule(10, timer{"tick", 10})
@@ -175,7 +291,7 @@ func ExampleWheel_Pop() {
 		t := w.Value(h)
 		fmt.Println(at, t.name)
 		if t.period > 0 {
-			w.Reschedule(h, at+t.period) // due again by 35? Then Pop hands it out again
+			w.Reschedule(h, at+t.period) // if it is due again by 35, Pop returns it again
 		}
 	}
 	next, _ := w.Next()
@@ -187,16 +303,16 @@ func ExampleWheel_Pop() {
 	// entries: 2 next: 45
 }
 
-// Park stops what will be started again; its handle stays good.
+// Park stops a timer that will be started again. Its handle stays valid.
 func ExampleWheel_Park() {
 	var w wheel.Wheel[string]
 	h := w.Schedule(100, "idle timeout")
 
-	fmt.Println(w.Park(h), w.Park(h)) // a request is under way
+	fmt.Println(w.Park(h), w.Park(h)) // a request has come in
 	for range w.Advance(500) {
 		panic("a parked entry is not due at any tick")
 	}
-	w.Reschedule(h, w.Now()+100) // it has been answered
+	w.Reschedule(h, w.Now()+100) // the reply has been sent
 	at, what, _ := w.Lookup(h)
 	fmt.Println(what, "at", at)
 	// Output:
@@ -204,7 +320,7 @@ func ExampleWheel_Park() {
 	// idle timeout at 600
 }
 
-// Drain moves everything to another owner.
+// Drain moves all entries to another wheel.
 func ExampleWheel_Drain() {
 	var from, to wheel.Wheel[string]
 	from.Schedule(7, "first")
@@ -222,7 +338,7 @@ func ExampleWheel_Drain() {
 	// left behind: 0
 }
 
-// Trim is for a wheel that was large once.
+// Trim releases the memory of a wheel that has become much smaller.
 func ExampleWheel_Trim() {
 	var w wheel.Wheel[int]
 	var handles []wheel.Handle
@@ -232,12 +348,12 @@ func ExampleWheel_Trim() {
 	for _, h := range handles[100:] {
 		w.Cancel(h)
 	}
-	// A few slabs at a time, say whenever the owner has nothing better to do.
-	freed := 0
+	// A few slabs at a time, for example whenever the program is idle.
+	released := 0
 	for range 100 {
-		freed += w.Trim(8)
+		released += w.Trim(8)
 	}
-	fmt.Println("slabs given back:", freed > 90)
+	fmt.Println("more than 90 slabs released:", released > 90)
 	// Output:
-	// slabs given back: true
+	// more than 90 slabs released: true
 }
