@@ -1,30 +1,17 @@
 package wheel_test
 
 import (
-	"fmt"
 	"iter"
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// ten is a wheel with the entries 1 to 10 at the ticks 10 to 100, and one more at 1000.
-func ten() (*wheel.Wheel[int], []wheel.Handle) {
-	w := wheel.New[int](0, 0)
-	handles := make([]wheel.Handle, 11)
-	for i := 1; i <= 10; i++ {
-		handles[i] = w.Schedule(wheel.Tick(10*i), i)
-	}
-	w.Schedule(1000, 1000)
-	return w, handles
-}
-
 func TestInTheBodyTheYieldedEntryIsGone(t *testing.T) {
-	w, handles := ten()
+	w, handles := newTenWheel()
 	left := w.Len()
 	for _, v := range w.Advance(500) {
 		left--
@@ -47,12 +34,12 @@ func TestInTheBodyTheYieldedEntryIsGone(t *testing.T) {
 		}
 	}
 	if left != 1 {
-		t.Fatalf("%d left, want 1", left)
+		t.Fatalf("%d entries are left, want 1", left)
 	}
 }
 
 func TestInTheBodyNowIsTheTarget(t *testing.T) {
-	w, _ := ten()
+	w, _ := newTenWheel()
 	for range w.Advance(500) {
 		if w.Now() != 500 {
 			t.Fatalf("Now is %d, want 500", w.Now())
@@ -60,35 +47,35 @@ func TestInTheBodyNowIsTheTarget(t *testing.T) {
 	}
 }
 
-func TestWhatTheBodyMakesDueWaitsForTheNextAdvance(t *testing.T) {
-	w, handles := ten()
+func TestAnEntryThatTheBodyMakesDueWaitsForTheNextAdvance(t *testing.T) {
+	w, handles := newTenWheel()
 	for at, v := range w.Advance(500) {
 		switch v {
 		case 1:
-			w.Schedule(0, 11)            // past
-			w.Schedule(at+1, 12)         // between here and the target
-			w.Schedule(500, 13)          // the target
+			w.Schedule(0, 11)            // in the past
+			w.Schedule(at+1, 12)         // between this entry and the target
+			w.Schedule(500, 13)          // at the target
 			w.Reschedule(handles[5], 20) // was due in this pass
 		case 2:
 			w.Schedule(w.Now(), 14)
 		case 5:
-			t.Fatal("an entry armed anew in the body came in the same pass")
+			t.Fatal("an entry that the body armed again was yielded in the same pass")
 		}
 		if v > 10 {
-			t.Fatalf("%d, armed in the body, came in the same pass", v)
+			t.Fatalf("%d, armed in the body, was yielded in the same pass", v)
 		}
 		if next, ok := w.Next(); !ok || next > w.Now() {
 			t.Fatalf("Next is %d, %t while something is due at %d", next, ok, w.Now())
 		}
 	}
-	checkInvariants(t, w)
-	want := []firing[int]{{500, 11}, {500, 12}, {500, 13}, {500, 5}, {500, 14}}
+	wantSound(t, w)
+	want := []item[int]{{500, 11}, {500, 12}, {500, 13}, {500, 5}, {500, 14}}
 	if got := advance(w, 0); !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 }
 
-func TestAnEntryThatArmsItselfForNowComesOncePerAdvance(t *testing.T) {
+func TestAnEntryThatArmsItselfForNowIsYieldedOncePerAdvance(t *testing.T) {
 	w := wheel.New[int](7, 0)
 	w.Schedule(7, 0)
 	for pass := range 100 {
@@ -107,7 +94,7 @@ func TestAnEntryThatArmsItselfForNowComesOncePerAdvance(t *testing.T) {
 }
 
 func TestTheBodyMayCancelOrPostponeWhatIsStillDue(t *testing.T) {
-	w, handles := ten()
+	w, handles := newTenWheel()
 	var got []int
 	for _, v := range w.Advance(100) {
 		got = append(got, v)
@@ -123,30 +110,32 @@ func TestTheBodyMayCancelOrPostponeWhatIsStillDue(t *testing.T) {
 	if want := []int{1, 2, 5, 6, 7, 8, 9}; !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 	if got := advanceValues(w, 101); !slices.Equal(got, []int{4, 10}) {
 		t.Fatalf("got %v", got)
 	}
 }
 
 func TestTheBodyMayEmptyTheWheel(t *testing.T) {
-	w, _ := ten()
+	w, _ := newTenWheel()
 	for _, v := range w.Advance(500) {
 		if v != 1 {
-			t.Fatalf("%d was cancelled", v)
+			t.Fatalf("%d was yielded after its Cancel", v)
 		}
 		for h := range w.All() {
 			w.Cancel(h)
 		}
 		if next, ok := w.Next(); ok || w.Len() != 0 {
-			t.Fatalf("Len %d, Next %d, %t", w.Len(), next, ok)
+			t.Fatalf("Len is %d, Next is %d, %t", w.Len(), next, ok)
 		}
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 }
 
-// leavings are the ways out of a body before its time.
-var leavings = map[string]func(w *wheel.Wheel[int], to wheel.Tick, n int){
+// An exitFunc ranges over Advance(to) and leaves the loop early, in the body for entry n.
+type exitFunc func(w *wheel.Wheel[int], to wheel.Tick, n int)
+
+var exits = map[string]exitFunc{
 	"break": func(w *wheel.Wheel[int], to wheel.Tick, n int) {
 		for range w.Advance(to) {
 			if n--; n == 0 {
@@ -183,21 +172,21 @@ var leavings = map[string]func(w *wheel.Wheel[int], to wheel.Tick, n int){
 	},
 }
 
-// eachLeaving runs a subtest per way out; left after n entries of ten()'s, of which the nth is gone.
-func eachLeaving(t *testing.T, f func(t *testing.T, leave func(w *wheel.Wheel[int], to wheel.Tick, n int))) {
-	for name, leave := range leavings {
-		t.Run(name, func(t *testing.T) { f(t, leave) })
+// forEachExit runs f as a subtest for each way to leave the loop.
+func forEachExit(t *testing.T, f func(t *testing.T, exit exitFunc)) {
+	for name, exit := range exits {
+		t.Run(name, func(t *testing.T) { f(t, exit) })
 	}
 }
 
 func TestBreakPanicAndGoexitLeaveTheWheelSound(t *testing.T) {
-	eachLeaving(t, func(t *testing.T, leave func(*wheel.Wheel[int], wheel.Tick, int)) {
+	forEachExit(t, func(t *testing.T, exit exitFunc) {
 		for n := 1; n <= 10; n++ {
-			w, handles := ten()
-			leave(w, 100, n)
-			checkInvariants(t, w)
+			w, handles := newTenWheel()
+			exit(w, 100, n)
+			wantSound(t, w)
 			if w.Now() != 100 || w.Len() != 11-n {
-				t.Fatalf("after %d: Now %d, Len %d", n, w.Now(), w.Len())
+				t.Fatalf("after %d: Now is %d, Len is %d", n, w.Now(), w.Len())
 			}
 			for i := 1; i <= 10; i++ {
 				if at, v, ok := w.Lookup(handles[i]); ok != (i > n) || ok && (at != wheel.Tick(10*i) || v != i) {
@@ -212,15 +201,15 @@ func TestBreakPanicAndGoexitLeaveTheWheelSound(t *testing.T) {
 }
 
 func TestBreakLeavesTheRestForTheNextAdvanceWhateverItsArgument(t *testing.T) {
-	eachLeaving(t, func(t *testing.T, leave func(*wheel.Wheel[int], wheel.Tick, int)) {
+	forEachExit(t, func(t *testing.T, exit exitFunc) {
 		for _, to := range []wheel.Tick{0, 1, 45, 100, 101, 999} {
-			w, handles := ten()
-			leave(w, 100, 3)
-			w.Schedule(50, 11) // past: counts as 100, after the entry that was armed for it
+			w, handles := newTenWheel()
+			exit(w, 100, 3)
+			w.Schedule(50, 11) // in the past: counts as 100, after the entry that was armed for it
 			w.Schedule(100, 12)
 			w.Cancel(handles[6])
 			w.Reschedule(handles[7], 0)
-			want := []firing[int]{{40, 4}, {50, 5}, {80, 8}, {90, 9}, {100, 10}, {100, 11}, {100, 12}, {100, 7}}
+			want := []item[int]{{40, 4}, {50, 5}, {80, 8}, {90, 9}, {100, 10}, {100, 11}, {100, 12}, {100, 7}}
 			if got := advance(w, to); !slices.Equal(got, want) {
 				t.Fatalf("Advance(%d): got %v, want %v", to, got, want)
 			}
@@ -228,16 +217,16 @@ func TestBreakLeavesTheRestForTheNextAdvanceWhateverItsArgument(t *testing.T) {
 				t.Fatalf("Now is %d", w.Now())
 			}
 		}
-		w, _ := ten()
-		leave(w, 100, 9)
+		w, _ := newTenWheel()
+		exit(w, 100, 9)
 		if got := advanceValues(w, math.MaxUint64); !slices.Equal(got, []int{10, 1000}) {
 			t.Fatalf("got %v", got)
 		}
 	})
 }
 
-func TestBreakAmongManyCancelledLeavesTheWheelSound(t *testing.T) {
-	const n, kept, fired = 9000, 3000, 2990
+func TestBreakAmongManyCancelledEntriesLeavesTheWheelSound(t *testing.T) {
+	const n, kept, yielded = 9000, 3000, 2990
 	var w wheel.Wheel[int]
 	handles := make([]wheel.Handle, n)
 	for i := range handles {
@@ -248,18 +237,18 @@ func TestBreakAmongManyCancelledLeavesTheWheelSound(t *testing.T) {
 	}
 	got := 0
 	for range w.Advance(5) {
-		if got++; got == fired {
+		if got++; got == yielded {
 			break
 		}
 	}
-	checkInvariants(t, &w) // what is left is little, and so is what the wheel keeps for it
+	wantSound(t, &w) // the few entries that are left must not keep many chunks
 	want := []int{2990, 2991, 2992, 2993, 2994, 2995, 2996, 2997, 2998, 2999, 8995, 8996, 8997, 8998, 8999}
 	if got := advanceValues(&w, 5); !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 }
 
-func TestABudgetOfOneYieldsTheSameAsOnePass(t *testing.T) {
+func TestPassesOfOneEntryYieldTheSameAsOnePass(t *testing.T) {
 	const n = 2000
 	var w wheel.Wheel[int]
 	handles := make([]wheel.Handle, n)
@@ -280,32 +269,34 @@ func TestABudgetOfOneYieldsTheSameAsOnePass(t *testing.T) {
 			break
 		}
 		if w.Len() != n-got {
-			t.Fatalf("pass %d: Len %d, want %d", pass, w.Len(), n-got)
+			t.Fatalf("pass %d: Len is %d, want %d", pass, w.Len(), n-got)
 		}
 		if next, ok := w.Next(); ok && wheel.Tick(got/3*97) <= w.Now() && next > w.Now() {
 			t.Fatalf("pass %d: Next is %d while something is due at %d", pass, next, w.Now())
 		}
 	}
 	if got != n {
-		t.Fatalf("%d of %d came", got, n)
+		t.Fatalf("%d of %d entries were yielded", got, n)
 	}
 }
 
+// passes are the two iterators that remove entries.
+var passes = map[string]func(w *wheel.Wheel[int], now wheel.Tick) iter.Seq2[wheel.Tick, int]{
+	"Advance": func(w *wheel.Wheel[int], now wheel.Tick) iter.Seq2[wheel.Tick, int] { return w.Advance(now) },
+	"Drain":   func(w *wheel.Wheel[int], _ wheel.Tick) iter.Seq2[wheel.Tick, int] { return w.Drain() },
+}
+
 func TestNestedAdvanceAndDrainPanicAndLeaveTheWheelSound(t *testing.T) {
-	calls := map[string]func(w *wheel.Wheel[int]) iter.Seq2[wheel.Tick, int]{
-		"Advance": func(w *wheel.Wheel[int]) iter.Seq2[wheel.Tick, int] { return w.Advance(500) },
-		"Drain":   func(w *wheel.Wheel[int]) iter.Seq2[wheel.Tick, int] { return w.Drain() },
-	}
-	for outer, ranged := range calls {
-		for inner, nested := range calls {
+	for outer, outerPass := range passes {
+		for inner, innerPass := range passes {
 			t.Run(inner+" in "+outer, func(t *testing.T) {
-				w, _ := ten()
+				w, _ := newTenWheel()
 				var got []int
-				for _, v := range ranged(w) {
+				for _, v := range outerPass(w, 500) {
 					got = append(got, v)
 					wantPanic(t, func() {
-						for range nested(w) {
-							t.Fatal("yielded")
+						for range innerPass(w, 500) {
+							t.Fatal("the nested pass yields an entry")
 						}
 					})
 				}
@@ -317,24 +308,12 @@ func TestNestedAdvanceAndDrainPanicAndLeaveTheWheelSound(t *testing.T) {
 				if !slices.Equal(got, want) {
 					t.Fatalf("got %v, want %v", got, want)
 				}
-				checkInvariants(t, w)
-				w.Schedule(500, 7) // the next pass is one as ever
+				wantSound(t, w)
+				w.Schedule(500, 7) // the next pass works normally
 				if got := advanceValues(w, 500); !slices.Equal(got, []int{7}) {
 					t.Fatalf("got %v", got)
 				}
 			})
 		}
 	}
-}
-
-// wantPanic checks that f panics with a text that says where it comes from.
-func wantPanic(t *testing.T, f func()) {
-	t.Helper()
-	defer func() {
-		t.Helper()
-		if p := recover(); p == nil || !strings.HasPrefix(fmt.Sprint(p), "wheel:") {
-			t.Fatalf("panic %v, want one that begins with wheel:", p)
-		}
-	}()
-	f()
 }

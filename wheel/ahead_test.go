@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-func TestAheadTellsWhatPopReturnsNext(t *testing.T) {
+func TestAheadReturnsWhatPopReturnsNext(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, span := range []Tick{1, 40, 200, 5000} {
 		var w Wheel[int]
 		next := 0
-		told := 0
+		found := 0
 		for now := Tick(0); now < 20*span; now += Tick(r.Uint64N(uint64(span)) + 1) {
 			var live []Handle
 			for range r.IntN(40) {
@@ -29,7 +29,7 @@ func TestAheadTellsWhatPopReturnsNext(t *testing.T) {
 				room := r.IntN(20)
 				near := w.Ahead(make([]*int, 0, room))
 				if len(near) == 0 && room > 0 {
-					t.Fatalf("span %d: something is due, and Ahead tells nothing", span)
+					t.Fatalf("span %d: something is due, but Ahead returns nothing", span)
 				}
 				want := make([]int, len(near))
 				for i, v := range near {
@@ -38,38 +38,36 @@ func TestAheadTellsWhatPopReturnsNext(t *testing.T) {
 				for _, v := range want {
 					h, at, ok := w.Pop(now)
 					if !ok || *w.Value(h) != v {
-						t.Fatalf("span %d: Pop at %d does not return %d, which Ahead told", span, now, v)
+						t.Fatalf("span %d: Pop at %d does not return %d, but Ahead did", span, now, v)
 					}
 					if at > now {
-						t.Fatalf("span %d: Ahead at %d told of tick %d", span, now, at)
+						t.Fatalf("span %d: Ahead at %d returned an entry for %d", span, now, at)
 					}
 					w.Cancel(h)
-					told++
+					found++
 				}
 				if room == 0 {
 					h, _, _ := w.Pop(now)
 					w.Cancel(h)
 				}
-				if err := check(&w); err != nil {
-					t.Fatal(err)
-				}
+				wantSound(t, &w)
 			}
 			if near := w.Ahead(make([]*int, 0, 1)); len(near) != 0 {
-				t.Fatalf("span %d: nothing is due, and Ahead tells of %d", span, *near[0])
+				t.Fatalf("span %d: nothing is due, but Ahead returns %d", span, *near[0])
 			}
 		}
-		if told < 100 {
-			t.Fatalf("span %d: only %d entries told", span, told)
+		if found < 100 {
+			t.Fatalf("span %d: Ahead returned only %d entries", span, found)
 		}
 	}
 }
 
-func TestAheadOfAnEmptyWheelIsNothing(t *testing.T) {
+func TestAheadOfAnEmptyWheelReturnsNothing(t *testing.T) {
 	var none *Wheel[int]
 	var empty Wheel[int]
 	for _, w := range []*Wheel[int]{none, &empty, New[int](5, 10)} {
 		if near := w.Ahead(make([]*int, 0, 4)); len(near) != 0 {
-			t.Errorf("%d entries, want none", len(near))
+			t.Errorf("Ahead returns %d entries, want none", len(near))
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// wantNoAllocs runs f some thousands of times to warm up, and as often again without a single allocation. AllocsPerRun
-// rounds an average down, so the whole loop is one run of it.
+// wantNoAllocs runs f 5000 times to warm up, and then 5000 times without a single allocation.
+// AllocsPerRun rounds the average per run down. So the loop is inside a single run.
 func wantNoAllocs(t *testing.T, name string, f func()) {
 	t.Helper()
 	if n := testing.AllocsPerRun(1, func() {
@@ -15,7 +15,7 @@ func wantNoAllocs(t *testing.T, name string, f func()) {
 			f()
 		}
 	}); n != 0 {
-		t.Errorf("%s: %v allocations in 5000 runs, want none", name, n)
+		t.Errorf("%s: %v allocations in 5000 calls, want none", name, n)
 	}
 }
 
@@ -27,7 +27,7 @@ func TestWarmOperationsDoNotAllocate(t *testing.T) {
 func checkAllocs[V comparable](t *testing.T, v V) {
 	w := wheel.New[V](0, 0)
 	var handles []wheel.Handle
-	for i := range 1000 { // company at all distances
+	for i := range 1000 { // other entries, at all distances
 		handles = append(handles, w.Schedule(1<<41+wheel.Tick(i)<<(i%20), v))
 	}
 	far := func(i int) wheel.Tick { return w.Now() + 1 + wheel.Tick(i%37)<<(i%24) }
@@ -95,17 +95,17 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 		}
 	})
 	wantNoAllocs(t, "Schedule and Advance", func() {
-		fired := 0
+		yielded := 0
 		for k := range 5 {
 			w.Schedule(w.Now()+1+wheel.Tick(k%3), v)
 		}
 		for at, got := range w.Advance(w.Now() + 3) {
-			if fired++; at > w.Now() || got != v {
+			if yielded++; at > w.Now() || got != v {
 				t.Fatalf("got %d, %v", at, got)
 			}
 		}
-		if fired != 5 {
-			t.Fatalf("%d fired", fired)
+		if yielded != 5 {
+			t.Fatalf("%d entries were yielded, want 5", yielded)
 		}
 	})
 	wantNoAllocs(t, "Schedule, Peek, Pop, Reschedule, Pop and Cancel", func() {
@@ -127,7 +127,7 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 			}
 		}
 		if _, _, ok := w.Pop(at); ok || w.Len() != 1000 {
-			t.Fatalf("Pop is %t, Len %d", ok, w.Len())
+			t.Fatalf("Pop is %t, Len is %d", ok, w.Len())
 		}
 	})
 	wantNoAllocs(t, "Pop through cascades", func() {
@@ -140,21 +140,21 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 			}
 		}
 		if w.Len() != 1000 {
-			t.Fatalf("Len %d", w.Len())
+			t.Fatalf("Len is %d", w.Len())
 		}
 	})
 	wantNoAllocs(t, "Advance through cascades", func() {
 		i++
-		at, fired := far(i), 0
+		at, yielded := far(i), 0
 		w.Schedule(at, v)
-		for steps := 0; fired == 0 && steps < maxSteps; steps++ {
+		for steps := 0; yielded == 0 && steps < maxSteps; steps++ {
 			next, _ := w.Next()
 			for range w.Advance(next) {
-				fired++
+				yielded++
 			}
 		}
-		if fired != 1 {
-			t.Fatalf("%d fired", fired)
+		if yielded != 1 {
+			t.Fatalf("%d entries were yielded, want 1", yielded)
 		}
 	})
 	wantNoAllocs(t, "Advance that arms in its body", func() {
@@ -172,7 +172,7 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 				break
 			}
 			if w.Len() != want {
-				t.Fatalf("Len %d, want %d", w.Len(), want)
+				t.Fatalf("Len is %d, want %d", w.Len(), want)
 			}
 		}
 	})
@@ -195,7 +195,7 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 			n--
 		}
 		if n != -1 {
-			t.Fatalf("%d left out", n+1)
+			t.Fatalf("Drain did not yield %d entries", n+1)
 		}
 	})
 }

@@ -9,42 +9,29 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// starts are points in time with something to them: zero, boundaries of powers of two, and the end of time.
-var starts = []wheel.Tick{0, 1, 63, 64, 1<<12 - 1, 1_200_003, 1 << 32, 1<<48 + 12345, 1<<63 - 1, 1 << 63, math.MaxUint64 - 5}
-
-// distances are 1, 2^k - 1, 2^k and 2^k + 1 for every k, and 2^64 - 1.
-func distances() []wheel.Tick {
-	d := []wheel.Tick{math.MaxUint64}
-	for k := range 64 {
-		d = append(d, 1<<k-1, 1<<k, 1<<k+1)
-	}
-	slices.Sort(d)
-	return slices.Compact(d)[1:]
-}
-
 func TestZeroValueIsReady(t *testing.T) {
 	var w wheel.Wheel[string]
 	if w.Now() != 0 || w.Len() != 0 {
-		t.Fatalf("Now %d, Len %d, want 0, 0", w.Now(), w.Len())
+		t.Fatalf("Now is %d, Len is %d, want 0, 0", w.Now(), w.Len())
 	}
 	if at, ok := w.Next(); at != 0 || ok {
 		t.Fatalf("Next is %d, %t, want 0, false", at, ok)
 	}
 	for range w.Advance(0) {
-		t.Fatal("an empty wheel fired")
+		t.Fatal("an empty wheel yields an entry")
 	}
 	w.Schedule(7, "seven")
-	if got := advance(&w, 7); !slices.Equal(got, []firing[string]{{7, "seven"}}) {
+	if got := advance(&w, 7); !slices.Equal(got, []item[string]{{7, "seven"}}) {
 		t.Fatalf("got %v", got)
 	}
-	checkInvariants(t, &w)
+	wantSound(t, &w)
 }
 
 func TestNewWheelIsEmptyAtItsTick(t *testing.T) {
 	for _, now := range starts {
 		w := wheel.New[int](now, 100)
 		if _, ok := w.Next(); w.Now() != now || w.Len() != 0 || ok {
-			t.Errorf("New(%d): Now %d, Len %d, Next %t", now, w.Now(), w.Len(), ok)
+			t.Errorf("New(%d): Now is %d, Len is %d, Next is %t", now, w.Now(), w.Len(), ok)
 		}
 	}
 }
@@ -59,53 +46,47 @@ func TestNegativeCapacityIsZero(t *testing.T) {
 	}
 }
 
-func TestAnEntryFiresAtTheFirstAdvanceThatReachesItsTick(t *testing.T) {
-	for _, now := range starts {
-		for _, d := range distances() {
-			if d > math.MaxUint64-now {
-				continue
+func TestAnEntryIsYieldedByTheFirstAdvanceThatReachesItsTick(t *testing.T) {
+	for now, at := range startsAndTargets() {
+		w := wheel.New[int](now, 0)
+		w.Schedule(at, 1)
+		// Each stop halves the distance, so that the entry moves down level by level.
+		for left := at - now; left > 1; left /= 2 {
+			if got := advance(w, at-left/2); got != nil {
+				t.Fatalf("armed at %d for %d: got %v at %d", now, at, got, at-left/2)
 			}
-			at := now + d
-			w := wheel.New[int](now, 0)
-			w.Schedule(at, 1)
-			// Halfway stops carry the entry down from level to level.
-			for stop := at - now; stop > 1; stop /= 2 {
-				if got := advance(w, at-stop/2); stop/2 > 0 && got != nil {
-					t.Fatalf("armed at %d for %d: fired %v at %d", now, at, got, at-stop/2)
-				}
-			}
-			if got := advance(w, at-1); got != nil {
-				t.Fatalf("armed at %d for %d: fired %v a tick early", now, at, got)
-			}
-			if got := advance(w, at); !slices.Equal(got, []firing[int]{{at, 1}}) {
-				t.Fatalf("armed at %d for %d: got %v", now, at, got)
-			}
-			checkInvariants(t, w)
 		}
+		if got := advance(w, at-1); got != nil {
+			t.Fatalf("armed at %d for %d: got %v a tick early", now, at, got)
+		}
+		if got := advance(w, at); !slices.Equal(got, []item[int]{{at, 1}}) {
+			t.Fatalf("armed at %d for %d: got %v", now, at, got)
+		}
+		wantSound(t, w)
 	}
 }
 
-func TestOneJumpFiresWhateverItPasses(t *testing.T) {
+func TestOneAdvanceYieldsEverythingThatItPasses(t *testing.T) {
 	for _, now := range starts {
 		w := wheel.New[int](now, 0)
-		var want []firing[int]
+		var want []item[int]
 		for i, d := range distances() {
 			if d <= math.MaxUint64-now {
 				w.Schedule(now+d, i)
-				want = append(want, firing[int]{now + d, i})
+				want = append(want, item[int]{now + d, i})
 			}
 		}
 		if got := advance(w, math.MaxUint64); !slices.Equal(got, want) {
 			t.Fatalf("from %d: got %v, want %v", now, got, want)
 		}
 		if w.Now() != math.MaxUint64 || w.Len() != 0 {
-			t.Fatalf("Now %d, Len %d", w.Now(), w.Len())
+			t.Fatalf("Now is %d, Len is %d", w.Now(), w.Len())
 		}
-		checkInvariants(t, w)
+		wantSound(t, w)
 	}
 }
 
-func TestTheWheelWorksAtTheEndOfTime(t *testing.T) {
+func TestTheWheelWorksAtTheLastTick(t *testing.T) {
 	w := wheel.New[int](math.MaxUint64, 0)
 	w.Schedule(math.MaxUint64, 1)
 	w.Schedule(0, 2)
@@ -122,12 +103,12 @@ func TestTheWheelWorksAtTheEndOfTime(t *testing.T) {
 	}
 }
 
-func TestEntriesOfOneTickFireInArmingOrderAfterCascadesAndCancels(t *testing.T) {
+func TestEntriesOfOneTickAreYieldedInArmingOrderAfterCascadesAndCancels(t *testing.T) {
 	for _, at := range []wheel.Tick{64, 100, 4096, 1 << 18, 1<<30 + 17, 1<<63 + 5} {
 		var w wheel.Wheel[int]
 		rng := rand.New(rand.NewPCG(1, uint64(at)))
 		handles := map[int]wheel.Handle{}
-		var order, others []int // armed for at, in arming order; armed for later ticks
+		var order, others []int // entries for at, in arming order; entries for later ticks
 		take := func(from *[]int) int {
 			i := rng.IntN(len(*from))
 			v := (*from)[i]
@@ -141,11 +122,11 @@ func TestEntriesOfOneTickFireInArmingOrderAfterCascadesAndCancels(t *testing.T) 
 				case n%4 == 0:
 					handles[n] = w.Schedule(at+1+wheel.Tick(rng.IntN(500)), n)
 					others = append(others, n)
-				case n%5 == 0 && len(others) > 0: // brought forward
+				case n%5 == 0 && len(others) > 0: // moved to an earlier tick
 					v := take(&others)
 					w.Reschedule(handles[v], at)
 					order = append(order, v)
-				case n%7 == 0 && len(order) > 0: // armed anew: to the end of the line
+				case n%7 == 0 && len(order) > 0: // armed again: now the last of its tick
 					v := take(&order)
 					w.Reschedule(handles[v], at)
 					order = append(order, v)
@@ -156,11 +137,11 @@ func TestEntriesOfOneTickFireInArmingOrderAfterCascadesAndCancels(t *testing.T) 
 					order = append(order, n)
 				}
 			}
-			// Ever closer to at: later armings begin on lower levels.
+			// Closer to at each time, so that entries armed later start on lower levels.
 			if got := advance(&w, w.Now()+(at-w.Now())/2); got != nil {
-				t.Fatalf("fired %v before %d", got, at)
+				t.Fatalf("got %v before %d", got, at)
 			}
-			checkInvariants(t, &w)
+			wantSound(t, &w)
 		}
 		if got := advanceValues(&w, at); !slices.Equal(got, order) {
 			t.Fatalf("at %d: got %v, want %v", at, got, order)
@@ -168,21 +149,21 @@ func TestEntriesOfOneTickFireInArmingOrderAfterCascadesAndCancels(t *testing.T) 
 	}
 }
 
-func TestReschedulingCountsAsArmingAnew(t *testing.T) {
+func TestAfterRescheduleAnEntryIsTheLastOfItsTick(t *testing.T) {
 	var w wheel.Wheel[string]
 	a := w.Schedule(1000, "a")
 	w.Schedule(1000, "b")
 	c := w.Schedule(5, "c")
 	w.Schedule(1000, "d")
 	if !w.Reschedule(a, 1000) || !w.Reschedule(c, 1000) {
-		t.Fatal("Reschedule of a live entry is false")
+		t.Fatal("Reschedule of an entry is false")
 	}
 	if got := advanceValues(&w, 1000); !slices.Equal(got, []string{"b", "d", "a", "c"}) {
 		t.Fatalf("got %v", got)
 	}
 }
 
-func TestPastTicksCountAsNowInArmingOrder(t *testing.T) {
+func TestATickInThePastCountsAsNow(t *testing.T) {
 	w := wheel.New[string](1000, 0)
 	a := w.Schedule(1000, "now")
 	b := w.Schedule(3, "long ago")
@@ -194,13 +175,13 @@ func TestPastTicksCountAsNowInArmingOrder(t *testing.T) {
 			t.Fatalf("Lookup is %d, %t, want 1000, true", at, ok)
 		}
 	}
-	want := []firing[string]{{1000, "now"}, {1000, "long ago"}, {1000, "just past"}, {1000, "later"}}
+	want := []item[string]{{1000, "now"}, {1000, "long ago"}, {1000, "just past"}, {1000, "later"}}
 	if got := advance(w, 1000); !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 }
 
-func TestAnEarlierNowYieldsJustWhatIsAlreadyDue(t *testing.T) {
+func TestAdvanceToAnEarlierTickYieldsOnlyWhatIsAlreadyDue(t *testing.T) {
 	w := wheel.New[string](1000, 0)
 	w.Schedule(1001, "not yet")
 	w.Schedule(7, "due")
@@ -220,10 +201,10 @@ func TestAdvanceActsWhileItIsRangedOver(t *testing.T) {
 	w.Schedule(11, 1)
 	seq := w.Advance(20)
 	if w.Now() != 10 || w.Len() != 1 {
-		t.Fatalf("before the range: Now %d, Len %d", w.Now(), w.Len())
+		t.Fatalf("before the loop: Now is %d, Len is %d", w.Now(), w.Len())
 	}
 	w.Schedule(12, 2)
-	for range 2 { // a sequence can be ranged over again: it is the same call made later
+	for range 2 { // the second loop has the effect of a second call
 		var got []int
 		for _, v := range seq {
 			got = append(got, v)
@@ -241,30 +222,30 @@ func TestAdvanceWithNothingDueMovesNow(t *testing.T) {
 	w.Schedule(1<<40, 1)
 	for _, now := range []wheel.Tick{1, 2, 64, 65, 1 << 39, 1<<40 - 1} {
 		if got := advance(w, now); got != nil || w.Now() != now {
-			t.Fatalf("Advance(%d): got %v, Now %d", now, got, w.Now())
+			t.Fatalf("Advance(%d): got %v, Now is %d", now, got, w.Now())
 		}
 	}
 }
 
-func TestJumpOverCenturiesOfNothing(t *testing.T) {
+func TestAdvanceOverCenturiesWithoutEntries(t *testing.T) {
 	var w wheel.Wheel[int]
 	w.Schedule(math.MaxUint64, 1) // the wheel is not empty
 	const century = 100 * 365 * 24 * 3600 * 1_000_000_000
-	for i := range wheel.Tick(5) { // a wheel that looks at ticks one by one would not come back
+	for i := range wheel.Tick(5) { // a wheel that visits each tick would take forever
 		w.Schedule((i+1)*century, 2)
 		if got := advance(&w, (i+1)*century-1); got != nil {
 			t.Fatalf("century %d: got %v a tick early", i, got)
 		}
-		if got := advance(&w, (i+1)*century); !slices.Equal(got, []firing[int]{{(i + 1) * century, 2}}) {
+		if got := advance(&w, (i+1)*century); !slices.Equal(got, []item[int]{{(i + 1) * century, 2}}) {
 			t.Fatalf("century %d: got %v", i, got)
 		}
 	}
-	if got := advance(&w, math.MaxUint64); !slices.Equal(got, []firing[int]{{math.MaxUint64, 1}}) {
+	if got := advance(&w, math.MaxUint64); !slices.Equal(got, []item[int]{{math.MaxUint64, 1}}) {
 		t.Fatalf("got %v", got)
 	}
 }
 
-func TestBatchOfEqualDeadlinesFiresAtOnceInArmingOrder(t *testing.T) {
+func TestManyEntriesOfOneTickAreYieldedInArmingOrder(t *testing.T) {
 	const n = 100_000
 	for _, at := range []wheel.Tick{1, 50, 3_000, 5_000_000, 1 << 50} {
 		var w wheel.Wheel[int32]
@@ -272,17 +253,17 @@ func TestBatchOfEqualDeadlinesFiresAtOnceInArmingOrder(t *testing.T) {
 			w.Schedule(at, i)
 		}
 		if got := advance(&w, at-1); got != nil {
-			t.Fatalf("%d fired before %d", len(got), at)
+			t.Fatalf("%d entries were yielded before %d", len(got), at)
 		}
 		var i int32
 		for got, v := range w.Advance(at) {
 			if got != at || v != i {
-				t.Fatalf("number %d is entry %d at %d", i, v, got)
+				t.Fatalf("got entry %d at %d, want entry %d", v, got, i)
 			}
 			i++
 		}
 		if i != n || w.Len() != 0 {
-			t.Fatalf("%d fired, %d left", i, w.Len())
+			t.Fatalf("%d entries were yielded, %d are left", i, w.Len())
 		}
 	}
 }
@@ -290,29 +271,20 @@ func TestBatchOfEqualDeadlinesFiresAtOnceInArmingOrder(t *testing.T) {
 func TestAllYieldsEveryEntryOnce(t *testing.T) {
 	w := wheel.New[int](100, 0)
 	for range w.All() {
-		t.Fatal("All of an empty wheel yields")
+		t.Fatal("All of an empty wheel yields an entry")
 	}
 	want := map[wheel.Handle]int{w.Schedule(0, -1): -1} // due already
 	for i, d := range distances() {
 		want[w.Schedule(d, i)] = i
 	}
-	got := map[wheel.Handle]int{}
-	for h, v := range w.All() {
-		if _, again := got[h]; again || want[h] != v {
-			t.Fatalf("All yields %#x, %d, want %d once", h, v, want[h])
-		}
-		got[h] = v
-	}
-	if len(got) != len(want) || w.Len() != len(want) {
-		t.Fatalf("All yields %d of %d, Len %d", len(got), len(want), w.Len())
-	}
+	wantAll(t, w, want)
 	for range w.All() {
 		break
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 }
 
-func TestDuringAllEntriesMayBeCancelled(t *testing.T) {
+func TestInTheBodyOfAllEntriesMayBeCancelled(t *testing.T) {
 	for _, what := range []string{"itself", "others", "all the rest"} {
 		t.Run(what, func(t *testing.T) {
 			var w wheel.Wheel[int]
@@ -350,13 +322,13 @@ func TestDuringAllEntriesMayBeCancelled(t *testing.T) {
 					left++
 				}
 				if !gone[i] && !seen[i] {
-					t.Fatalf("All left out %d", i)
+					t.Fatalf("All does not yield %d", i)
 				}
 			}
 			if w.Len() != left {
-				t.Fatalf("Len %d, want %d", w.Len(), left)
+				t.Fatalf("Len is %d, want %d", w.Len(), left)
 			}
-			checkInvariants(t, &w)
+			wantSound(t, &w)
 		})
 	}
 }

@@ -9,32 +9,7 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// wantStale checks that h names nothing in w, whichever way it is asked, and that asking changes nothing.
-func wantStale[V comparable](t *testing.T, w *wheel.Wheel[V], h wheel.Handle) {
-	t.Helper()
-	var zero V
-	before := w.Len()
-	if at, v, ok := w.Lookup(h); at != 0 || v != zero || ok {
-		t.Fatalf("Lookup(%#x) is %d, %v, %t", h, at, v, ok)
-	}
-	if p := w.Value(h); p != nil {
-		t.Fatalf("Value(%#x) points to %v", h, *p)
-	}
-	if w.Park(h) {
-		t.Fatalf("Park(%#x) is true", h)
-	}
-	if w.Reschedule(h, w.Now()) {
-		t.Fatalf("Reschedule(%#x) is true", h)
-	}
-	if v, ok := w.Cancel(h); v != zero || ok {
-		t.Fatalf("Cancel(%#x) is %v, %t", h, v, ok)
-	}
-	if w.Len() != before {
-		t.Fatalf("Len went from %d to %d", before, w.Len())
-	}
-}
-
-func TestTheZeroHandleNamesNothing(t *testing.T) {
+func TestTheZeroHandleNamesNoEntry(t *testing.T) {
 	var w wheel.Wheel[string]
 	wantStale(t, &w, 0)
 	if h := w.Schedule(1, "a"); h == 0 {
@@ -43,14 +18,14 @@ func TestTheZeroHandleNamesNothing(t *testing.T) {
 	wantStale(t, &w, 0)
 }
 
-func TestLookupTellsTickAndPayload(t *testing.T) {
+func TestLookupReturnsTickAndValue(t *testing.T) {
 	w := wheel.New[string](100, 0)
 	for _, at := range []wheel.Tick{100, 101, 1 << 20, math.MaxUint64} {
 		h := w.Schedule(at, "x")
 		if got, v, ok := w.Lookup(h); got != at || v != "x" || !ok {
 			t.Fatalf("Lookup is %d, %q, %t", got, v, ok)
 		}
-		for range w.Advance(at - 1) { // wherever the wheel has moved it
+		for range w.Advance(at - 1) { // moves the entry down level by level
 		}
 		if got, v, ok := w.Lookup(h); at > 100 && (got != at || v != "x" || !ok) {
 			t.Fatalf("Lookup a tick early is %d, %q, %t", got, v, ok)
@@ -66,38 +41,38 @@ func TestRescheduleKeepsTheHandle(t *testing.T) {
 			t.Fatalf("Reschedule to %d is false", at)
 		}
 		if got, v, ok := w.Lookup(h); got != at || v != "x" || !ok || w.Len() != 1 {
-			t.Fatalf("Lookup is %d, %q, %t, Len %d", got, v, ok, w.Len())
+			t.Fatalf("Lookup is %d, %q, %t, Len is %d", got, v, ok, w.Len())
 		}
 	}
-	if got := advance(&w, 5); !slices.Equal(got, []firing[string]{{5, "x"}}) {
+	if got := advance(&w, 5); !slices.Equal(got, []item[string]{{5, "x"}}) {
 		t.Fatalf("got %v", got)
 	}
 	wantStale(t, &w, h)
 }
 
-func TestAHandleIsStaleAfterCancelFireAndDrain(t *testing.T) {
-	ends := map[string]func(w *wheel.Wheel[string], h wheel.Handle){
-		"cancel": func(w *wheel.Wheel[string], h wheel.Handle) { w.Cancel(h) },
-		"fire":   func(w *wheel.Wheel[string], _ wheel.Handle) { advance(w, 10) },
+func TestAHandleIsStaleAfterCancelAdvanceAndDrain(t *testing.T) {
+	removals := map[string]func(w *wheel.Wheel[string], h wheel.Handle){
+		"cancel":  func(w *wheel.Wheel[string], h wheel.Handle) { w.Cancel(h) },
+		"advance": func(w *wheel.Wheel[string], _ wheel.Handle) { advance(w, 10) },
 		"drain": func(w *wheel.Wheel[string], _ wheel.Handle) {
 			for range w.Drain() {
 			}
 		},
 		"park and cancel": func(w *wheel.Wheel[string], h wheel.Handle) { w.Park(h); w.Cancel(h) },
 		"pop and cancel":  func(w *wheel.Wheel[string], h wheel.Handle) { w.Pop(10); w.Cancel(h) },
-		"park, arm and fire": func(w *wheel.Wheel[string], h wheel.Handle) {
+		"park, arm and advance": func(w *wheel.Wheel[string], h wheel.Handle) {
 			w.Park(h)
 			w.Reschedule(h, 12)
 			advance(w, 12)
 		},
 	}
-	for name, end := range ends {
+	for name, remove := range removals {
 		t.Run(name, func(t *testing.T) {
 			w := wheel.New[string](0, 0)
 			h := w.Schedule(10, "old")
-			end(w, h)
+			remove(w, h)
 			wantStale(t, w, h)
-			other := w.Schedule(20, "new") // may live where the old one did
+			other := w.Schedule(20, "new") // may use the slot of the old one
 			wantStale(t, w, h)
 			if at, v, ok := w.Lookup(other); at != 20 || v != "new" || !ok {
 				t.Fatalf("Lookup of the new entry is %d, %q, %t", at, v, ok)
@@ -106,15 +81,16 @@ func TestAHandleIsStaleAfterCancelFireAndDrain(t *testing.T) {
 	}
 }
 
-// reuses is above 2^24, where a generation of 24 bits would come round; the race detector has no time for that.
+// reuses is more than 2^24, after which a generation of 24 bits would repeat. With the race
+// detector that would take too long.
 const reuses = 17_000_000 - raceEnabled*15_000_000
 
-func TestStaleHandlesAnswerFalseAfterMillionsOfReuses(t *testing.T) {
+func TestHandlesStayStaleAfterMillionsOfReuses(t *testing.T) {
 	w := wheel.New[uint32](0, 0)
 	keep := w.Schedule(1<<40, 7)
 	first := w.Schedule(1, 0)
 	w.Cancel(first)
-	old := []wheel.Handle{first} // of reuse 1, 2, 4, 8, …
+	old := []wheel.Handle{first} // and those of reuse 1, 2, 4, 8, …
 	for i := range reuses {
 		h := w.Schedule(wheel.Tick(i&1023), 1)
 		if h == first {
@@ -135,7 +111,7 @@ func TestStaleHandlesAnswerFalseAfterMillionsOfReuses(t *testing.T) {
 		wantStale(t, w, o)
 	}
 	if at, v, ok := w.Lookup(keep); at != 1<<40 || v != 7 || !ok {
-		t.Fatalf("Lookup of a live entry is %d, %d, %t", at, v, ok)
+		t.Fatalf("Lookup of an entry is %d, %d, %t", at, v, ok)
 	}
 }
 
@@ -147,7 +123,7 @@ func TestNoTwoEntriesEverShareAHandle(t *testing.T) {
 	for i := range 100_000 {
 		h := w.Schedule(w.Now()+wheel.Tick(rng.IntN(2000)), uint32(i))
 		if seen[h] {
-			t.Fatalf("entry %d has a handle issued before, %#x", i, h)
+			t.Fatalf("entry %d has a handle that was used before, %#x", i, h)
 		}
 		seen[h] = true
 		if live = append(live, h); len(live) > 50 {
@@ -161,45 +137,45 @@ func TestNoTwoEntriesEverShareAHandle(t *testing.T) {
 	}
 }
 
-func TestANumberNamesWhoeverHasItNow(t *testing.T) {
+func TestNumberedReturnsTheEntryThatHasTheNumberNow(t *testing.T) {
 	w := wheel.New[string](0, 0)
 	if h, at, v := w.Numbered(1); h != 0 || at != 0 || v != nil {
-		t.Errorf("in an empty wheel number 1 is %#x, due at %d", h, at)
+		t.Errorf("in an empty wheel, entry number 1 is %#x, due at %d", h, at)
 	}
 	first := w.Schedule(7, "first")
 	n := first.Number()
 	if h, at, v := w.Numbered(n); h != first || at != 7 || *v != "first" {
-		t.Errorf("number %d is %#x, %d, %q", n, h, at, *v)
+		t.Errorf("entry number %d is %#x, %d, %q", n, h, at, *v)
 	}
 	w.Park(first)
 	if h, at, v := w.Numbered(n); h != first || at != wheel.Never || *v != "first" {
-		t.Errorf("parked, number %d is %#x, %d, %q", n, h, at, *v)
+		t.Errorf("the parked entry number %d is %#x, %d, %q", n, h, at, *v)
 	}
 	w.Cancel(first)
 	if h, _, v := w.Numbered(n); h != 0 || v != nil {
-		t.Errorf("nobody has number %d, and it is %#x", n, h)
+		t.Errorf("no entry has number %d, but Numbered returns %#x", n, h)
 	}
 	second := w.Schedule(9, "second")
 	if second.Number() != n {
-		t.Fatal("the number is not used again, and the test shows nothing")
+		t.Fatal("the number is not used again, so this test shows nothing")
 	}
 	if h, at, v := w.Numbered(n); h != second || h == first || at != 9 || *v != "second" {
-		t.Errorf("number %d is %#x, %d, %q", n, h, at, *v)
+		t.Errorf("entry number %d is %#x, %d, %q", n, h, at, *v)
 	}
 	for _, n := range []uint32{0, n + 1, math.MaxUint32} {
 		if h, _, v := w.Numbered(n); h != 0 || v != nil {
-			t.Errorf("nobody has number %d, and it is %#x", n, h)
+			t.Errorf("no entry has number %d, but Numbered returns %#x", n, h)
 		}
 	}
 }
 
-func TestForgedHandlesAnswerFalse(t *testing.T) {
+func TestForgedHandlesAreRejected(t *testing.T) {
 	w := wheel.New[uint32](0, 0)
 	live := make(map[wheel.Handle]bool)
 	for i := range uint32(1000) {
 		h := w.Schedule(wheel.Tick(i*i), i+1)
 		if i%3 == 0 {
-			w.Cancel(h) // leaves free slots behind
+			w.Cancel(h) // so that there are free slots
 			continue
 		}
 		live[h] = true
@@ -230,15 +206,15 @@ func TestForgedHandlesAnswerFalse(t *testing.T) {
 	}
 	for h := range live {
 		if _, _, ok := w.Lookup(h); !ok {
-			t.Fatalf("Lookup(%#x) of a live entry is false", h)
+			t.Fatalf("Lookup(%#x) of an entry is false", h)
 		}
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 }
 
-func TestAHandleOfAnotherWheelAnswersFalse(t *testing.T) {
+func TestAHandleOfAnotherWheelIsRejected(t *testing.T) {
 	a, b := wheel.New[uint32](0, 0), new(wheel.Wheel[uint32])
-	for i := range uint32(200) { // the same history: the same slots
+	for i := range uint32(200) { // both wheels use the same slots
 		a.Schedule(wheel.Tick(i), i+1)
 		b.Schedule(wheel.Tick(i), i+1)
 	}
@@ -250,23 +226,23 @@ func TestAHandleOfAnotherWheelAnswersFalse(t *testing.T) {
 	}
 }
 
-func TestNilWheelReadsAsEmpty(t *testing.T) {
+func TestANilWheelBehavesLikeAnEmptyOne(t *testing.T) {
 	var w *wheel.Wheel[string]
 	if next, ok := w.Next(); w.Len() != 0 || w.Now() != 0 || next != 0 || ok {
-		t.Errorf("Len %d, Now %d, Next %d, %t", w.Len(), w.Now(), next, ok)
+		t.Errorf("Len is %d, Now is %d, Next is %d, %t", w.Len(), w.Now(), next, ok)
 	}
 	other := wheel.New[string](0, 0).Schedule(1, "a")
 	for _, h := range []wheel.Handle{0, 1, other} {
 		wantStale(t, w, h)
 	}
 	for range w.Advance(100) {
-		t.Error("Advance yields")
+		t.Error("Advance yields an entry")
 	}
 	for range w.Drain() {
-		t.Error("Drain yields")
+		t.Error("Drain yields an entry")
 	}
 	for range w.All() {
-		t.Error("All yields")
+		t.Error("All yields an entry")
 	}
 	if at, ok := w.Soonest(100); at != 0 || ok {
 		t.Errorf("Soonest is %d, %t", at, ok)
@@ -281,7 +257,7 @@ func TestNilWheelReadsAsEmpty(t *testing.T) {
 		t.Errorf("Numbered is %#x, %d, %v", h, at, v)
 	}
 	if stale, removed := w.Stale(), w.Compact(math.MaxInt); stale != 0 || removed != 0 {
-		t.Errorf("Stale %d, Compact %d", stale, removed)
+		t.Errorf("Stale is %d, Compact is %d", stale, removed)
 	}
 	wantPanic(t, func() { w.Schedule(1, "a") })
 	wantPanic(t, func() { w.Reserve("a") })

@@ -11,7 +11,7 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// These are tests of what other timer wheels got wrong. Their tick is a millisecond.
+// Each of these tests is for a defect that other timer wheels had. A tick is a millisecond.
 const (
 	second = wheel.Tick(time.Second / time.Millisecond)
 	minute = 60 * second
@@ -19,12 +19,13 @@ const (
 	day    = 24 * hour
 )
 
-// A level chosen by the distance from the start instead of from now makes short timers late after some uptime.
+// Defect: the level was chosen by the distance from tick 0 instead of from now. After some uptime,
+// short timers were late.
 func TestATimerIsExactAfterMonthsOfUptime(t *testing.T) {
 	for _, uptime := range []wheel.Tick{0, 20 * minute, 22 * hour, day, 50 * day, 365 * day, 400 * 365 * day} {
 		for _, step := range []wheel.Tick{uptime + 1, uptime/1000 + 1, uptime/9973 + 1} {
 			var w wheel.Wheel[string]
-			w.Schedule(1<<60, "far") // keeps the wheel in use all the time
+			w.Schedule(1<<60, "far") // the wheel is never empty
 			for w.Now() < uptime {
 				w.Schedule(min(w.Now()+step/2, uptime), "on the way")
 				for range w.Advance(min(w.Now()+step, uptime)) {
@@ -36,7 +37,7 @@ func TestATimerIsExactAfterMonthsOfUptime(t *testing.T) {
 				for range w.Advance(at - 1) {
 					t.Fatalf("a timer of %d ms is early after %d ms of uptime", d, uptime)
 				}
-				if got := advance(&w, at); !slices.Equal(got, []firing[string]{{at, "x"}}) {
+				if got := advance(&w, at); !slices.Equal(got, []item[string]{{at, "x"}}) {
 					t.Fatalf("a timer of %d ms after %d ms of uptime: got %v", d, uptime, got)
 				}
 			}
@@ -44,7 +45,8 @@ func TestATimerIsExactAfterMonthsOfUptime(t *testing.T) {
 	}
 }
 
-// Without cascading a far timer fires with the grain of its level.
+// Defect: entries did not move down to lower levels. A far timer was only as exact as the level it
+// was armed on.
 func TestATwentyMinuteTimerIsExactToTheTickHoweverTimeMoves(t *testing.T) {
 	for _, step := range []wheel.Tick{1, 7, 64, 1000, 36 * second, 20 * minute} {
 		w := wheel.New[string](123_456, 0)
@@ -54,23 +56,23 @@ func TestATwentyMinuteTimerIsExactToTheTickHoweverTimeMoves(t *testing.T) {
 			to := w.Now() + step
 			for got := range w.Advance(to) {
 				if got != at || to < at {
-					t.Fatalf("steps of %d: fired at %d as of %d, want %d", step, to, got, at)
+					t.Fatalf("steps of %d: Advance(%d) yields the entry for %d, want %d", step, to, got, at)
 				}
 			}
 			if (w.Len() == 0) != (to >= at) {
-				t.Fatalf("steps of %d: Len %d at %d, want it to fire at %d", step, w.Len(), to, at)
+				t.Fatalf("steps of %d: Len is %d at %d, but the entry is due at %d", step, w.Len(), to, at)
 			}
 		}
 	}
 }
 
-// Sweeping or compacting must not lose sight of an entry: Cancel finds it, or it has fired, and never both or neither.
-func TestEveryEntryIsEitherCancelledOrFires(t *testing.T) {
+// Defect: after a compaction, Cancel did not find an entry that was later yielded.
+func TestEveryEntryIsEitherCancelledOrYielded(t *testing.T) {
 	const n = 60_000
 	w := wheel.New[int](0, 0)
 	rng := rand.New(rand.NewPCG(9, 9))
 	handles, at := make([]wheel.Handle, n), make([]wheel.Tick, n)
-	fired, cancelled := make([]bool, n), make([]bool, n)
+	yielded, cancelled := make([]bool, n), make([]bool, n)
 	next := 0
 	for round := 0; next < n || w.Len() > 0; round++ {
 		for range min(600, n-next) {
@@ -78,41 +80,41 @@ func TestEveryEntryIsEitherCancelledOrFires(t *testing.T) {
 			handles[next] = w.Schedule(at[next], next)
 			next++
 		}
-		for range 900 { // most of what there is, old and new, again and again
+		for range 900 { // entries that exist and entries that are gone
 			i := rng.IntN(next)
 			v, ok := w.Cancel(handles[i])
-			if ok == (fired[i] || cancelled[i]) || ok && v != i {
-				t.Fatalf("Cancel of %d is %d, %t; fired %t, cancelled %t", i, v, ok, fired[i], cancelled[i])
+			if ok == (yielded[i] || cancelled[i]) || ok && v != i {
+				t.Fatalf("Cancel of %d is %d, %t; yielded %t, cancelled %t", i, v, ok, yielded[i], cancelled[i])
 			}
 			cancelled[i] = cancelled[i] || ok
 		}
 		to := w.Now() + wheel.Tick(rng.IntN(20_000))
 		for tick, v := range w.Advance(to) {
-			if fired[v] || cancelled[v] || tick != at[v] || tick > to {
-				t.Fatalf("%d of %d fires at %d as of %d; fired %t, cancelled %t", v, at[v], to, tick, fired[v], cancelled[v])
+			if yielded[v] || cancelled[v] || tick != at[v] || tick > to {
+				t.Fatalf("Advance(%d) yields %d at %d, want %d; yielded before %t, cancelled %t", to, v, tick, at[v], yielded[v], cancelled[v])
 			}
-			fired[v] = true
+			yielded[v] = true
 		}
 		if round%50 == 0 {
-			checkInvariants(t, w)
+			wantSound(t, w)
 		}
 	}
 	for i := range n {
-		if fired[i] == cancelled[i] {
-			t.Fatalf("%d: fired %t, cancelled %t", i, fired[i], cancelled[i])
+		if yielded[i] == cancelled[i] {
+			t.Fatalf("%d: yielded %t, cancelled %t", i, yielded[i], cancelled[i])
 		}
 	}
 }
 
-// Where removals leave holes that are closed a piece at a time, what is removed in the meantime must stay removed.
+// Compaction works in small steps. Entries that are removed between two steps must stay removed.
 func TestRemovalsInAnyOrderLeaveTheRestInOrder(t *testing.T) {
 	const n = 12_000
 	orders := map[string]func(rng *rand.Rand, i int) int{
-		"forward":      func(_ *rand.Rand, i int) int { return i },
-		"backward":     func(_ *rand.Rand, i int) int { return n - 1 - i },
-		"from the top": func(_ *rand.Rand, i int) int { return (i + n/2) % n },
-		"scattered":    func(_ *rand.Rand, i int) int { return i * 7919 % n },
-		"at random":    func(rng *rand.Rand, _ int) int { return rng.IntN(n) },
+		"forward":         func(_ *rand.Rand, i int) int { return i },
+		"backward":        func(_ *rand.Rand, i int) int { return n - 1 - i },
+		"from the middle": func(_ *rand.Rand, i int) int { return (i + n/2) % n },
+		"scattered":       func(_ *rand.Rand, i int) int { return i * 7919 % n },
+		"at random":       func(rng *rand.Rand, _ int) int { return rng.IntN(n) },
 	}
 	for name, order := range orders {
 		for _, spread := range []wheel.Tick{1, 3000} {
@@ -123,7 +125,7 @@ func TestRemovalsInAnyOrderLeaveTheRestInOrder(t *testing.T) {
 				for i := range n {
 					handles = append(handles, w.Schedule(day+wheel.Tick(i)%spread, i))
 				}
-				for round := range 3 { // 90 % are cancelled or postponed, then new ones take their places
+				for round := range 3 { // 90 % are cancelled or postponed, then the cancelled ones are armed again
 					for i := range n * 9 / 10 {
 						v := order(rng, i)
 						if i%3 == 0 {
@@ -132,29 +134,30 @@ func TestRemovalsInAnyOrderLeaveTheRestInOrder(t *testing.T) {
 						}
 						w.Cancel(handles[v])
 						if _, _, ok := w.Lookup(handles[v]); ok {
-							t.Fatalf("round %d: %d is there after its Cancel", round, v)
+							t.Fatalf("round %d: Lookup finds %d after its Cancel", round, v)
 						}
 					}
-					checkInvariants(t, w)
+					wantSound(t, w)
 					for i := range handles {
 						if _, _, ok := w.Lookup(handles[i]); !ok {
 							handles[i] = w.Schedule(day+wheel.Tick(i)%spread, i)
 						}
 					}
 				}
-				checkArmed(t, w, handles)
+				wantArmed(t, w, handles)
 			})
 		}
 	}
 }
 
-// checkArmed checks that exactly handles are in w, the payload of each its index, and that all fire at their ticks.
-func checkArmed(t *testing.T, w *wheel.Wheel[int], handles []wheel.Handle) {
+// wantArmed checks that w has exactly the given entries, each with its index as value, and that all
+// are yielded at their ticks.
+func wantArmed(t *testing.T, w *wheel.Wheel[int], handles []wheel.Handle) {
 	t.Helper()
 	listed := 0
 	for h, v := range w.All() {
 		if listed++; handles[v] != h {
-			t.Fatalf("All yields %d, which is not armed", v)
+			t.Fatalf("All yields %d with a wrong handle", v)
 		}
 	}
 	if listed != len(handles) || w.Len() != len(handles) {
@@ -164,21 +167,21 @@ func checkArmed(t *testing.T, w *wheel.Wheel[int], handles []wheel.Handle) {
 	for i, h := range handles {
 		want[i], _, _ = w.Lookup(h)
 	}
-	fired := make([]bool, len(handles))
+	yielded := make([]bool, len(handles))
 	var last wheel.Tick
 	for at, v := range w.Advance(10 * day) {
-		if fired[v] || at != want[v] || at < last {
-			t.Fatalf("%d fires at %d after one at %d, want it once at %d", v, at, last, want[v])
+		if yielded[v] || at != want[v] || at < last {
+			t.Fatalf("%d is yielded at %d after one at %d, want it once at %d", v, at, last, want[v])
 		}
-		fired[v], last = true, at
+		yielded[v], last = true, at
 	}
-	if lost := slices.Index(fired, false); lost >= 0 {
-		t.Fatalf("%d did not fire", lost)
+	if lost := slices.Index(yielded, false); lost >= 0 {
+		t.Fatalf("%d was not yielded", lost)
 	}
 }
 
-// Entries armed, moved and removed in blocks leave stretches full and stretches empty, in memory used in any order.
-func TestChurnInBlocksKeepsTheOrder(t *testing.T) {
+// Entries that are armed, moved and removed in blocks leave full and empty chunks, in any order.
+func TestChangesInBlocksKeepTheOrder(t *testing.T) {
 	type arming struct {
 		at  wheel.Tick
 		seq int
@@ -189,7 +192,7 @@ func TestChurnInBlocksKeepsTheOrder(t *testing.T) {
 		var (
 			ticks   = []wheel.Tick{1, 5000, 5001, day, 2 * day}
 			handles []wheel.Handle // by entry
-			blocks  [][]int        // entries that are armed
+			blocks  [][]int        // armed entries
 			armed   = map[int]arming{}
 			seq     int
 		)
@@ -227,18 +230,18 @@ func TestChurnInBlocksKeepsTheOrder(t *testing.T) {
 				blocks = slices.Delete(blocks, k, k+1)
 			}
 		}
-		checkInvariants(t, w)
+		wantSound(t, w)
 		want := slices.SortedFunc(maps.Keys(armed), func(i, j int) int {
 			return cmp.Or(cmp.Compare(armed[i].at, armed[j].at), cmp.Compare(armed[i].seq, armed[j].seq))
 		})
 		if got := advanceValues(w, 3*day); !slices.Equal(got, want) {
-			t.Fatalf("seed %d: %d of %d entries fire, or in another order", seed, len(got), len(want))
+			t.Fatalf("seed %d: %d of %d entries are yielded, or in another order", seed, len(got), len(want))
 		}
 	}
 }
 
-// A queue of commands of fixed length loses what a burst puts on top of it.
-func TestABurstLosesNone(t *testing.T) {
+// Defect: new timers went through a queue of fixed length, and a burst of them overflowed it.
+func TestABurstLosesNoEntry(t *testing.T) {
 	for _, n := range []int{10_000, 1_000_000} {
 		w := wheel.New[uint32](0, 0)
 		rng := rand.New(rand.NewPCG(10, 10))
@@ -246,24 +249,24 @@ func TestABurstLosesNone(t *testing.T) {
 			w.Schedule(wheel.Tick(rng.IntN(100_000)), uint32(i))
 		}
 		if w.Len() != n {
-			t.Fatalf("Len %d of %d", w.Len(), n)
+			t.Fatalf("Len is %d, want %d", w.Len(), n)
 		}
 		seen := make([]bool, n)
 		var last wheel.Tick
 		for at, v := range w.Advance(100_000) {
 			if seen[v] || at < last {
-				t.Fatalf("%d comes again, or at %d after %d", v, at, last)
+				t.Fatalf("%d is yielded twice, or at %d after %d", v, at, last)
 			}
 			seen[v], last = true, at
 		}
 		if lost := slices.Index(seen, false); lost >= 0 || w.Len() != 0 {
-			t.Fatalf("of %d: %d did not come, Len %d", n, lost, w.Len())
+			t.Fatalf("of %d: %d was not yielded, Len is %d", n, lost, w.Len())
 		}
 	}
 }
 
-// A cancelled entry that stays until its deadline would be counted, listed, and waited for.
-func TestCancelledEntriesAreNotHeld(t *testing.T) {
+// Defect: a cancelled entry was held until its deadline. Len, All and Next still saw it.
+func TestCancelledEntriesAreGoneAtOnce(t *testing.T) {
 	w := wheel.New[uint32](0, 0)
 	handles := make([]wheel.Handle, 200_000)
 	for i := range handles {
@@ -271,7 +274,7 @@ func TestCancelledEntriesAreNotHeld(t *testing.T) {
 	}
 	for i, h := range handles {
 		if v, ok := w.Cancel(h); v != uint32(i) || !ok || w.Len() != len(handles)-i-1 {
-			t.Fatalf("Cancel of %d is %d, %t, Len %d", i, v, ok, w.Len())
+			t.Fatalf("Cancel of %d is %d, %t, Len is %d", i, v, ok, w.Len())
 		}
 	}
 	for range w.All() {
@@ -281,7 +284,7 @@ func TestCancelledEntriesAreNotHeld(t *testing.T) {
 		t.Fatalf("Next is %d", next)
 	}
 	for range w.Advance(400 * day) {
-		t.Fatal("a cancelled entry fired")
+		t.Fatal("Advance yields a cancelled entry")
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 }

@@ -9,19 +9,20 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A payload is large enough not to share its memory with another.
-type payload struct {
+// An object is large enough not to share its memory with another one.
+type object struct {
 	_ [64]byte
 	n int
 }
 
-// held schedules fresh payloads by pointer, lets end take them out of the wheel, and reports how many are still there.
-func held(w *wheel.Wheel[*payload], n int, end func(w *wheel.Wheel[*payload], handles []wheel.Handle)) int {
-	refs := fill(w, n, end)
+// held schedules n pointers to new objects and calls then. It returns how many of the objects are
+// reachable after that.
+func held(w *wheel.Wheel[*object], n int, then func(w *wheel.Wheel[*object], handles []wheel.Handle)) int {
+	objects := fill(w, n, then)
 	runtime.GC()
 	alive := 0
-	for _, r := range refs {
-		if r.Value() != nil {
+	for _, o := range objects {
+		if o.Value() != nil {
 			alive++
 		}
 	}
@@ -29,51 +30,51 @@ func held(w *wheel.Wheel[*payload], n int, end func(w *wheel.Wheel[*payload], ha
 	return alive
 }
 
-// fill has a frame of its own, so that nothing of it is left on the stack when held looks.
+// fill is not inlined, so that no pointer to an object is left on the stack of held.
 //
 //go:noinline
-func fill(w *wheel.Wheel[*payload], n int, end func(w *wheel.Wheel[*payload], handles []wheel.Handle)) []weak.Pointer[payload] {
-	var refs []weak.Pointer[payload]
+func fill(w *wheel.Wheel[*object], n int, then func(w *wheel.Wheel[*object], handles []wheel.Handle)) []weak.Pointer[object] {
+	var objects []weak.Pointer[object]
 	var handles []wheel.Handle
 	for i := range n {
-		p := &payload{n: i}
-		refs = append(refs, weak.Make(p))
+		p := &object{n: i}
+		objects = append(objects, weak.Make(p))
 		handles = append(handles, w.Schedule(w.Now()+1+wheel.Tick(i%7)*100, p))
 	}
-	end(w, handles)
-	return refs
+	then(w, handles)
+	return objects
 }
 
-func TestPayloadIsLetGoOnCancelAndFire(t *testing.T) {
+func TestTheWheelDropsAValueWhenItsEntryIsRemoved(t *testing.T) {
 	const n = 1000
 	for _, c := range []struct {
 		name string
-		end  func(w *wheel.Wheel[*payload], handles []wheel.Handle)
+		then func(w *wheel.Wheel[*object], handles []wheel.Handle)
 		want int
 	}{
-		{"armed", func(*wheel.Wheel[*payload], []wheel.Handle) {}, n},
-		{"cancelled", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+		{"armed", func(*wheel.Wheel[*object], []wheel.Handle) {}, n},
+		{"cancelled", func(w *wheel.Wheel[*object], handles []wheel.Handle) {
 			for _, h := range handles {
 				w.Cancel(h)
 			}
 		}, 0},
-		{"half cancelled", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+		{"half cancelled", func(w *wheel.Wheel[*object], handles []wheel.Handle) {
 			for _, h := range handles[n/2:] {
 				w.Cancel(h)
 			}
 		}, n / 2},
-		{"fired", func(w *wheel.Wheel[*payload], _ []wheel.Handle) {
+		{"yielded", func(w *wheel.Wheel[*object], _ []wheel.Handle) {
 			for range w.Advance(w.Now() + 1000) {
 			}
 		}, 0},
-		{"fired after reschedules", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+		{"yielded after Reschedule", func(w *wheel.Wheel[*object], handles []wheel.Handle) {
 			for i, h := range handles {
 				w.Reschedule(h, w.Now()+1<<(i%40))
 			}
 			for range w.Advance(w.Now() + 1<<40) {
 			}
 		}, 0},
-		{"fired up to a break", func(w *wheel.Wheel[*payload], _ []wheel.Handle) {
+		{"yielded up to a break", func(w *wheel.Wheel[*object], _ []wheel.Handle) {
 			i := 0
 			for range w.Advance(w.Now() + 1000) {
 				if i++; i == n-10 {
@@ -81,12 +82,12 @@ func TestPayloadIsLetGoOnCancelAndFire(t *testing.T) {
 				}
 			}
 		}, 10},
-		{"parked", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+		{"parked", func(w *wheel.Wheel[*object], handles []wheel.Handle) {
 			for _, h := range handles {
 				w.Park(h)
 			}
 		}, n},
-		{"parked, half of them cancelled", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+		{"parked, half of them cancelled", func(w *wheel.Wheel[*object], handles []wheel.Handle) {
 			for i, h := range handles {
 				w.Park(h)
 				if i%2 == 0 {
@@ -94,7 +95,7 @@ func TestPayloadIsLetGoOnCancelAndFire(t *testing.T) {
 				}
 			}
 		}, n / 2},
-		{"reserved in their place", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+		{"cancelled and reserved", func(w *wheel.Wheel[*object], handles []wheel.Handle) {
 			for i, h := range handles {
 				v, _ := w.Cancel(h)
 				if r := w.Reserve(v); i%2 == 0 {
@@ -102,16 +103,16 @@ func TestPayloadIsLetGoOnCancelAndFire(t *testing.T) {
 				}
 			}
 		}, n / 2},
-		{"popped", func(w *wheel.Wheel[*payload], _ []wheel.Handle) {
+		{"popped", func(w *wheel.Wheel[*object], _ []wheel.Handle) {
 			for _, _, ok := w.Pop(w.Now() + 1000); ok; _, _, ok = w.Pop(0) {
 			}
 		}, n},
-		{"popped and cancelled", func(w *wheel.Wheel[*payload], _ []wheel.Handle) {
+		{"popped and cancelled", func(w *wheel.Wheel[*object], _ []wheel.Handle) {
 			for h, _, ok := w.Pop(w.Now() + 1000); ok; h, _, ok = w.Pop(0) {
 				w.Cancel(h)
 			}
 		}, 0},
-		{"replaced through Value", func(w *wheel.Wheel[*payload], handles []wheel.Handle) {
+		{"replaced through Value", func(w *wheel.Wheel[*object], handles []wheel.Handle) {
 			for i, h := range handles {
 				if i%2 == 0 {
 					w.Park(h)
@@ -119,45 +120,45 @@ func TestPayloadIsLetGoOnCancelAndFire(t *testing.T) {
 				*w.Value(h) = nil
 			}
 		}, 0},
-		{"drained", func(w *wheel.Wheel[*payload], _ []wheel.Handle) {
+		{"drained", func(w *wheel.Wheel[*object], _ []wheel.Handle) {
 			for range w.Drain() {
 			}
 		}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := held(new(wheel.Wheel[*payload]), n, c.end); got != c.want {
-				t.Errorf("%d of %d payloads are held, want %d", got, n, c.want)
+			if got := held(new(wheel.Wheel[*object]), n, c.then); got != c.want {
+				t.Errorf("%d of %d objects are reachable, want %d", got, n, c.want)
 			}
 		})
 	}
 }
 
-// heap is what is in use after a collection.
-func heap() uint64 {
+// heapInUse returns the bytes in use after a collection.
+func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-func TestPayloadsOfAMillionCancelledEntriesAreCollected(t *testing.T) {
+func TestValuesOfAMillionCancelledEntriesAreCollected(t *testing.T) {
 	const n = 1_000_000
-	w := wheel.New[*payload](0, 0)
+	w := wheel.New[*object](0, 0)
 	handles := make([]wheel.Handle, n)
-	before := heap()
+	before := heapInUse()
 	for i := range handles {
-		handles[i] = w.Schedule(1<<40+wheel.Tick(i), &payload{n: i})
+		handles[i] = w.Schedule(1<<40+wheel.Tick(i), &object{n: i})
 	}
-	full := heap()
+	full := heapInUse()
 	for _, h := range handles {
 		w.Cancel(h)
 	}
-	after := heap()
+	after := heapInUse()
 	if full-before < n*64 {
-		t.Fatalf("heap went from %d to %d with the payloads: this test measures nothing", before, full)
+		t.Fatalf("the heap went from %d to %d with the objects, so this test shows nothing", before, full)
 	}
 	if freed := int64(full) - int64(after); freed < n*64 {
-		t.Errorf("heap went from %d to %d with %d entries, and to %d after their cancels", before, full, n, after)
+		t.Errorf("the heap went from %d to %d with %d entries, and to %d after their Cancel", before, full, n, after)
 	}
 	runtime.KeepAlive(w)
 }
@@ -178,54 +179,54 @@ func TestFreedMemoryIsReused(t *testing.T) {
 		for range w.Advance(w.Now() + 100_000) {
 		}
 	}
-	before := heap()
+	before := heapInUse()
 	round()
 	round()
-	first := heap() - before
+	first := heapInUse() - before
 	for range 10 {
 		round()
 	}
-	if after := heap() - before; after > first+first/4+1<<16 {
-		t.Errorf("%d bytes after two rounds, %d after twelve", first, after)
+	if after := heapInUse() - before; after > first+first/4+1<<16 {
+		t.Errorf("%d bytes in use after two rounds, %d after twelve", first, after)
 	}
 	runtime.KeepAlive(w)
 }
 
-func TestTrimGivesMemoryBackAndKeepsWhatIsArmed(t *testing.T) {
+func TestTrimReleasesMemoryAndKeepsEntries(t *testing.T) {
 	const n, few = 200_000, 1000
 	w := wheel.New[uint32](0, 0)
-	before := heap()
+	before := heapInUse()
 	handles := make([]wheel.Handle, n)
 	before += n * 8
 	for i := range handles {
 		handles[i] = w.Schedule(1<<30+wheel.Tick(i), uint32(i))
 	}
-	full := heap() - before
+	full := heapInUse() - before
 	for _, h := range handles[few:] {
 		w.Cancel(h)
 	}
 	w.Trim(math.MaxInt)
-	if after := heap() - before; after > full/10 {
+	if after := heapInUse() - before; after > full/10 {
 		t.Errorf("%d bytes with %d entries, %d with %d after Trim", full, n, after, few)
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 	for i, h := range handles[:few] {
 		if at, v, ok := w.Lookup(h); at != 1<<30+wheel.Tick(i) || v != uint32(i) || !ok {
 			t.Fatalf("Lookup of %d after Trim is %d, %d, %t", i, at, v, ok)
 		}
 	}
-	for range n { // in places that had entries before
+	for range n { // in slots that had entries before
 		w.Schedule(1<<30, 0)
 	}
 	for i, h := range handles[few:] {
 		if _, _, ok := w.Lookup(h); ok {
-			t.Fatalf("the handle of %d, cancelled before Trim, names an entry made after it", few+i)
+			t.Fatalf("the handle of %d, which was cancelled before Trim, names a new entry", few+i)
 		}
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 }
 
-func TestCompactAndTrimGiveBackWhatDeadWordsTook(t *testing.T) {
+func TestCompactAndTrimReleaseTheMemoryOfDeadRefs(t *testing.T) {
 	const n = 1_000_000
 	w := wheel.New[uint32](0, n)
 	handles := make([]wheel.Handle, n)
@@ -237,14 +238,14 @@ func TestCompactAndTrimGiveBackWhatDeadWordsTook(t *testing.T) {
 			w.Cancel(h)
 		}
 	}
-	full, stale := heap(), w.Stale()
+	full, stale := heapInUse(), w.Stale()
 	removed := w.Compact(math.MaxInt)
 	w.Trim(math.MaxInt)
-	// A word is four bytes. Slots stay where they are: every other is in use.
-	if freed := int64(full) - int64(heap()); removed < stale*9/10 || freed < int64(removed)*4*9/10 {
-		t.Errorf("of %d dead words %d went away, and %d bytes with them", stale, removed, freed)
+	// A ref is four bytes. No slab of slots is released, because every other slot is in use.
+	if freed := int64(full) - int64(heapInUse()); removed < stale*9/10 || freed < int64(removed)*4*9/10 {
+		t.Errorf("of %d dead refs %d were removed, and %d bytes released", stale, removed, freed)
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 	want := uint32(1)
 	for _, v := range w.Advance(math.MaxUint64) {
 		if v != want {
@@ -255,8 +256,8 @@ func TestCompactAndTrimGiveBackWhatDeadWordsTook(t *testing.T) {
 	runtime.KeepAlive(handles)
 }
 
-// Of a wheel that has had a hundred slabs ten are left, here and there.
-func TestTrimDoesNotCountSlabsThatAreGone(t *testing.T) {
+// After the first Trim only ten of a hundred slabs are left.
+func TestTrimDoesNotCountReleasedSlabs(t *testing.T) {
 	const slab, slabs, every = 1024, 100, 10
 	w := wheel.New[uint32](0, 0)
 	handles := make([]wheel.Handle, 0, slab*slabs)
@@ -279,15 +280,15 @@ func TestTrimDoesNotCountSlabsThatAreGone(t *testing.T) {
 		w.Trim(1)
 	}
 	if c := w.Cap(); c >= slab {
-		t.Errorf("Trim has looked at as many slabs as there are, and of an empty wheel Cap is %d", c)
+		t.Errorf("Cap is %d although Trim has looked at every slab of the empty wheel", c)
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 }
 
-func TestTrimMayBeCalledAnyTimeWithAnyNumber(t *testing.T) {
+func TestTrimMayBeCalledAtAnyTimeWithAnyNumber(t *testing.T) {
 	for _, n := range []int{math.MinInt, -1, 0, 1, math.MaxInt} {
-		if freed := (*wheel.Wheel[int])(nil).Trim(n); freed != 0 {
-			t.Errorf("Trim(%d) of a nil wheel is %d", n, freed)
+		if released := (*wheel.Wheel[int])(nil).Trim(n); released != 0 {
+			t.Errorf("Trim(%d) of a nil wheel is %d", n, released)
 		}
 		w := new(wheel.Wheel[int])
 		w.Trim(n)
@@ -302,9 +303,9 @@ func TestTrimMayBeCalledAnyTimeWithAnyNumber(t *testing.T) {
 			}
 			want++
 		}
-		checkInvariants(t, w)
+		wantSound(t, w)
 		if want != 2010 || w.Len() != 990 {
-			t.Errorf("Trim(%d) in the body: %d fired, %d left", n, want, w.Len())
+			t.Errorf("Trim(%d) in the body: %d entries were yielded, %d are left", n, want, w.Len())
 		}
 	}
 }

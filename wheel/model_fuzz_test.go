@@ -9,7 +9,7 @@ import (
 )
 
 func FuzzWheel(f *testing.F) {
-	some := []op{
+	setup := []op{
 		{code: opSchedule, kind: whenClose, b: 3},
 		{code: opSchedule, kind: whenFar, a: 12, b: 5},
 		{code: opScheduleManyOnOneTick, kind: whenNear, a: 1, b: 7, c: 40},
@@ -18,21 +18,21 @@ func FuzzWheel(f *testing.F) {
 	after := []op{{code: opAdvanceToNext, c: 3}, {code: opAdvance, kind: whenFar, a: 20, b: 1}}
 	for code := range opCodes {
 		for kind := range byte(whenKinds) {
-			f.Add([]byte(makeProgram(kind, append(append(some[:4:4], op{code, kind, 9, 2, 8}), after...)...)))
+			f.Add([]byte(makeProgram(kind, append(append(setup[:4:4], op{code, kind, 9, 2, 8}), after...)...)))
 		}
 	}
-	// Each operation as the body of Advance and of Drain, each way to leave them.
+	// Each operation in the body of Advance and of Drain, with each way to leave the loop.
 	for code := range opCodes {
-		for leave := byte(runOn); leave <= byGoexit; leave++ {
+		for exit := byte(exitNone); exit <= exitGoexit; exit++ {
 			for _, outer := range []op{{code: opAdvance, kind: whenFar, a: 16, b: 1}, {code: opDrain}} {
-				outer.c = 4<<4 | leave<<2 | 1
-				body := op{code, byte(code) % whenKinds, 2, leave, 4}
-				f.Add([]byte(makeProgram(leave, append(append(some[:4:4], outer, body), after...)...)))
+				outer.c = 4<<4 | exit<<2 | 1
+				body := op{code, byte(code) % whenKinds, 2, exit, 4}
+				f.Add([]byte(makeProgram(exit, append(append(setup[:4:4], outer, body), after...)...)))
 			}
 		}
 	}
-	// Entries that rest and come back: each way to get one off the wheel, before each other operation.
-	for _, rest := range []op{
+	// Each way to park entries, before each operation, and again after they were armed again.
+	for _, park := range []op{
 		{code: opReserve},
 		{code: opPark, c: 9},
 		{code: opParkMany, b: 1, c: 200},
@@ -40,8 +40,8 @@ func FuzzWheel(f *testing.F) {
 		{code: opPop, kind: whenFar, a: 8, b: 3, c: 7<<4 | 4 | popInTurn},
 	} {
 		for code := range opCodes {
-			again := []op{{code: opRescheduleMany, kind: whenNear, a: 3, b: 2, c: 150}, rest}
-			f.Add([]byte(makeProgram(0, slices.Concat(some, []op{rest, {code, whenClose, 2, 2, 255}}, again, after)...)))
+			again := []op{{code: opRescheduleMany, kind: whenNear, a: 3, b: 2, c: 150}, park}
+			f.Add([]byte(makeProgram(0, slices.Concat(setup, []op{park, {code, whenClose, 2, 2, 255}}, again, after)...)))
 		}
 	}
 	for seed := range uint64(8) {
@@ -54,8 +54,8 @@ func FuzzWheel(f *testing.F) {
 		if p.start()&128 != 0 {
 			run = runPointers
 		}
-		hung := time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("does not end:\n%v", p)) })
-		defer hung.Stop()
+		watchdog := time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("the program hangs:\n%v", p)) })
+		defer watchdog.Stop()
 		if err := run(p, lim); err != nil {
 			t.Fatalf("%v\n%v", err, p)
 		}

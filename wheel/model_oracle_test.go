@@ -8,87 +8,88 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// reference is the contract of a wheel in its plainest form: a map of its entries, sorted when time moves.
-// The model tests compare every answer of a real wheel with it.
-type reference[V any] struct {
+// An oracle is a wheel in its simplest form: a map of entries, which is sorted to find out what is
+// due. The model tests compare every result of a real wheel with it.
+type oracle[V any] struct {
 	now    wheel.Tick
-	issued wheel.Handle // handles are 1, 2, 3, …
-	seq    uint64       // armings so far: Schedule and Reschedule
-	live   map[wheel.Handle]refEntry[V]
+	issued wheel.Handle // the last handle; handles are 1, 2, 3, …
+	seq    uint64       // how often an entry was armed, by Schedule or Reschedule
+	live   map[wheel.Handle]oracleEntry[V]
 
-	// line is what was due when Peek last looked, at the tick lineAt. What is armed for that tick since then comes
-	// behind it, so Peek need not sort again before it is used up.
-	line   []refEntry[V]
-	lineAt wheel.Tick
+	// dueCache has the entries that were due, in order, when Peek last sorted them, at the tick
+	// dueAt. Entries that were armed for that tick later come after them. So Peek need not sort
+	// again before it has used them up.
+	dueCache []oracleEntry[V]
+	dueAt    wheel.Tick
 }
 
-type refEntry[V any] struct {
+type oracleEntry[V any] struct {
 	h      wheel.Handle
 	at     wheel.Tick // Never if parked
-	seq    uint64
+	seq    uint64     // the oracle's seq when the entry was armed
 	parked bool
 	v      V
 }
 
-func newReference[V any](now wheel.Tick) *reference[V] {
-	return &reference[V]{now: now, live: make(map[wheel.Handle]refEntry[V])}
+func newOracle[V any](now wheel.Tick) *oracle[V] {
+	return &oracle[V]{now: now, live: make(map[wheel.Handle]oracleEntry[V])}
 }
 
-func (r *reference[V]) arm(h wheel.Handle, at wheel.Tick, v V) {
-	r.seq++
-	r.live[h] = refEntry[V]{h: h, at: max(at, r.now), seq: r.seq, v: v}
+func (o *oracle[V]) arm(h wheel.Handle, at wheel.Tick, v V) {
+	o.seq++
+	o.live[h] = oracleEntry[V]{h: h, at: max(at, o.now), seq: o.seq, v: v}
 }
 
-func (r *reference[V]) Schedule(at wheel.Tick, v V) wheel.Handle {
-	r.issued++
-	r.arm(r.issued, at, v)
-	return r.issued
+func (o *oracle[V]) Schedule(at wheel.Tick, v V) wheel.Handle {
+	o.issued++
+	o.arm(o.issued, at, v)
+	return o.issued
 }
 
-func (r *reference[V]) Reschedule(h wheel.Handle, at wheel.Tick) bool {
-	e, ok := r.live[h]
+func (o *oracle[V]) Reschedule(h wheel.Handle, at wheel.Tick) bool {
+	e, ok := o.live[h]
 	if ok {
-		r.arm(h, at, e.v)
+		o.arm(h, at, e.v)
 	}
 	return ok
 }
 
-func (r *reference[V]) Cancel(h wheel.Handle) (V, bool) {
-	e, ok := r.live[h]
-	delete(r.live, h)
+func (o *oracle[V]) Cancel(h wheel.Handle) (V, bool) {
+	e, ok := o.live[h]
+	delete(o.live, h)
 	return e.v, ok
 }
 
-func (r *reference[V]) Reserve(v V) wheel.Handle {
-	h := r.Schedule(wheel.Never, v)
-	r.Park(h)
+func (o *oracle[V]) Reserve(v V) wheel.Handle {
+	h := o.Schedule(wheel.Never, v)
+	o.Park(h)
 	return h
 }
 
-func (r *reference[V]) Park(h wheel.Handle) bool {
-	e, ok := r.live[h]
+func (o *oracle[V]) Park(h wheel.Handle) bool {
+	e, ok := o.live[h]
 	if !ok || e.parked {
 		return false
 	}
 	e.at, e.parked = wheel.Never, true
-	r.live[h] = e
+	o.live[h] = e
 	return true
 }
 
-func (r *reference[V]) Pop(now wheel.Tick) (h wheel.Handle, at wheel.Tick, ok bool) {
-	h, at, ok = r.Peek(now)
-	r.Park(h)
+func (o *oracle[V]) Pop(now wheel.Tick) (h wheel.Handle, at wheel.Tick, ok bool) {
+	h, at, ok = o.Peek(now)
+	o.Park(h)
 	return h, at, ok
 }
 
-func (r *reference[V]) Peek(now wheel.Tick) (h wheel.Handle, at wheel.Tick, ok bool) {
-	r.now = max(r.now, now)
-	for again := r.lineAt == r.now; ; again = false {
+func (o *oracle[V]) Peek(now wheel.Tick) (h wheel.Handle, at wheel.Tick, ok bool) {
+	o.now = max(o.now, now)
+	for again := o.dueAt == o.now; ; again = false {
 		if !again {
-			r.line, r.lineAt = r.due(), r.now
+			o.dueCache, o.dueAt = o.due(), o.now
 		}
-		for ; len(r.line) > 0; r.line = r.line[1:] {
-			if e := r.line[0]; r.stillDue(e) {
+		for ; len(o.dueCache) > 0; o.dueCache = o.dueCache[1:] {
+			if e := o.dueCache[0]; o.stillDue(e) {
 				return e.h, e.at, true
 			}
 		}
@@ -98,34 +99,35 @@ func (r *reference[V]) Peek(now wheel.Tick) (h wheel.Handle, at wheel.Tick, ok b
 	}
 }
 
-// stillDue tells whether nothing has happened to an entry since it was found to be due.
-func (r *reference[V]) stillDue(due refEntry[V]) bool {
-	e, ok := r.live[due.h]
+// stillDue reports whether an entry that was due has not been changed since.
+func (o *oracle[V]) stillDue(due oracleEntry[V]) bool {
+	e, ok := o.live[due.h]
 	return ok && e.seq == due.seq && !e.parked
 }
 
-// Write is what is done through the pointer that Value returns.
-func (r *reference[V]) Write(h wheel.Handle, v V) {
-	e := r.live[h]
+// Write sets the value of an entry, like a write through the pointer that Value returns.
+func (o *oracle[V]) Write(h wheel.Handle, v V) {
+	e := o.live[h]
 	e.v = v
-	r.live[h] = e
+	o.live[h] = e
 }
 
-func (r *reference[V]) Lookup(h wheel.Handle) (wheel.Tick, V, bool) {
-	e, ok := r.live[h]
+func (o *oracle[V]) Lookup(h wheel.Handle) (wheel.Tick, V, bool) {
+	e, ok := o.live[h]
 	return e.at, e.v, ok
 }
 
-// Advance decides at its start what it may yield: what its body arms is not among it.
-func (r *reference[V]) Advance(now wheel.Tick) iter.Seq2[wheel.Tick, V] {
+// Advance determines at the start which entries it may yield. Entries that the body arms are not
+// among them.
+func (o *oracle[V]) Advance(now wheel.Tick) iter.Seq2[wheel.Tick, V] {
 	return func(yield func(wheel.Tick, V) bool) {
-		r.now = max(r.now, now)
-		for _, due := range r.due() {
-			if !r.stillDue(due) {
-				continue // the body cancelled it, parked it or armed it anew
+		o.now = max(o.now, now)
+		for _, due := range o.due() {
+			if !o.stillDue(due) {
+				continue // the body has cancelled it, parked it or armed it again
 			}
-			e := r.live[due.h] // the payload is that of now
-			delete(r.live, e.h)
+			e := o.live[due.h] // with its current value
+			delete(o.live, e.h)
 			if !yield(e.at, e.v) {
 				return
 			}
@@ -133,22 +135,23 @@ func (r *reference[V]) Advance(now wheel.Tick) iter.Seq2[wheel.Tick, V] {
 	}
 }
 
-func (r *reference[V]) due() []refEntry[V] {
-	var due []refEntry[V]
-	for _, e := range r.live {
-		if e.at <= r.now && !e.parked {
+// due returns the entries that are due, in order.
+func (o *oracle[V]) due() []oracleEntry[V] {
+	var due []oracleEntry[V]
+	for _, e := range o.live {
+		if e.at <= o.now && !e.parked {
 			due = append(due, e)
 		}
 	}
-	slices.SortFunc(due, func(a, b refEntry[V]) int {
+	slices.SortFunc(due, func(a, b oracleEntry[V]) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq))
 	})
 	return due
 }
 
-// earliest is the tick that Next must not exceed. There is none if nothing is armed.
-func (r *reference[V]) earliest() (at wheel.Tick, ok bool) {
-	for _, e := range r.live {
+// earliest returns the tick of the earliest armed entry, and false if nothing is armed.
+func (o *oracle[V]) earliest() (at wheel.Tick, ok bool) {
+	for _, e := range o.live {
 		if !e.parked && (!ok || e.at < at) {
 			at, ok = e.at, true
 		}
@@ -156,6 +159,6 @@ func (r *reference[V]) earliest() (at wheel.Tick, ok bool) {
 	return at, ok
 }
 
-func (r *reference[V]) Now() wheel.Tick { return r.now }
+func (o *oracle[V]) Now() wheel.Tick { return o.now }
 
-func (r *reference[V]) Len() int { return len(r.live) }
+func (o *oracle[V]) Len() int { return len(o.live) }

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// A program is a sequence of operations on a wheel, as bytes: one that picks how the wheel is made, then opSize
-// bytes per operation. Every byte sequence is a program, and one with operations cut out still is, which is what
-// the fuzzer and shrink need.
+// A program is a sequence of operations on a wheel, encoded as bytes: one byte that says how the
+// wheel is made, then opSize bytes per operation. Every byte sequence is a valid program, also
+// after operations have been cut out. The fuzzer and shrink need that.
 type program []byte
 
 const opSize = 5
 
-// An op is one operation: what to do, and arguments that each operation reads in its own way.
+// An op is one operation: a code, and arguments whose meaning depends on the code.
 type op struct {
 	code       opCode
-	kind, a, b byte // most operations: a tick, see model.when
-	c          byte // most operations: an entry or a count
+	kind, a, b byte // for most operations a tick, see model.when
+	c          byte // for most operations an entry or a count
 }
 
 type opCode byte
@@ -46,7 +46,7 @@ const (
 	opCompact
 	opReserve
 	opPeek
-	opCodes // how many there are
+	opCodes // the number of codes
 )
 
 var opNames = [opCodes]string{
@@ -88,7 +88,7 @@ func (p program) String() string {
 	return s.String()
 }
 
-// weights are how often randomProgram picks each operation.
+// weights says how often randomProgram chooses each operation, relative to the others.
 type weights [opCodes]int
 
 var (
@@ -104,13 +104,14 @@ var (
 	}
 )
 
+// randomProgram returns a program of the given number of operations.
 func randomProgram(rng *rand.Rand, ops int, w weights) program {
 	var bag []opCode
 	for code, n := range w {
 		bag = append(bag, slices.Repeat([]opCode{opCode(code)}, n)...)
 	}
 	p := program{byte(rng.Uint32())}
-	reach := 1 + rng.IntN(1+rng.IntN(64)) // most distances of this program are below 2^(reach+8)
+	reach := 1 + rng.IntN(1+rng.IntN(64)) // most distances in this program are below 2^(reach+8)
 	for range ops {
 		o := op{
 			code: bag[rng.IntN(len(bag))],
@@ -119,7 +120,8 @@ func randomProgram(rng *rand.Rand, ops int, w weights) program {
 			b:    byte(rng.Uint32()),
 			c:    byte(rng.Uint32()),
 		}
-		// Time goes by slower than entries are armed ahead of it, and seldom comes near its end, where all is due at once.
+		// Time advances in smaller steps than the distances of new entries, and rarely gets near
+		// the last tick, where everything is due at once.
 		if o.code == opAdvance || o.code == opPop || o.code == opPeek {
 			o.a = byte(rng.IntN(int(o.a) + 1))
 		}
@@ -131,11 +133,12 @@ func randomProgram(rng *rand.Rand, ops int, w weights) program {
 	return p
 }
 
-// shrink looks for a smaller program that still fails: it cuts out runs of operations, then turns arguments to 0.
+// shrink looks for a smaller program that still fails. It cuts out runs of operations, then sets
+// bytes to 0.
 func shrink(p program, fails func(program) bool) program {
-	runs := 3000 // enough for programs of a few hundred operations
+	attempts := 3000 // enough for programs of a few hundred operations
 	try := func(q program) bool {
-		if runs--; runs < 0 || !fails(q) {
+		if attempts--; attempts < 0 || !fails(q) {
 			return false
 		}
 		p = q

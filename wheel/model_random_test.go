@@ -7,32 +7,33 @@ import (
 	"time"
 )
 
-// Payloads without and with a pointer: a wheel may keep them in different ways.
+// runPlain runs a program on a wheel of numbers.
 func runPlain(p program, lim limits) error {
 	return runProgram(p, lim, func(id, write int) uint32 { return uint32(id | write<<24) }, func(v uint32) int { return int(v & (1<<24 - 1)) })
 }
 
+// runPointers runs a program on a wheel of pointers, which the garbage collector scans.
 func runPointers(p program, lim limits) error {
 	return runProgram(p, lim, func(id, _ int) *int { return &id }, func(v *int) int { return *v })
 }
 
-// checkPrograms runs random programs and shows the smallest that goes wrong.
+// checkPrograms runs random programs. If one fails, it prints the smallest program that fails too.
 func checkPrograms(t *testing.T, programs, ops int, w weights, lim limits, run func(program, limits) error) {
 	t.Helper()
 	for seed := range uint64(programs) {
 		p := randomProgram(rand.New(rand.NewPCG(seed, uint64(lim.live))), ops, w)
-		hung := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("seed %d does not end:\n%v", seed, p)) })
+		watchdog := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("seed %d hangs:\n%v", seed, p)) })
 		err := run(p, lim)
-		hung.Stop()
+		watchdog.Stop()
 		if err == nil {
 			continue
 		}
 		small := shrink(p, func(q program) bool { return run(q, lim) != nil })
-		t.Fatalf("seed %d: %v\nSmallest program that fails:\n%v\nIt fails with: %v", seed, err, small, run(small, lim))
+		t.Fatalf("seed %d: %v\nThe smallest program that fails:\n%v\nIt fails with: %v", seed, err, small, run(small, lim))
 	}
 }
 
-func TestWheelDoesWhatTheReferenceDoes(t *testing.T) {
+func TestRandomProgramsGiveTheResultsOfTheOracle(t *testing.T) {
 	t.Run("ten entries", func(t *testing.T) {
 		checkPrograms(t, 600, 150, mixed, limits{live: 10, many: 4, work: 2000}, runPlain)
 	})

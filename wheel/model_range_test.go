@@ -9,15 +9,17 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// This is the part of model that ranges: over Advance, Drain and All, with bodies that do operations of their own.
+// This file has the operations that range: over Advance, Drain and All. The loop body may perform
+// operations too.
 
-// How a body is left, and after how many entries, is in c of opAdvance and opDrain; its first two bits say how many of
-// the operations that follow are done in the body, one per entry in turn.
+// The argument c of opAdvance and opDrain has three parts. Bits 0 and 1 say how many of the
+// operations that follow are performed in the body, one per entry in turn. Bits 2 and 3 say how
+// the loop is left, and the other bits after how many entries.
 const (
-	runOn = iota
-	byBreak
-	byPanic
-	byGoexit
+	exitNone = iota // not early
+	exitBreak
+	exitPanic
+	exitGoexit
 )
 
 func (o op) bodyLen() int {
@@ -27,12 +29,12 @@ func (o op) bodyLen() int {
 	return int(o.c & 3)
 }
 
-func (o op) leave() int { return int(o.c >> 2 & 3) }
+func (o op) exit() int { return int(o.c >> 2 & 3) }
 
-func (o op) leaveAfter() int { return 1 << (o.c >> 4) >> 1 }
+func (o op) exitAfter() int { return 1 << (o.c >> 4) >> 1 }
 
-// nested checks that the body of Advance and Drain can have no other.
-func (m *model[V]) nested(o op) {
+// wantNestedPanic checks that an operation panics in the body of Advance or Drain.
+func (m *model[V]) wantNestedPanic(o op) {
 	defer func() {
 		if p := recover(); p == nil || !strings.HasPrefix(fmt.Sprint(p), "wheel:") {
 			m.failf("nested %s: panic %v, want one that begins with wheel:", opNames[o.code], p)
@@ -58,36 +60,37 @@ func (m *model[V]) nested(o op) {
 	}
 }
 
-// leaving runs loop, which may end with a panic or Goexit if o says so.
-func (m *model[V]) leaving(o op, loop func()) {
-	if o.leave() != byGoexit {
-		m.guard(loop)
+// withExit runs loop, which may be left by a panic or Goexit if o says so.
+func (m *model[V]) withExit(o op, loop func()) {
+	if o.exit() != exitGoexit {
+		m.catch(loop)
 		return
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.guard(loop)
+		m.catch(loop)
 	}()
 	<-done
 }
 
-// inBody does the body's part for the n-th entry of a pass: true means break.
+// inBody is the loop body for entry n of a pass, which has the value v. It reports whether the
+// caller must break.
 func (m *model[V]) inBody(o op, body []op, n int, v V) bool {
 	m.work++
-	m.lookup(m.pairs[m.index(v)].real)
+	m.lookup(m.pairs[m.indexOf(v)].wheel)
 	if len(body) > 0 {
 		m.do(body[n%len(body)], nil, true)
 	}
-	m.compare("the body for "+fmt.Sprint(m.index(v)), n < 8 || n%1024 == 0)
+	m.compare("the body for "+fmt.Sprint(m.indexOf(v)), n < 8 || n%1024 == 0)
 	if m.err != nil {
 		return true
 	}
-	if o.leave() != runOn && n >= o.leaveAfter() {
-		switch o.leave() {
-		case byPanic:
-			panic(errLeave)
-		case byGoexit:
+	if o.exit() != exitNone && n >= o.exitAfter() {
+		switch o.exit() {
+		case exitPanic:
+			panic(errExit)
+		case exitGoexit:
 			runtime.Goexit()
 		}
 		return true
@@ -95,51 +98,52 @@ func (m *model[V]) inBody(o op, body []op, n int, v V) bool {
 	return false
 }
 
-// advance ranges over both in lockstep and reports how many entries came.
-func (m *model[V]) advance(to wheel.Tick, o op, body []op) (fired int) {
-	next, stop := iter.Pull2(m.ref.Advance(to))
+// advance ranges over both Advance iterators in lockstep, and returns the number of entries.
+func (m *model[V]) advance(to wheel.Tick, o op, body []op) (n int) {
+	next, stop := iter.Pull2(m.oracle.Advance(to))
 	defer stop()
-	m.leaving(o, func() {
+	m.withExit(o, func() {
 		for at, v := range m.w.Advance(to) {
 			wantAt, wantV, ok := next()
 			if !ok || at != wantAt || any(v) != any(wantV) {
-				m.failf("Advance(%d) yields %d, entry %d as number %d, want %d, %v (%t)", to, at, m.index(v), fired, wantAt, wantV, ok)
+				m.failf("Advance(%d) yields %d, entry %d as item %d, want %d, %v (%t)", to, at, m.indexOf(v), n, wantAt, wantV, ok)
 				return
 			}
-			if m.inBody(o, body, fired, v) {
+			if m.inBody(o, body, n, v) {
 				return
 			}
-			fired++
+			n++
 		}
 		if at, v, ok := next(); ok {
-			m.failf("Advance(%d) ends after %d entries, want %d, entry %d", to, fired, at, m.index(v))
+			m.failf("Advance(%d) ends after %d entries, want %d, entry %d", to, n, at, m.indexOf(v))
 		}
 	})
-	return fired
+	return n
 }
 
-// advanceToNext checks that a step to Next makes headway.
+// advanceToNext checks that Advance(Next()) yields something or raises Next.
 func (m *model[V]) advanceToNext() {
 	before, ok := m.w.Next()
 	if !ok || m.err != nil {
 		return
 	}
-	fired := m.advance(before, op{}, nil)
-	if after, ok := m.w.Next(); ok && fired == 0 && after <= before {
-		m.failf("Advance(Next()) fired nothing and Next went from %d to %d", before, after)
+	n := m.advance(before, op{}, nil)
+	if after, ok := m.w.Next(); ok && n == 0 && after <= before {
+		m.failf("Advance(Next()) yields nothing and Next went from %d to %d", before, after)
 	}
 }
 
-// drain checks that each entry comes once, those of one tick in arming order. What the body arms may come or stay.
+// drain checks that Drain yields each entry once, and those of one tick in arming order. Entries
+// that the body arms may be yielded or stay.
 func (m *model[V]) drain(o op, body []op) {
-	armings, n, whole := m.ref.seq, 0, false
-	last := make(map[wheel.Tick]uint64) // the arming last yielded per tick
-	m.leaving(o, func() {
+	armings, n, whole := m.oracle.seq, 0, false
+	last := make(map[wheel.Tick]uint64) // by tick: the seq of the entry that was yielded last
+	m.withExit(o, func() {
 		for at, v := range m.w.Drain() {
-			e, ok := m.ref.live[m.pairs[m.index(v)].ref]
-			m.ref.Cancel(e.h)
+			e, ok := m.oracle.live[m.pairs[m.indexOf(v)].oracle]
+			m.oracle.Cancel(e.h)
 			if !ok || e.parked || e.at != at || any(e.v) != any(v) || e.seq <= last[at] {
-				m.failf("Drain yields %d, entry %d (armed: %t, at %d), its arming is %d, the one before was %d", at, m.index(v), ok, e.at, e.seq, last[at])
+				m.failf("Drain yields %d, entry %d (armed: %t, at %d) with seq %d after seq %d", at, m.indexOf(v), ok, e.at, e.seq, last[at])
 			}
 			last[at] = e.seq
 			if m.inBody(o, body, n, v) {
@@ -149,29 +153,30 @@ func (m *model[V]) drain(o op, body []op) {
 		}
 		whole = true
 	})
-	for _, e := range m.ref.live {
+	for _, e := range m.oracle.live {
 		if !e.parked && (e.seq < last[e.at] || whole && e.seq <= armings) {
-			m.failf("Drain left entry %d at %d behind", m.index(e.v), e.at)
+			m.failf("Drain did not yield entry %d at %d", m.indexOf(e.v), e.at)
 		}
 	}
 }
 
-// all checks that All yields each entry once, parked ones too, but those not that were cancelled before their turn.
+// all checks that All yields each entry once, armed or parked, except those that the body has
+// cancelled before.
 func (m *model[V]) all(o op) {
-	if m.work += m.ref.Len(); m.work >= m.lim.work {
+	if m.work += m.oracle.Len(); m.work >= m.lim.work {
 		return
 	}
 	waiting := make(map[wheel.Handle]bool)
-	for h := range m.ref.live {
+	for h := range m.oracle.live {
 		waiting[h] = true
 	}
 	n, whole := 0, true
 	for h, v := range m.w.All() {
-		ref := m.byReal[h]
-		if !waiting[ref] || m.pairs[m.index(v)].real != h {
-			m.failf("All yields %#x, entry %d a second time, or it is not armed", h, m.index(v))
+		oh := m.oracleHandle[h]
+		if !waiting[oh] || m.pairs[m.indexOf(v)].wheel != h {
+			m.failf("All yields %#x, entry %d, which is gone or was yielded before", h, m.indexOf(v))
 		}
-		delete(waiting, ref)
+		delete(waiting, oh)
 		if o.b&1 == 1 && n%(1+int(o.a)%5) == 0 {
 			m.cancel(h)
 		}
@@ -179,8 +184,8 @@ func (m *model[V]) all(o op) {
 			m.park(h)
 		}
 		if other := m.pick(o.c + byte(n)); o.b&2 == 2 {
-			m.cancel(other.real)
-			delete(waiting, other.ref)
+			m.cancel(other.wheel)
+			delete(waiting, other.oracle)
 		}
 		if n++; m.err != nil || o.b&28 == 28 && n > int(o.c) {
 			whole = false
@@ -188,6 +193,6 @@ func (m *model[V]) all(o op) {
 		}
 	}
 	if whole && len(waiting) > 0 {
-		m.failf("All left out %d of %d entries", len(waiting), len(waiting)+n)
+		m.failf("All did not yield %d of %d entries", len(waiting), len(waiting)+n)
 	}
 }

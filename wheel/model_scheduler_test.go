@@ -2,11 +2,11 @@ package wheel_test
 
 import "github.com/foliot-go/foliot/wheel"
 
-// This is the part of model about entries that rest, about the room that dead words take, and about Soonest.
+// This file has the operations for schedulers: parked entries, Value, Compact and Soonest.
 
-// soonest checks that Soonest lies between Next and the earliest tick, and is exact if it may look at as many words as
-// a bucket can have.
-func (m *model[V]) soonest(where string, next, earliest wheel.Tick, armed bool) {
+// compareSoonest checks that Soonest lies between Next and the earliest tick. With a limit that no
+// bucket reaches it must be the earliest tick.
+func (m *model[V]) compareSoonest(where string, next, earliest wheel.Tick, armed bool) {
 	for _, limit := range []int{-1, 0, 50, 1 << 30} {
 		at, ok := m.w.Soonest(limit)
 		if ok != armed || ok && (at < next || at > earliest || limit == 1<<30 && at != earliest) {
@@ -16,35 +16,36 @@ func (m *model[V]) soonest(where string, next, earliest wheel.Tick, armed bool) 
 }
 
 func (m *model[V]) reserve() {
-	if m.ref.Len() >= m.lim.live || m.work >= m.lim.work {
+	if m.oracle.Len() >= m.lim.live || m.work >= m.lim.work {
 		return
 	}
-	v := m.wrap(len(m.pairs), 0)
-	m.add(pair{m.w.Reserve(v), m.ref.Reserve(v)})
-	m.lookup(m.pairs[len(m.pairs)-1].real)
+	v := m.makeValue(len(m.pairs), 0)
+	m.add(handlePair{m.w.Reserve(v), m.oracle.Reserve(v)})
+	m.lookup(m.pairs[len(m.pairs)-1].wheel)
 }
 
 func (m *model[V]) park(h wheel.Handle) {
-	if got, want := m.w.Park(h), m.ref.Park(m.byReal[h]); got != want {
+	if got, want := m.w.Park(h), m.oracle.Park(m.oracleHandle[h]); got != want {
 		m.failf("Park(%#x) is %t, want %t", h, got, want)
 	}
 }
 
-// What becomes of the entries that popSome gets is in the first two bits of c; the third says that Pop is told the
-// same tick over and over instead of one that is past, the fourth that Peek comes before it, and the last four how many
-// entries are taken at most.
+// The argument c of opPop has four parts. Bits 0 and 1 say what popSome does with the entries it
+// gets. Bit 2 says that every Pop gets the same tick; otherwise those after the first get one in
+// the past. Bit 3 says that a Peek comes before each Pop. The other bits say how many entries are
+// popped at most.
 const (
-	popLeave = iota // parked
+	popKeep = iota // leave them parked
 	popCancel
-	popReschedule // at the tick that Pop was told: those of this very moment come again
-	popInTurn     // each of these in turn
+	popReschedule // arm them for the tick given to Pop, so that they are popped again
+	popInTurn     // each of the three in turn
 )
 
 func (m *model[V]) popSome(o op) {
 	to := m.when(o)
-	now, then := to, to
+	now, rest := to, to
 	if o.c&4 == 0 {
-		then = to / 2
+		rest = to / 2
 	}
 	for n := range 1 << (o.c >> 4) {
 		if o.c&8 != 0 {
@@ -54,12 +55,12 @@ func (m *model[V]) popSome(o op) {
 		if !ok || m.err != nil {
 			return
 		}
-		now = then
-		what := int(o.c & 3)
-		if what == popInTurn {
-			what = n % 3
+		now = rest
+		action := int(o.c & 3)
+		if action == popInTurn {
+			action = n % 3
 		}
-		switch what {
+		switch action {
 		case popCancel:
 			m.cancel(h)
 		case popReschedule:
@@ -74,16 +75,16 @@ func (m *model[V]) popSome(o op) {
 
 func (m *model[V]) peek(now wheel.Tick) {
 	h, at, ok := m.w.Peek(now)
-	if ref, wantAt, want := m.ref.Peek(now); m.byReal[h] != ref || at != wantAt || ok != want {
-		m.failf("Peek(%d) is entry %d of %#x at %d, %t, want entry %d at %d, %t", now, m.byReal[h], h, at, ok, ref, wantAt, want)
+	if oh, wantAt, want := m.oracle.Peek(now); m.oracleHandle[h] != oh || at != wantAt || ok != want {
+		m.failf("Peek(%d) is entry %d of %#x at %d, %t, want entry %d at %d, %t", now, m.oracleHandle[h], h, at, ok, oh, wantAt, want)
 	}
 }
 
-// pop pops one entry from both and checks that it is parked.
+// pop pops one entry from the wheel and the oracle, and checks that it is then parked.
 func (m *model[V]) pop(now wheel.Tick) (wheel.Handle, bool) {
 	h, at, ok := m.w.Pop(now)
-	if ref, wantAt, want := m.ref.Pop(now); m.byReal[h] != ref || at != wantAt || ok != want {
-		m.failf("Pop(%d) is entry %d of %#x at %d, %t, want entry %d at %d, %t", now, m.byReal[h], h, at, ok, ref, wantAt, want)
+	if oh, wantAt, want := m.oracle.Pop(now); m.oracleHandle[h] != oh || at != wantAt || ok != want {
+		m.failf("Pop(%d) is entry %d of %#x at %d, %t, want entry %d at %d, %t", now, m.oracleHandle[h], h, at, ok, oh, wantAt, want)
 	}
 	if ok {
 		m.lookup(h)
@@ -91,26 +92,26 @@ func (m *model[V]) pop(now wheel.Tick) (wheel.Handle, bool) {
 	return h, ok
 }
 
-// value reads the payload of an entry by Value, writes another, and finds it by Lookup.
+// value reads the value of an entry through Value, writes another one, and reads it with Lookup.
 func (m *model[V]) value(h wheel.Handle) {
 	p := m.w.Value(h)
-	ref := m.byReal[h]
-	e, ok := m.ref.live[ref]
+	oh := m.oracleHandle[h]
+	e, ok := m.oracle.live[oh]
 	switch {
 	case ok != (p != nil):
-		m.failf("Value(%#x) is %v, but that there is such an entry is %t", h, p, ok)
+		m.failf("Value(%#x) is %v, but the entry exists: %t", h, p, ok)
 	case ok && any(*p) != any(e.v):
 		m.failf("Value(%#x) points to %v, want %v", h, *p, e.v)
 	case ok:
 		m.writes++
-		*p = m.wrap(m.index(e.v), m.writes)
-		m.ref.Write(ref, *p)
+		*p = m.makeValue(m.indexOf(e.v), m.writes)
+		m.oracle.Write(oh, *p)
 		m.lookup(h)
 	}
 }
 
-// compact checks that Compact does away with as many dead words as it says. That it changes nothing else is seen by
-// what the program does next.
+// compact checks that Compact removes as many dead refs as it returns. The rest of the program shows
+// that it changes nothing else.
 func (m *model[V]) compact(n int) {
 	before := m.w.Stale()
 	next, ok := m.w.Next()

@@ -9,10 +9,11 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// maxSteps is how many Advance(Next()) a lone entry may take.
+// maxSteps is how many calls of Advance(Next()) may be needed to reach an entry that is alone.
 const maxSteps = 70
 
-// reach advances to Next until something fires, and checks each step. It reports how many it took.
+// reach calls Advance(Next()) until something is yielded, and checks each step. It returns the
+// number of steps.
 func reach(t *testing.T, w *wheel.Wheel[int]) int {
 	t.Helper()
 	for steps := 1; ; steps++ {
@@ -24,53 +25,48 @@ func reach(t *testing.T, w *wheel.Wheel[int]) int {
 			return steps
 		}
 		if after, ok := w.Next(); !ok || after <= before {
-			t.Fatalf("step %d: fired nothing and Next went from %d to %d, %t", steps, before, after, ok)
+			t.Fatalf("step %d: nothing was yielded and Next went from %d to %d, %t", steps, before, after, ok)
 		}
 	}
 }
 
-func TestALoneEntryIsReachedInAtMost70Steps(t *testing.T) {
-	for _, now := range starts {
-		for _, d := range distances() {
-			if d > math.MaxUint64-now {
-				continue
-			}
-			w := wheel.New[int](now, 0)
-			w.Schedule(now+d, 1)
-			if steps := reach(t, w); steps > maxSteps || w.Now() != now+d {
-				t.Fatalf("from %d to %d: at %d after %d steps", now, now+d, w.Now(), steps)
-			}
-			if next, ok := w.Next(); ok {
-				t.Fatalf("Next of an empty wheel is %d", next)
-			}
+func TestAnEntryAloneIsReachedInAtMost70Steps(t *testing.T) {
+	for now, at := range startsAndTargets() {
+		w := wheel.New[int](now, 0)
+		w.Schedule(at, 1)
+		if steps := reach(t, w); steps > maxSteps || w.Now() != at {
+			t.Fatalf("from %d to %d: at %d after %d steps", now, at, w.Now(), steps)
+		}
+		if next, ok := w.Next(); ok {
+			t.Fatalf("Next of an empty wheel is %d", next)
 		}
 	}
 }
 
-func TestALoneEntryThatHadCompanyIsReachedInAtMost70Steps(t *testing.T) {
+func TestTheLastOfManyEntriesIsReachedInAtMost70Steps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 300 {
 		w := wheel.New[int](wheel.Tick(rng.Uint64()>>rng.IntN(64)), 0)
-		var company []wheel.Handle
+		var others []wheel.Handle
 		for i := range 50 {
-			company = append(company, w.Schedule(later(w.Now(), wheel.Tick(rng.Uint64()>>rng.IntN(64))), i))
+			others = append(others, w.Schedule(addTick(w.Now(), wheel.Tick(rng.Uint64()>>rng.IntN(64))), i))
 			if i%10 == 9 {
-				for range w.Advance(later(w.Now(), 1+wheel.Tick(rng.Uint64()>>(32+rng.IntN(32))))) {
+				for range w.Advance(addTick(w.Now(), 1+wheel.Tick(rng.Uint64()>>(32+rng.IntN(32))))) {
 				}
 			}
 		}
-		at := later(w.Now(), wheel.Tick(rng.Uint64()>>rng.IntN(64)))
+		at := addTick(w.Now(), wheel.Tick(rng.Uint64()>>rng.IntN(64)))
 		w.Schedule(at, -1)
-		for _, h := range company {
+		for _, h := range others {
 			w.Cancel(h)
 		}
 		if steps := reach(t, w); steps > maxSteps || w.Len() != 0 || w.Now() > at {
-			t.Fatalf("to %d: at %d after %d steps, Len %d", at, w.Now(), steps, w.Len())
+			t.Fatalf("to %d: at %d after %d steps, Len is %d", at, w.Now(), steps, w.Len())
 		}
 	}
 }
 
-func TestStepsToNextFireEverythingAtItsTick(t *testing.T) {
+func TestStepsToNextYieldEveryEntryAtItsTick(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 4))
 	var w wheel.Wheel[int]
 	for i := range 2000 {
@@ -81,14 +77,14 @@ func TestStepsToNextFireEverythingAtItsTick(t *testing.T) {
 		if !ok || steps > 2000*maxSteps {
 			t.Fatalf("step %d: Next is %d, %t with %d entries", steps, before, ok, w.Len())
 		}
-		fired := false
+		yielded := false
 		for at := range w.Advance(before) {
-			if fired = true; at != before {
-				t.Fatalf("an entry of %d came at %d: Next was too late", at, before)
+			if yielded = true; at != before {
+				t.Fatalf("the entry for %d was yielded at %d: Next was too late", at, before)
 			}
 		}
-		if after, ok := w.Next(); ok && !fired && after <= before {
-			t.Fatalf("fired nothing and Next went from %d to %d", before, after)
+		if after, ok := w.Next(); ok && !yielded && after <= before {
+			t.Fatalf("nothing was yielded and Next went from %d to %d", before, after)
 		}
 	}
 }
@@ -97,8 +93,8 @@ func TestNextIsNeverLaterThanTheEarliestEntry(t *testing.T) {
 	for _, now := range starts {
 		w := wheel.New[int](now, 0)
 		ds := distances()
-		for i := len(ds) - 1; i >= 0; i-- { // each one nearer than all before
-			at := later(now, ds[i])
+		for i := len(ds) - 1; i >= 0; i-- { // each one earlier than all before
+			at := addTick(now, ds[i])
 			w.Schedule(at, i)
 			if next, ok := w.Next(); !ok || next > at {
 				t.Fatalf("from %d: Next is %d, %t, but an entry is due at %d", now, next, ok, at)
@@ -108,7 +104,7 @@ func TestNextIsNeverLaterThanTheEarliestEntry(t *testing.T) {
 }
 
 func TestWhileSomethingIsDueNextIsAtMostNow(t *testing.T) {
-	due := func(w *wheel.Wheel[int], when string) {
+	wantDue := func(w *wheel.Wheel[int], when string) {
 		t.Helper()
 		if next, ok := w.Next(); !ok || next > w.Now() {
 			t.Fatalf("%s: Next is %d, %t at %d", when, next, ok, w.Now())
@@ -118,25 +114,25 @@ func TestWhileSomethingIsDueNextIsAtMostNow(t *testing.T) {
 		w := wheel.New[int](now, 0)
 		far := w.Schedule(math.MaxUint64, 1)
 		w.Schedule(now, 2)
-		due(w, "armed for now")
+		wantDue(w, "armed for now")
 		for range w.Advance(now) {
 		}
 		h := w.Schedule(0, 3)
-		due(w, "armed for the past")
+		wantDue(w, "armed for the past")
 		w.Reschedule(h, math.MaxUint64)
 		w.Reschedule(far, now)
-		due(w, "armed anew for now")
-		w.Schedule(later(now, 1), 4)
-		w.Schedule(later(now, 2), 5)
-		for range w.Advance(later(now, 2)) {
-			due(w, "in the body")
+		wantDue(w, "armed again for now")
+		w.Schedule(addTick(now, 1), 4)
+		w.Schedule(addTick(now, 2), 5)
+		for range w.Advance(addTick(now, 2)) {
+			wantDue(w, "in the body")
 			break
 		}
-		due(w, "after break")
+		wantDue(w, "after break")
 	}
 }
 
-func TestNextAfterTheLastCancelIsFalse(t *testing.T) {
+func TestNextIsFalseAfterTheLastCancel(t *testing.T) {
 	for _, d := range distances() {
 		var w wheel.Wheel[int]
 		w.Cancel(w.Schedule(d, 1))
@@ -146,7 +142,7 @@ func TestNextAfterTheLastCancelIsFalse(t *testing.T) {
 	}
 }
 
-func TestNextRightAfterCancelIsWhatItWasBefore(t *testing.T) {
+func TestNextIsUpToDateRightAfterCancel(t *testing.T) {
 	w := wheel.New[int](0, 0)
 	rng := rand.New(rand.NewPCG(5, 5))
 	for i := range 20_000 {
@@ -160,13 +156,13 @@ func TestNextRightAfterCancelIsWhatItWasBefore(t *testing.T) {
 		}
 		w.Cancel(h)
 		if next, ok := w.Next(); !ok || next != before {
-			t.Fatalf("Next is %d, %t after the cancel of %d, %d before it was armed", next, ok, 1+i, before)
+			t.Fatalf("Next is %d, %t after the Cancel of the entry for %d, want %d as before", next, ok, 1+i, before)
 		}
 	}
 }
 
-// A wheel that looks for the earliest entry anew after a cancel takes thousands of times
-// longer among many.
+// A wheel that searches all entries for the earliest one after each Cancel would be thousands of
+// times slower with many entries.
 func BenchmarkNextAfterCancel(b *testing.B) {
 	for _, entries := range []int{20, 1_000_000} {
 		b.Run(fmt.Sprint(entries), func(b *testing.B) {

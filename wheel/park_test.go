@@ -9,20 +9,9 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// wantParked checks that h names a parked entry with the payload v.
-func wantParked[V comparable](t *testing.T, w *wheel.Wheel[V], h wheel.Handle, v V) {
-	t.Helper()
-	if at, got, ok := w.Lookup(h); at != wheel.Never || got != v || !ok {
-		t.Fatalf("Lookup of a parked entry is %d, %v, %t, want Never, %v, true", at, got, ok, v)
-	}
-	if p := w.Value(h); p == nil || *p != v {
-		t.Fatalf("Value of a parked entry is not %v", v)
-	}
-}
-
-func TestParkTellsWhetherTheEntryWasArmed(t *testing.T) {
+func TestParkReportsWhetherTheEntryWasArmed(t *testing.T) {
 	w := wheel.New[string](100, 0)
-	for _, at := range append(distances(), 0, 100) { // due already, and at every distance
+	for _, at := range append(distances(), 0, 100) { // at every distance, and already due
 		h := w.Schedule(at, "x")
 		if !w.Park(h) {
 			t.Fatalf("Park of an entry armed for %d is false", at)
@@ -34,47 +23,47 @@ func TestParkTellsWhetherTheEntryWasArmed(t *testing.T) {
 		wantParked(t, w, h, "x")
 		w.Reschedule(h, at)
 		if !w.Park(h) {
-			t.Fatalf("Park of an entry armed anew for %d is false", at)
+			t.Fatalf("Park of an entry armed again for %d is false", at)
 		}
-		checkInvariants(t, w)
+		wantSound(t, w)
 	}
 }
 
 func TestReserveMakesAParkedEntry(t *testing.T) {
 	w := wheel.New[string](100, 0)
-	w.Cancel(w.Schedule(200, "gone")) // the place that it is likely to take
+	w.Cancel(w.Schedule(200, "gone")) // Reserve is likely to use its slot
 	h := w.Reserve("x")
 	if wantParked(t, w, h, "x"); h == 0 || w.Len() != 1 {
-		t.Fatalf("Reserve is %#x, Len %d", h, w.Len())
+		t.Fatalf("Reserve is %#x, Len is %d", h, w.Len())
 	}
 	if next, ok := w.Next(); ok || w.Park(h) {
-		t.Fatalf("it is armed for %d", next)
+		t.Fatalf("the reserved entry is armed for %d", next)
 	}
 	if got := advance(w, 300); got != nil {
 		t.Fatalf("got %v", got)
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 	if !w.Reschedule(h, 400) {
 		t.Fatal("Reschedule is false")
 	}
-	if got := advance(w, 400); !slices.Equal(got, []firing[string]{{400, "x"}}) {
+	if got := advance(w, 400); !slices.Equal(got, []item[string]{{400, "x"}}) {
 		t.Fatalf("got %v", got)
 	}
 	wantStale(t, w, h)
 	if v, ok := w.Cancel(w.Reserve("y")); v != "y" || !ok || w.Len() != 0 {
-		t.Fatalf("Cancel is %q, %t, Len %d", v, ok, w.Len())
+		t.Fatalf("Cancel is %q, %t, Len is %d", v, ok, w.Len())
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 }
 
-func TestAWheelOfReservedEntriesAloneIsSound(t *testing.T) {
+func TestAWheelOfOnlyReservedEntriesIsSound(t *testing.T) {
 	const n = 3000
 	var w wheel.Wheel[int]
 	handles := make([]wheel.Handle, n)
 	for i := range handles {
 		handles[i] = w.Reserve(i)
 	}
-	checkInvariants(t, &w)
+	wantSound(t, &w)
 	w.Trim(math.MaxInt)
 	w.Compact(math.MaxInt)
 	for i, h := range handles {
@@ -90,7 +79,7 @@ func TestAWheelOfReservedEntriesAloneIsSound(t *testing.T) {
 		}
 	}
 	if last != 0 {
-		t.Fatalf("%d did not come", last)
+		t.Fatalf("%d entries were not popped", last)
 	}
 }
 
@@ -99,15 +88,15 @@ func TestAParkedEntryIsNotDueAtAnyTick(t *testing.T) {
 		w := wheel.New[int](now, 0)
 		var handles []wheel.Handle
 		for i, d := range distances() {
-			handles = append(handles, w.Schedule(later(now, d), i))
+			handles = append(handles, w.Schedule(addTick(now, d), i))
 		}
 		for _, h := range handles {
 			w.Park(h)
 		}
 		if next, ok := w.Next(); next != 0 || ok {
-			t.Fatalf("Next is %d, %t with nothing but parked entries", next, ok)
+			t.Fatalf("Next is %d, %t with only parked entries", next, ok)
 		}
-		for _, to := range []wheel.Tick{now, later(now, 1), later(now, 1<<40), math.MaxUint64} {
+		for _, to := range []wheel.Tick{now, addTick(now, 1), addTick(now, 1<<40), math.MaxUint64} {
 			if got := advance(w, to); got != nil {
 				t.Fatalf("Advance(%d) yields %v", to, got)
 			}
@@ -121,7 +110,7 @@ func TestAParkedEntryIsNotDueAtAnyTick(t *testing.T) {
 		for i, h := range handles {
 			wantParked(t, w, h, i)
 		}
-		checkInvariants(t, w)
+		wantSound(t, w)
 	}
 }
 
@@ -134,19 +123,10 @@ func TestLenCountsParkedEntriesAndAllRangesOverThem(t *testing.T) {
 			w.Park(h)
 		}
 	}
-	got := map[wheel.Handle]int{}
-	for h, v := range w.All() {
-		if _, again := got[h]; again || want[h] != v {
-			t.Fatalf("All yields %#x, %d, want %d once", h, v, want[h])
-		}
-		got[h] = v
-	}
-	if len(got) != len(want) || w.Len() != len(want) {
-		t.Fatalf("All yields %d of %d, Len %d", len(got), len(want), w.Len())
-	}
+	wantAll(t, &w, want)
 }
 
-func TestAmongParkedEntriesTheOthersFireAsEver(t *testing.T) {
+func TestParkedEntriesDoNotChangeTheOrderOfOthers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 15))
 	w, same := wheel.New[int](0, 0), wheel.New[int](0, 0)
 	var parked []wheel.Handle
@@ -163,19 +143,19 @@ func TestAmongParkedEntriesTheOthersFireAsEver(t *testing.T) {
 		}
 	}
 	for _, h := range parked {
-		w.Park(h) // half of them when there are more behind them
+		w.Park(h) // those that were not parked right after Schedule
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 	if got, want := advance(w, math.MaxUint64), advance(same, math.MaxUint64); !slices.Equal(got, want) {
-		t.Fatal("the entries that are armed fire in another order")
+		t.Fatal("the armed entries are yielded in another order")
 	}
 	if w.Len() != len(parked) {
-		t.Fatalf("Len %d, want %d", w.Len(), len(parked))
+		t.Fatalf("Len is %d, want %d", w.Len(), len(parked))
 	}
 }
 
 func TestDrainLeavesParkedEntriesParked(t *testing.T) {
-	w := crowd(1000)
+	w := newMixedWheel(1000)
 	want := map[wheel.Handle]int{}
 	for h, v := range w.All() {
 		if v%4 == 0 {
@@ -189,12 +169,12 @@ func TestDrainLeavesParkedEntriesParked(t *testing.T) {
 		}
 	}
 	if w.Len() != len(want) {
-		t.Fatalf("Len %d, want %d", w.Len(), len(want))
+		t.Fatalf("Len is %d, want %d", w.Len(), len(want))
 	}
 	for h, v := range want {
 		wantParked(t, w, h, v)
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 }
 
 func TestRescheduleArmsAParkedEntryAsTheLastOfItsTick(t *testing.T) {
@@ -204,7 +184,7 @@ func TestRescheduleArmsAParkedEntryAsTheLastOfItsTick(t *testing.T) {
 	w.Schedule(1000, "b")
 	c := w.Schedule(60, "c")
 	w.Park(c)
-	if !w.Reschedule(a, 1000) || !w.Reschedule(c, 7) { // c for the past, which is now
+	if !w.Reschedule(a, 1000) || !w.Reschedule(c, 7) { // c for the past, which counts as now
 		t.Fatal("Reschedule of a parked entry is false")
 	}
 	w.Schedule(1000, "d")
@@ -213,7 +193,7 @@ func TestRescheduleArmsAParkedEntryAsTheLastOfItsTick(t *testing.T) {
 			t.Fatalf("Lookup is %d, %t, want %d", at, ok, want)
 		}
 	}
-	want := []firing[string]{{50, "c"}, {1000, "b"}, {1000, "a"}, {1000, "d"}}
+	want := []item[string]{{50, "c"}, {1000, "b"}, {1000, "a"}, {1000, "d"}}
 	if got := advance(w, 1000); !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
@@ -221,24 +201,25 @@ func TestRescheduleArmsAParkedEntryAsTheLastOfItsTick(t *testing.T) {
 	wantStale(t, w, c)
 }
 
-func TestCancelEndsAParkedEntry(t *testing.T) {
+func TestCancelRemovesAParkedEntry(t *testing.T) {
 	var w wheel.Wheel[string]
 	other := w.Schedule(10, "armed")
 	h := w.Schedule(10, "parked")
 	w.Park(h)
 	if v, ok := w.Cancel(h); v != "parked" || !ok || w.Len() != 1 {
-		t.Fatalf("Cancel of a parked entry is %q, %t, Len %d", v, ok, w.Len())
+		t.Fatalf("Cancel of a parked entry is %q, %t, Len is %d", v, ok, w.Len())
 	}
 	wantStale(t, &w, h)
-	w.Schedule(10, "new") // may live where the parked one did
+	w.Schedule(10, "new") // may use the slot of the parked one
 	wantStale(t, &w, h)
 	if _, v, ok := w.Lookup(other); v != "armed" || !ok {
 		t.Fatalf("Lookup of another entry is %q, %t", v, ok)
 	}
-	checkInvariants(t, &w)
+	wantSound(t, &w)
 }
 
-// Never is a tick like any other for those who arm an entry for it: the last there is.
+// Lookup returns Never for a parked entry. But Never is also the last tick, and an entry can be
+// armed for it.
 func TestAnEntryArmedForTheLastTickIsArmed(t *testing.T) {
 	if wheel.Never != math.MaxUint64 {
 		t.Fatalf("Never is %d", wheel.Never)
@@ -249,19 +230,19 @@ func TestAnEntryArmedForTheLastTickIsArmed(t *testing.T) {
 	if got := advance(&w, wheel.Never-1); got != nil {
 		t.Fatalf("got %v a tick early", got)
 	}
-	if got := advance(&w, wheel.Never); !slices.Equal(got, []firing[int]{{math.MaxUint64, 1}}) {
-		t.Fatalf("got %v, want what is armed for the last tick", got)
+	if got := advance(&w, wheel.Never); !slices.Equal(got, []item[int]{{math.MaxUint64, 1}}) {
+		t.Fatalf("got %v, want the entry for the last tick", got)
 	}
 	wantStale(t, &w, armed)
 	wantParked(t, &w, parked, 2)
 	w.Reschedule(parked, 0)
-	if got := advance(&w, 0); !slices.Equal(got, []firing[int]{{math.MaxUint64, 2}}) {
+	if got := advance(&w, 0); !slices.Equal(got, []item[int]{{math.MaxUint64, 2}}) {
 		t.Fatalf("got %v", got)
 	}
 }
 
 func TestInTheBodyWhatIsStillDueMayBeParked(t *testing.T) {
-	w, handles := ten()
+	w, handles := newTenWheel()
 	var got []int
 	for _, v := range w.Advance(100) {
 		got = append(got, v)
@@ -274,51 +255,47 @@ func TestInTheBodyWhatIsStillDueMayBeParked(t *testing.T) {
 					t.Fatalf("Park of %d is false", i)
 				}
 			}
-			w.Reschedule(handles[4], 40) // due at once: waits for the next Advance
+			w.Reschedule(handles[4], 40) // due at once, so it waits for the next Advance
 		}
-		checkInvariants(t, w)
+		wantSound(t, w)
 	}
 	if want := []int{1, 2, 5, 6, 7, 8, 9}; !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 	wantParked(t, w, handles[3], 3)
 	wantParked(t, w, handles[10], 10)
-	if got := advance(w, 0); !slices.Equal(got, []firing[int]{{100, 4}}) {
+	if got := advance(w, 0); !slices.Equal(got, []item[int]{{100, 4}}) {
 		t.Fatalf("got %v", got)
 	}
 }
 
 func TestInTheBodyAllTheRestMayBeParked(t *testing.T) {
-	for _, pass := range []string{"Advance", "Drain"} {
-		for _, n := range []int{2, 40, 5000} { // in one chunk, in some, in a bucket that spans one tick by division
+	for name, pass := range passes {
+		for _, n := range []int{2, 40, 5000} { // one chunk, a few chunks, a bucket below split branches
 			w := wheel.New[int](0, 0)
 			for i := range n {
 				w.Schedule(5, i)
 			}
-			seq := w.Advance(5)
-			if pass == "Drain" {
-				seq = w.Drain()
-			}
 			yields := 0
-			for range seq {
+			for range pass(w, 5) {
 				yields++
 				for h := range w.All() {
 					w.Park(h)
 				}
 				if next, ok := w.Next(); ok || w.Len() != n-1 {
-					t.Fatalf("%s of %d: Next is %d, %t, Len %d", pass, n, next, ok, w.Len())
+					t.Fatalf("%s of %d: Next is %d, %t, Len is %d", name, n, next, ok, w.Len())
 				}
-				checkInvariants(t, w)
+				wantSound(t, w)
 			}
 			if yields != 1 || w.Len() != n-1 || w.Stale() != 0 {
-				t.Fatalf("%s of %d: %d yields, Len %d, Stale %d", pass, n, yields, w.Len(), w.Stale())
+				t.Fatalf("%s of %d: %d yields, Len is %d, Stale is %d", name, n, yields, w.Len(), w.Stale())
 			}
 		}
 	}
 }
 
-func TestDuringAllEntriesMayBeParked(t *testing.T) {
-	w := crowd(3000)
+func TestInTheBodyOfAllEntriesMayBeParked(t *testing.T) {
+	w := newMixedWheel(3000)
 	seen := map[wheel.Handle]bool{}
 	for h := range w.All() {
 		if seen[h] {
@@ -330,11 +307,11 @@ func TestDuringAllEntriesMayBeParked(t *testing.T) {
 		}
 	}
 	if len(seen) != 3000 || w.Len() != 3000 {
-		t.Fatalf("All yields %d, Len %d", len(seen), w.Len())
+		t.Fatalf("All yields %d entries, Len is %d", len(seen), w.Len())
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 	if got := advance(w, math.MaxUint64); len(got) != 1500 {
-		t.Fatalf("%d fire, want those that were armed again", len(got))
+		t.Fatalf("%d entries are yielded, want the 1500 that were armed again", len(got))
 	}
 }
 
@@ -350,10 +327,10 @@ func TestTrimKeepsParkedEntries(t *testing.T) {
 			w.Cancel(h)
 		}
 	}
-	if freed := w.Trim(math.MaxInt); freed == 0 {
-		t.Fatal("Trim gives nothing back: this test shows nothing")
+	if released := w.Trim(math.MaxInt); released == 0 {
+		t.Fatal("Trim releases nothing, so this test shows nothing")
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 	for i := 0; i < n; i += 2000 {
 		wantParked(t, w, handles[i], i)
 		w.Reschedule(handles[i], wheel.Tick(n-i))
@@ -366,6 +343,6 @@ func TestTrimKeepsParkedEntries(t *testing.T) {
 		last = v
 	}
 	if last != 0 || w.Len() != 0 {
-		t.Fatalf("the last was %d, Len %d", last, w.Len())
+		t.Fatalf("the last entry was %d, Len is %d", last, w.Len())
 	}
 }

@@ -11,17 +11,8 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// popAll pops until nothing is due.
-func popAll[V any](w *wheel.Wheel[V], now wheel.Tick) []firing[V] {
-	var got []firing[V]
-	for h, at, ok := w.Pop(now); ok; h, at, ok = w.Pop(now) {
-		got = append(got, firing[V]{at, *w.Value(h)})
-	}
-	return got
-}
-
-func TestPopParksTheFirstThatIsDueAndReturnsItsHandleAndTick(t *testing.T) {
-	w, handles := ten()
+func TestPopParksTheFirstDueEntryAndReturnsItsHandleAndTick(t *testing.T) {
+	w, handles := newTenWheel()
 	for i := 1; i <= 5; i++ {
 		h, at, ok := w.Pop(50)
 		if h != handles[i] || at != wheel.Tick(10*i) || !ok {
@@ -29,9 +20,9 @@ func TestPopParksTheFirstThatIsDueAndReturnsItsHandleAndTick(t *testing.T) {
 		}
 		wantParked(t, w, h, i)
 		if w.Now() != 50 || w.Len() != 11 {
-			t.Fatalf("Now %d, Len %d", w.Now(), w.Len())
+			t.Fatalf("Now is %d, Len is %d", w.Now(), w.Len())
 		}
-		checkInvariants(t, w)
+		wantSound(t, w)
 	}
 	if h, at, ok := w.Pop(50); h != 0 || at != 0 || ok {
 		t.Fatalf("Pop with nothing due is %#x, %d, %t", h, at, ok)
@@ -46,19 +37,19 @@ func TestPopMovesNowLikeAdvance(t *testing.T) {
 	w.Schedule(1<<40, 1)
 	for _, now := range []wheel.Tick{11, 64, 65, 1 << 39, 1<<40 - 1} {
 		if _, _, ok := w.Pop(now); ok || w.Now() != now {
-			t.Fatalf("Pop(%d): %t, Now %d", now, ok, w.Now())
+			t.Fatalf("Pop(%d) is %t, Now is %d", now, ok, w.Now())
 		}
 		w.Schedule(0, 2)
-		if got := popAll(w, 3); !slices.Equal(got, []firing[int]{{now, 2}}) || w.Now() != now {
-			t.Fatalf("Pop with an earlier tick: got %v, Now %d, want what is due already, %d", got, w.Now(), now)
+		if got := popAll(w, 3); !slices.Equal(got, []item[int]{{now, 2}}) || w.Now() != now {
+			t.Fatalf("Pop with an earlier tick: got %v, Now is %d, want the entry that is due at %d", got, w.Now(), now)
 		}
 	}
-	if got := popAll(w, math.MaxUint64); !slices.Equal(got, []firing[int]{{1 << 40, 1}}) || w.Now() != math.MaxUint64 {
-		t.Fatalf("got %v, Now %d", got, w.Now())
+	if got := popAll(w, math.MaxUint64); !slices.Equal(got, []item[int]{{1 << 40, 1}}) || w.Now() != math.MaxUint64 {
+		t.Fatalf("got %v, Now is %d", got, w.Now())
 	}
 }
 
-func TestNextIsExactInTheBlockOfNowWhoeverMovedTheWheel(t *testing.T) {
+func TestNextIsExactInTheBlockOfNowAfterAdvanceAndPop(t *testing.T) {
 	moves := map[string]func(w *wheel.Wheel[int], now wheel.Tick){
 		"Advance": func(w *wheel.Wheel[int], now wheel.Tick) { advance(w, now) },
 		"Pop":     func(w *wheel.Wheel[int], now wheel.Tick) { popAll(w, now) },
@@ -70,7 +61,7 @@ func TestNextIsExactInTheBlockOfNowWhoeverMovedTheWheel(t *testing.T) {
 			now := d &^ 63
 			w.Schedule(now/2, 2)
 			move(w, now)
-			for at := later(now, 63); at > now; at-- {
+			for at := addTick(now, 63); at > now; at-- {
 				w.Schedule(at, 3)
 				if next, ok := w.Next(); next != at || !ok {
 					t.Fatalf("%s to %d: Next is %d, %t, want %d", name, now, next, ok, at)
@@ -80,98 +71,94 @@ func TestNextIsExactInTheBlockOfNowWhoeverMovedTheWheel(t *testing.T) {
 	}
 }
 
-func TestPopYieldsWhatAdvanceYieldsInItsOrder(t *testing.T) {
+func TestPopReturnsWhatAdvanceYieldsInTheSameOrder(t *testing.T) {
 	for _, n := range []int{1, 100, 20_000} {
-		popped, advanced := crowd(n), crowd(n)
+		popped, advanced := newMixedWheel(n), newMixedWheel(n)
 		for _, w := range []*wheel.Wheel[int]{popped, advanced} {
-			for h, v := range w.All() { // leaves dead words behind
+			for h, v := range w.All() { // leaves dead refs
 				if v%5 == 0 {
 					w.Park(h)
 				}
 			}
 		}
 		rng := rand.New(rand.NewPCG(16, uint64(n)))
-		for now := popped.Now(); ; now = later(now, wheel.Tick(rng.Uint64()>>rng.IntN(64))) {
+		for now := popped.Now(); ; now = addTick(now, wheel.Tick(rng.Uint64()>>rng.IntN(64))) {
 			got, want := popAll(popped, now), advance(advanced, now)
 			if !slices.Equal(got, want) {
-				t.Fatalf("of %d, at %d: %d popped, %d advanced, or in another order", n, now, len(got), len(want))
+				t.Fatalf("of %d, at %d: %d popped, %d yielded by Advance, or in another order", n, now, len(got), len(want))
 			}
 			if now == math.MaxUint64 {
 				break
 			}
 		}
-		checkInvariants(t, popped)
+		wantSound(t, popped)
 		if popped.Len() != n || popped.Stale() != 0 {
-			t.Fatalf("Len %d of %d, Stale %d", popped.Len(), n, popped.Stale())
+			t.Fatalf("Len is %d of %d, Stale is %d", popped.Len(), n, popped.Stale())
 		}
 	}
 }
 
 func TestPopIsExactToTheTick(t *testing.T) {
-	for _, now := range starts {
-		for _, d := range distances() {
-			if d > math.MaxUint64-now {
-				continue
-			}
-			w := wheel.New[int](now, 0)
-			h := w.Schedule(now+d, 1)
-			if _, at, ok := w.Pop(now + d - 1); ok {
-				t.Fatalf("armed at %d for %d: popped at %d", now, now+d, at)
-			}
-			if got, at, ok := w.Pop(now + d); got != h || at != now+d || !ok {
-				t.Fatalf("armed at %d for %d: Pop is %#x, %d, %t", now, now+d, got, at, ok)
-			}
-			checkInvariants(t, w)
+	for now, at := range startsAndTargets() {
+		w := wheel.New[int](now, 0)
+		h := w.Schedule(at, 1)
+		if _, got, ok := w.Pop(at - 1); ok {
+			t.Fatalf("armed at %d for %d: popped a tick early, for %d", now, at, got)
 		}
+		if got, gotAt, ok := w.Pop(at); got != h || gotAt != at || !ok {
+			t.Fatalf("armed at %d for %d: Pop is %#x, %d, %t", now, at, got, gotAt, ok)
+		}
+		wantSound(t, w)
 	}
 }
 
-func TestWhatIsMadeDueBetweenTwoPopsIsPopped(t *testing.T) {
-	w, handles := ten()
-	w.Pop(30)                    // 1 at 10
-	w.Reschedule(handles[1], 5)  // past: counts as 30, behind 2 and 3
-	a := w.Schedule(0, 11)       // likewise, behind 1
-	w.Reschedule(handles[9], 30) // behind those
+func TestAnEntryMadeDueBetweenTwoPopsIsPopped(t *testing.T) {
+	w, handles := newTenWheel()
+	w.Pop(30)                    // returns entry 1, at 10
+	w.Reschedule(handles[1], 5)  // in the past: counts as 30, after 2 and 3
+	a := w.Schedule(0, 11)       // likewise, after 1
+	w.Reschedule(handles[9], 30) // after those
 	w.Reschedule(handles[2], 31)
-	want := []firing[int]{{30, 3}, {30, 1}, {30, 11}, {30, 9}}
+	want := []item[int]{{30, 3}, {30, 1}, {30, 11}, {30, 9}}
 	for i, f := range want {
 		h, at, ok := w.Pop(30)
 		if !ok || at != f.at || *w.Value(h) != f.v {
-			t.Fatalf("number %d is %#x, %d, %t, want %v", i, h, at, ok, f)
+			t.Fatalf("pop %d is %#x, %d, %t, want %v", i, h, at, ok, f)
 		}
-		if f.v == 3 { // due again at once: behind all of them
+		if f.v == 3 { // due again at once: after all of them
 			w.Reschedule(h, 30)
 		}
 	}
 	if h, at, ok := w.Pop(30); h != handles[3] || at != 30 || !ok {
-		t.Fatalf("Pop is %#x, %d, %t, want the one that was armed for now", h, at, ok)
+		t.Fatalf("Pop is %#x, %d, %t, want the entry that was armed for now", h, at, ok)
 	}
 	if _, _, ok := w.Pop(30); ok {
-		t.Fatal("something else is due")
+		t.Fatal("Pop returns an entry when none should be due")
 	}
 	wantParked(t, w, a, 11)
-	if got := popAll(w, 31); !slices.Equal(got, []firing[int]{{31, 2}}) {
+	if got := popAll(w, 31); !slices.Equal(got, []item[int]{{31, 2}}) {
 		t.Fatalf("got %v", got)
 	}
 }
 
-func TestAnEntryThatIsArmedForNowEachTimeIsPoppedEachTime(t *testing.T) {
+func TestAnEntryArmedForNowAgainAndAgainIsPoppedEachTime(t *testing.T) {
 	w := wheel.New[int](7, 0)
 	h := w.Schedule(7, 1)
-	for i := range 10_000 { // its words do not pile up
+	for i := range 10_000 { // its dead refs do not accumulate
 		if got, at, ok := w.Pop(7); got != h || at != 7 || !ok {
 			t.Fatalf("Pop %d is %#x, %d, %t", i, got, at, ok)
 		}
 		w.Reschedule(h, 7)
 		if stale := w.Stale(); stale > 1000 {
-			t.Fatalf("Stale is %d after %d rounds of one entry", stale, i)
+			t.Fatalf("Stale is %d after %d rounds with one entry", stale, i)
 		}
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 }
 
-// What is popped are the words in front; the sparse ones behind them must not be all that is left.
-func TestPopAmongManyCancelledLeavesTheWheelSound(t *testing.T) {
+// Pop removes the full chunks at the front. The chain that remains, in which most refs are dead,
+// must be compacted.
+func TestPopAmongManyCancelledEntriesLeavesTheWheelSound(t *testing.T) {
 	const full, sparse = 100 * 30, 700 * 30
 	var w wheel.Wheel[int]
 	var handles []wheel.Handle
@@ -192,16 +179,16 @@ func TestPopAmongManyCancelledLeavesTheWheelSound(t *testing.T) {
 			t.Fatalf("Pop %d is %d, %t", i, v, ok)
 		}
 	}
-	checkInvariants(t, &w) // what is left is little, and so is what the wheel keeps for it
+	wantSound(t, &w) // the few entries that are left must not keep many chunks
 	if got := advanceValues(&w, 5); !slices.Equal(got, rest) {
 		t.Fatalf("%d of %d are left, or in another order", len(got), len(rest))
 	}
 }
 
-func TestPeekReturnsWhatPopWouldAndLeavesIt(t *testing.T) {
+func TestPeekReturnsWhatPopWouldAndLeavesItArmed(t *testing.T) {
 	for _, n := range []int{1, 100, 10_000} {
-		w := crowd(n)
-		for h, v := range w.All() { // leaves dead words behind
+		w := newMixedWheel(n)
+		for h, v := range w.All() { // leaves dead refs
 			if v%3 == 0 {
 				w.Park(h)
 			}
@@ -213,10 +200,10 @@ func TestPeekReturnsWhatPopWouldAndLeavesIt(t *testing.T) {
 					t.Fatalf("Peek(%d): Now is %d", now, w.Now())
 				}
 				if again, atAgain, okAgain := w.Peek(0); again != h || atAgain != at || okAgain != ok {
-					t.Fatalf("Peek is %#x, %d, %t, and then %#x, %d, %t", h, at, ok, again, atAgain, okAgain)
+					t.Fatalf("Peek is %#x, %d, %t, and the second time %#x, %d, %t", h, at, ok, again, atAgain, okAgain)
 				}
 				if armed, _, _ := w.Lookup(h); ok && armed != at {
-					t.Fatalf("after Peek it is armed for %d, not for %d", armed, at)
+					t.Fatalf("after Peek the entry is armed for %d, want %d", armed, at)
 				}
 				popped, atPopped, okPopped := w.Pop(now)
 				if popped != h || atPopped != at || okPopped != ok {
@@ -226,65 +213,62 @@ func TestPeekReturnsWhatPopWouldAndLeavesIt(t *testing.T) {
 					break
 				}
 			}
-			checkInvariants(t, w)
+			wantSound(t, w)
 		}
 		if h, at, ok := w.Peek(0); h != 0 || at != 0 || ok || w.Len() != n {
-			t.Fatalf("Peek with nothing due is %#x, %d, %t, Len %d", h, at, ok, w.Len())
+			t.Fatalf("Peek with nothing due is %#x, %d, %t, Len is %d", h, at, ok, w.Len())
 		}
 	}
 }
 
-func TestWhatWasPeekedAtMayBeMovedParkedOrCancelled(t *testing.T) {
-	w, handles := ten()
-	for i, end := range []func(h wheel.Handle){
+func TestAfterPeekTheEntryMayBeMovedParkedOrCancelled(t *testing.T) {
+	w, handles := newTenWheel()
+	for i, change := range []func(h wheel.Handle){
 		func(h wheel.Handle) { w.Cancel(h) },
 		func(h wheel.Handle) { w.Park(h) },
 		func(h wheel.Handle) { w.Reschedule(h, 2000) },
-		func(h wheel.Handle) { w.Reschedule(h, 0) }, // behind all that is due
+		func(h wheel.Handle) { w.Reschedule(h, 0) }, // after everything that is due
 	} {
 		if h, at, ok := w.Peek(100); h != handles[i+1] || at != wheel.Tick(10*i+10) || !ok {
-			t.Fatalf("Peek is %#x, %d, %t, want number %d", h, at, ok, i+1)
+			t.Fatalf("Peek is %#x, %d, %t, want entry %d", h, at, ok, i+1)
 		}
-		end(handles[i+1])
-		checkInvariants(t, w)
+		change(handles[i+1])
+		wantSound(t, w)
 	}
-	want := []firing[int]{{50, 5}, {60, 6}, {70, 7}, {80, 8}, {90, 9}, {100, 10}, {100, 4}}
+	want := []item[int]{{50, 5}, {60, 6}, {70, 7}, {80, 8}, {90, 9}, {100, 10}, {100, 4}}
 	if got := advance(w, 0); !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 }
 
 func TestPopInTheBodyPanicsAndLeavesTheWheelSound(t *testing.T) {
-	for name, ranged := range map[string]func(w *wheel.Wheel[int]) iter.Seq2[wheel.Tick, int]{
-		"Advance": func(w *wheel.Wheel[int]) iter.Seq2[wheel.Tick, int] { return w.Advance(100) },
-		"Drain":   func(w *wheel.Wheel[int]) iter.Seq2[wheel.Tick, int] { return w.Drain() },
-	} {
+	for name, pass := range passes {
 		t.Run(name, func(t *testing.T) {
-			w, _ := ten()
+			w, _ := newTenWheel()
 			n, now := 0, w.Now()
 			if name == "Advance" {
 				now = 100
 			}
-			for range ranged(w) {
+			for range pass(w, 100) {
 				n++
 				wantPanic(t, func() { w.Pop(500) })
 				wantPanic(t, func() { w.Peek(500) })
 				if w.Now() != now || w.Len() != 11-n {
-					t.Fatalf("Now %d, Len %d after %d", w.Now(), w.Len(), n)
+					t.Fatalf("Now is %d, Len is %d after %d entries", w.Now(), w.Len(), n)
 				}
-				checkInvariants(t, w)
+				wantSound(t, w)
 			}
 			if want := map[string]int{"Advance": 10, "Drain": 11}[name]; n != want {
-				t.Fatalf("%d came, want %d", n, want)
+				t.Fatalf("%d entries were yielded, want %d", n, want)
 			}
-			h := w.Schedule(0, 7) // from here on Pop works as ever
+			h := w.Schedule(0, 7) // after the pass, Pop works normally
 			if got, _, ok := w.Pop(now); got != h || !ok {
 				t.Fatalf("Pop is %#x, %t", got, ok)
 			}
 		})
 	}
-	t.Run("a pull iterator that rests", func(t *testing.T) {
-		w, handles := ten()
+	t.Run("a pull iterator that is not stopped", func(t *testing.T) {
+		w, handles := newTenWheel()
 		next, stop := iter.Pull2(w.Advance(100))
 		next()
 		wantPanic(t, func() { w.Pop(100) })
@@ -295,8 +279,8 @@ func TestPopInTheBodyPanicsAndLeavesTheWheelSound(t *testing.T) {
 	})
 }
 
-// Entries that come again and again, by Advance, which yields payloads to be scheduled anew, and by Pop, which keeps
-// the entry.
+// BenchmarkRepeat compares two ways to have an entry again and again: Advance, which yields a
+// value that must be scheduled again, and Pop, which keeps the entry.
 func BenchmarkRepeat(b *testing.B) {
 	for _, entries := range []int{100, 1_000_000} {
 		filled := func() *wheel.Wheel[uint32] {

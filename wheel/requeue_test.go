@@ -8,10 +8,10 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// An entry is filed at some tick and really due a little later; whoever pops it too soon
-// puts it back. What comes out is in the order of what is really due, also when all of it
-// is overdue.
-func TestEntriesRequeuedAmongTheOverdueComeInOrder(t *testing.T) {
+// Each entry is armed for some tick, but some are really due a little later. A caller that pops
+// such an entry too early requeues it. The entries must come out in the order of their real
+// deadlines, even when all of them are overdue.
+func TestRequeuedEntriesAreInOrderAmongOverdueOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		var w wheel.Wheel[wheel.Tick]
@@ -33,20 +33,20 @@ func TestEntriesRequeuedAmongTheOverdueComeInOrder(t *testing.T) {
 						t.Fatal("Requeue of a popped entry is false")
 					}
 					if tick, _, ok := w.Lookup(h); !ok || tick != due {
-						t.Fatalf("requeued for %d, is armed for %d, %t", due, tick, ok)
+						t.Fatalf("requeued for %d, but armed for %d, %t", due, tick, ok)
 					}
 					continue
 				}
 				if at > now {
-					t.Fatalf("popped %d at %d", at, now)
+					t.Fatalf("popped the entry for %d at %d", at, now)
 				}
 				out = append(out, at)
 				w.Cancel(h)
 			}
-			checkInvariants(t, &w)
+			wantSound(t, &w)
 		}
 		if len(out) != n || !slices.IsSorted(out) {
-			t.Fatalf("%d of %d came, in order: %t", len(out), n, slices.IsSorted(out))
+			t.Fatalf("%d of %d entries were popped, in order: %t", len(out), n, slices.IsSorted(out))
 		}
 	}
 }
@@ -61,14 +61,14 @@ func TestRequeueBeforeThePoppedTickCountsAsThatTick(t *testing.T) {
 		t.Errorf("armed for %d, want 10", at)
 	}
 	if next, at, _ := w.Pop(30); next != h || at != 10 {
-		t.Errorf("popped an entry of tick %d, want the one put back at 10", at)
+		t.Errorf("popped the entry for %d, want the requeued one for 10", at)
 	}
 	if w.Now() != 30 {
 		t.Errorf("Now is %d after Requeue, want 30", w.Now())
 	}
 }
 
-func TestRequeueInABodyIsReschedule(t *testing.T) {
+func TestRequeueInTheBodyIsReschedule(t *testing.T) {
 	var w wheel.Wheel[int]
 	w.Schedule(5, 1)
 	h := w.Schedule(100, 2)
@@ -78,8 +78,8 @@ func TestRequeueInABodyIsReschedule(t *testing.T) {
 	if at, _, _ := w.Lookup(h); at != 50 {
 		t.Errorf("armed for %d, want Now, 50", at)
 	}
-	checkInvariants(t, &w)
+	wantSound(t, &w)
 	if w.Requeue(0, 1) || (*wheel.Wheel[int])(nil).Requeue(h, 1) {
-		t.Error("Requeue of nothing is true")
+		t.Error("Requeue of no entry is true")
 	}
 }

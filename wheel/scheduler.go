@@ -12,6 +12,7 @@ func (w *Wheel[V]) Reserve(v V) Handle {
 	if w == nil {
 		panic("wheel: Reserve on a nil *Wheel; use new(Wheel) or New")
 	}
+	// As in Schedule. A function for both would be too large to be inlined there.
 	i := w.slots.alloc()
 	if i == 0 {
 		i = w.slots.allocSlow(w.growSlots)

@@ -8,22 +8,22 @@ import (
 	"unsafe"
 )
 
-// A ledger is a wheel and every handle that it ever gave out.
-type ledger struct {
+// A handleLog is a wheel and every handle that it ever returned.
+type handleLog struct {
 	*testing.T
 	w    *Wheel[uint32]
 	live map[Handle]bool // false: the handle is stale
 }
 
-func newLedger(t *testing.T) *ledger {
-	return &ledger{t, New[uint32](0, 0), map[Handle]bool{}}
+func newHandleLog(t *testing.T) *handleLog {
+	return &handleLog{t, New[uint32](0, 0), map[Handle]bool{}}
 }
 
-func (l *ledger) arm(n int) (handles []Handle) {
+func (l *handleLog) arm(n int) (handles []Handle) {
 	for range n {
 		h := l.w.Schedule(100, 1)
 		if _, seen := l.live[h]; seen {
-			l.Fatalf("handle %#x was given out before", h)
+			l.Fatalf("the handle %#x was returned before", h)
 		}
 		l.live[h] = true
 		handles = append(handles, h)
@@ -31,7 +31,7 @@ func (l *ledger) arm(n int) (handles []Handle) {
 	return handles
 }
 
-func (l *ledger) cancel(handles []Handle) {
+func (l *handleLog) cancel(handles []Handle) {
 	for _, h := range handles {
 		if _, ok := l.w.Cancel(h); !ok {
 			l.Fatalf("Cancel(%#x) of an entry is false", h)
@@ -40,28 +40,24 @@ func (l *ledger) cancel(handles []Handle) {
 	}
 }
 
-// check asks for every handle, and for the state of the wheel.
-func (l *ledger) check() {
+// check checks every handle, and that the wheel is sound.
+func (l *handleLog) check() {
 	l.Helper()
 	for h, want := range l.live {
 		if _, _, ok := l.w.Lookup(h); ok != want {
 			l.Fatalf("Lookup(%#x) is %t", h, ok)
 		}
 	}
-	if err := check(l.w); err != nil {
-		l.Fatal(err)
-	}
+	wantSound(l, l.w)
 }
 
-// slot returns the slot of an entry, which keeps its place when the entry is gone.
-func (l *ledger) slot(h Handle) *slot[uint32] {
-	return &l.w.slots.slabs[uint32(h)>>slabBits][uint32(h)&slabMask]
-}
+// slot returns the slot of h, also after its entry is gone.
+func (l *handleLog) slot(h Handle) *slot[uint32] { return l.w.slots.get(uint32(h)) }
 
-func TestASlotWithoutGenerationsIsNeverUsedAgain(t *testing.T) {
+func TestASlotThatHasUsedUpItsGenerationsIsNeverUsedAgain(t *testing.T) {
 	for name, others := range map[string]int{"in the first slab": 5, "in a later slab": 3*slabSize + 5} {
 		t.Run(name, func(t *testing.T) {
-			l := newLedger(t)
+			l := newHandleLog(t)
 			others := l.arm(others)
 			first := l.arm(1)
 			last := uint32(first[0])
@@ -70,20 +66,20 @@ func TestASlotWithoutGenerationsIsNeverUsedAgain(t *testing.T) {
 			for uses := range 3 {
 				h := l.arm(1)
 				if uint32(h[0]) != last {
-					t.Fatalf("use %d is of slot %d, not of %d: this test shows nothing", uses, uint32(h[0]), last)
+					t.Fatalf("use %d is of slot %d, not of %d, so this test shows nothing", uses, uint32(h[0]), last)
 				}
 				l.check()
-				if uses == 2 && !l.w.Park(h[0]) { // an entry in the last generation can be parked like any other
+				if uses == 2 && !l.w.Park(h[0]) { // an entry of the last generation can be parked too
 					t.Fatal("Park of an entry is false")
 				}
 				l.check()
 				l.cancel(h)
 			}
-			l.check() // the slot is in the generation of its first handle again
+			l.check() // the generation of the slot is that of its first handle again
 			l.cancel(others)
 			l.w.Trim(math.MaxInt)
 			if l.w.slots.slabs[last>>slabBits] == nil {
-				t.Error("Trim gave back the slab, which forgets that the slot is not to be used")
+				t.Error("Trim released the slab, so nothing says any more that the slot must not be used")
 			}
 			for _, h := range l.arm(4 * slabSize) {
 				if uint32(h) == last {
@@ -95,9 +91,9 @@ func TestASlotWithoutGenerationsIsNeverUsedAgain(t *testing.T) {
 	}
 }
 
-func TestASlabMadeAnewGoesOnWithGenerationsUnseen(t *testing.T) {
+func TestASlabThatIsMadeAgainStartsWithNewGenerations(t *testing.T) {
 	const n = 4 * slabSize
-	l := newLedger(t)
+	l := newHandleLog(t)
 	for round := range 5 {
 		handles := l.arm(n)
 		for k := range round { // some slots are used more often than others
@@ -106,22 +102,22 @@ func TestASlabMadeAnewGoesOnWithGenerationsUnseen(t *testing.T) {
 		}
 		l.check()
 		l.cancel(handles)
-		if freed := l.w.Trim(math.MaxInt); freed < 3 || len(l.w.slots.released) < 3 {
-			t.Fatalf("Trim gave back %d slabs, %d of slots: this test shows nothing", freed, len(l.w.slots.released))
+		if released := l.w.Trim(math.MaxInt); released < 3 || len(l.w.slots.released) < 3 {
+			t.Fatalf("Trim released %d slabs, %d of slots, so this test shows nothing", released, len(l.w.slots.released))
 		}
 		l.check()
 	}
 }
 
-func TestASlabGivenBackWithASlotInItsLastGenerationIsUsedOnceMore(t *testing.T) {
-	l := newLedger(t)
+func TestAReleasedSlabWithASlotInItsLastGenerationIsUsedOnceMore(t *testing.T) {
+	l := newHandleLog(t)
 	handles := l.arm(2 * slabSize)
-	tired := handles[slabSize+7]
+	last := handles[slabSize+7]
 	l.cancel(handles)
-	l.slot(tired).gen = math.MaxUint32
+	l.slot(last).gen = math.MaxUint32
 	l.w.Trim(math.MaxInt)
-	if s := uint32(tired) >> slabBits; l.w.slots.slabs[s] != nil {
-		t.Fatalf("slab %d is still there: this test shows nothing", s)
+	if s := uint32(last) >> slabBits; l.w.slots.slabs[s] != nil {
+		t.Fatalf("slab %d was not released, so this test shows nothing", s)
 	}
 	for range 2 {
 		handles = l.arm(3 * slabSize)
@@ -129,20 +125,20 @@ func TestASlabGivenBackWithASlotInItsLastGenerationIsUsedOnceMore(t *testing.T) 
 		l.cancel(handles)
 		l.check()
 	}
-	if gen := l.slot(tired).gen; gen != 0 {
+	if gen := l.slot(last).gen; gen != 0 {
 		t.Errorf("the slot is in generation %d", gen)
 	}
 }
 
-func TestTheFirstSlabsGrowWithoutLosingEntries(t *testing.T) {
+func TestTheFirstSlabGrowsWithoutLosingEntries(t *testing.T) {
 	w := New[uint32](0, 0)
 	type armed struct {
 		h  Handle
 		at Tick
 	}
 	var want []armed
-	sizes := map[int]bool{}
-	for i := range uint32(10 * (fanOut - 1)) { // each in a bucket of its own, behind a dead word
+	sizes := map[int]bool{}                    // lengths of the first slabs: positive for slots, negative for chunks
+	for i := range uint32(10 * (fanOut - 1)) { // each in another bucket, after a dead ref
 		at := Tick(1+i%(fanOut-1)) << (i / (fanOut - 1) * digitBits)
 		gone := w.Schedule(at, 0)
 		want = append(want, armed{w.Schedule(at, i), at})
@@ -157,23 +153,21 @@ func TestTheFirstSlabsGrowWithoutLosingEntries(t *testing.T) {
 				t.Fatalf("with %d slots and %d chunks Lookup of entry %d is %d, %d, %t", slots, chunks, i, at, v, ok)
 			}
 		}
-		if err := check(w); err != nil {
-			t.Fatalf("with %d slots and %d chunks: %v", slots, chunks, err)
-		}
+		wantSound(t, w)
 	}
 	for _, n := range []int{slabInitial, 2 * slabInitial, slabSize, -slabInitial, -2 * slabInitial, -slabSize} {
 		if !sizes[n] {
-			t.Errorf("the first slabs never had %d places (chunks below zero)", n)
+			t.Errorf("no first slab ever had %d elements (negative: chunks)", n)
 		}
 	}
 }
 
-// bytesOf returns how much memory is taken by a wheel that f makes.
-func bytesOf(f func() *Wheel[uint32]) uint64 {
+// bytesPerWheel returns how much memory a wheel that f makes takes.
+func bytesPerWheel(f func() *Wheel[uint32]) uint64 {
 	var wheels [256]*Wheel[uint32]
 	var before, after runtime.MemStats
 	runtime.GC()
-	runtime.GC() // the first leaves behind what has a finalizer or is in a pool
+	runtime.GC() // the first does not free objects with finalizers or in pools
 	runtime.ReadMemStats(&before)
 	for i := range wheels {
 		wheels[i] = f()
@@ -204,14 +198,14 @@ func TestASmallWheelTakesLittleMemory(t *testing.T) {
 		{"ten entries at a tick", with(10, func(int) Tick { return 1000 }), 16 << 10},
 		{"ten entries on a level", with(10, func(i int) Tick { return Tick(i) }), 16 << 10},
 		{"ten entries on ten levelCount", with(10, func(i int) Tick { return 1 << (i * digitBits) }), 16 << 10},
-		{"ten entries left of one on every level", func() *Wheel[uint32] {
+		{"an entry on each level, one of them yielded", func() *Wheel[uint32] {
 			w := with(levelCount, func(i int) Tick { return 1 << (i * digitBits) })()
 			for range w.Advance(1) {
 			}
 			return w
 		}, 16 << 10},
 	} {
-		got := bytesOf(c.make)
+		got := bytesPerWheel(c.make)
 		if least := uint64(unsafe.Sizeof(Wheel[uint32]{})); got < least || got > c.max {
 			t.Errorf("%s: %d bytes, want %d to %d", c.name, got, least, c.max)
 		}
@@ -219,7 +213,7 @@ func TestASmallWheelTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// holdsPointers tells whether the garbage collector has to look into values of a type.
+// holdsPointers reports whether the garbage collector must scan values of a type.
 func holdsPointers(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:
@@ -236,7 +230,7 @@ func holdsPointers(t reflect.Type) bool {
 	}
 }
 
-func TestTheCollectorNeedNotLookIntoSlabsAndNodes(t *testing.T) {
+func TestSlabsAndNodesAreNotScannedByTheCollector(t *testing.T) {
 	var w Wheel[uint32]
 	for _, typ := range []reflect.Type{
 		reflect.TypeOf(w.slots.slabs).Elem().Elem(), reflect.TypeOf(w.chunks.slabs).Elem().Elem(),
@@ -248,6 +242,6 @@ func TestTheCollectorNeedNotLookIntoSlabsAndNodes(t *testing.T) {
 	}
 	var p Wheel[*int]
 	if typ := reflect.TypeOf(p.slots.slabs).Elem().Elem(); !holdsPointers(typ) {
-		t.Errorf("%v holds pointers, and this test does not see it", typ)
+		t.Errorf("%v holds pointers, but holdsPointers is false", typ)
 	}
 }

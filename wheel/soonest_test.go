@@ -15,8 +15,8 @@ func TestSoonestIsTheTickOfTheEarliestEntry(t *testing.T) {
 			t.Fatalf("Soonest of an empty wheel is %d, %t", at, ok)
 		}
 		ds := distances()
-		for i := len(ds) - 1; i >= 0; i-- { // each one nearer than all before
-			want := later(now, ds[i])
+		for i := len(ds) - 1; i >= 0; i-- { // each one earlier than all before
+			want := addTick(now, ds[i])
 			w.Schedule(want, i)
 			if at, ok := w.Soonest(1000); at != want || !ok {
 				t.Fatalf("from %d: Soonest is %d, %t, want %d", now, at, ok, want)
@@ -29,7 +29,7 @@ func TestSoonestIsTheTickOfTheEarliestEntry(t *testing.T) {
 	}
 }
 
-func TestSoonestDoesNotSeeWhatIsCancelledOrParked(t *testing.T) {
+func TestSoonestIgnoresCancelledAndParkedEntries(t *testing.T) {
 	var w wheel.Wheel[int]
 	handles := make([]wheel.Handle, 100)
 	for i := range handles {
@@ -50,7 +50,7 @@ func TestSoonestDoesNotSeeWhatIsCancelledOrParked(t *testing.T) {
 	}
 }
 
-func TestSoonestLooksAtNoMoreWordsThanItMay(t *testing.T) {
+func TestSoonestLooksAtNoMoreRefsThanItsLimit(t *testing.T) {
 	const n = 4000
 	var w wheel.Wheel[int]
 	for i := range n {
@@ -58,7 +58,7 @@ func TestSoonestLooksAtNoMoreWordsThanItMay(t *testing.T) {
 	}
 	next, _ := w.Next()
 	if next >= 1<<30+1 {
-		t.Fatalf("Next is %d: this test shows nothing", next)
+		t.Fatalf("Next is %d, so this test shows nothing", next)
 	}
 	for _, limit := range []int{math.MinInt, -1, 0, 1, n / 2, n, n + 1, 1 << 30, math.MaxInt} {
 		want := next
@@ -71,7 +71,7 @@ func TestSoonestLooksAtNoMoreWordsThanItMay(t *testing.T) {
 	}
 }
 
-func TestSteppingToSoonestFiresSomethingAtEachStep(t *testing.T) {
+func TestEveryStepToSoonestYieldsSomething(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 19))
 	var w wheel.Wheel[int]
 	for i := range 2000 {

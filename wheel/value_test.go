@@ -8,7 +8,7 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-func TestWhatIsWrittenThroughValueIsThePayload(t *testing.T) {
+func TestAValueWrittenThroughThePointerIsReadBack(t *testing.T) {
 	reads := map[string]func(w *wheel.Wheel[string], h wheel.Handle) string{
 		"Lookup": func(w *wheel.Wheel[string], h wheel.Handle) string { _, v, _ := w.Lookup(h); return v },
 		"Value":  func(w *wheel.Wheel[string], h wheel.Handle) string { return *w.Value(h) },
@@ -42,7 +42,7 @@ func TestWhatIsWrittenThroughValueIsThePayload(t *testing.T) {
 				w.Park(h)
 			}
 			if p := w.Value(h); p == nil || *p != "old" {
-				t.Fatalf("%s, parked %t: Value is not the payload", name, park)
+				t.Fatalf("%s, parked %t: Value does not point to the value", name, park)
 			}
 			*w.Value(h) = "new"
 			if got := read(&w, h); got != "new" {
@@ -52,12 +52,12 @@ func TestWhatIsWrittenThroughValueIsThePayload(t *testing.T) {
 	}
 }
 
-func TestInTheBodyPayloadsOfOthersMayBeWritten(t *testing.T) {
-	w, handles := ten()
+func TestInTheBodyValuesOfOtherEntriesMayBeWritten(t *testing.T) {
+	w, handles := newTenWheel()
 	var got []int
 	for _, v := range w.Advance(30) {
 		if got = append(got, v); w.Value(handles[v%1000]) != nil {
-			t.Fatalf("Value of %d, which is being yielded, is not nil", v)
+			t.Fatalf("Value of the yielded entry %d is not nil", v)
 		}
 		for i, h := range handles {
 			if p := w.Value(h); p != nil {
@@ -70,8 +70,9 @@ func TestInTheBodyPayloadsOfOthersMayBeWritten(t *testing.T) {
 	}
 }
 
-// The pointer is good until an entry is armed or removed: whatever else is done, it leads to the payload.
-func TestThePointerOfValueOutlastsWhatNeitherArmsNorRemoves(t *testing.T) {
+// The pointer is valid until the next call that makes, arms or removes an entry. No other call
+// may make it invalid.
+func TestThePointerOfValueStaysValidDuringOtherCalls(t *testing.T) {
 	w := wheel.New[int](0, 0)
 	var handles []wheel.Handle
 	for i := range 6000 {
@@ -89,12 +90,12 @@ func TestThePointerOfValueOutlastsWhatNeitherArmsNorRemoves(t *testing.T) {
 			for range w.All() {
 			}
 		},
-		"Advance to what is not due": func() { advance(w, w.Now()+1) },
-		"Peek":                       func() { w.Peek(1000) },
-		"Pop":                        func() { w.Pop(1000) },
-		"Park":                       func() { w.Park(handles[3000]); w.Park(handles[300]) },
-		"Compact":                    func() { w.Compact(math.MaxInt) },
-		"Trim":                       func() { w.Trim(math.MaxInt) },
+		"Advance with nothing due": func() { advance(w, w.Now()+1) },
+		"Peek":                     func() { w.Peek(1000) },
+		"Pop":                      func() { w.Pop(1000) },
+		"Park":                     func() { w.Park(handles[3000]); w.Park(handles[300]) },
+		"Compact":                  func() { w.Compact(math.MaxInt) },
+		"Trim":                     func() { w.Trim(math.MaxInt) },
 	}
 	n := 10_000
 	for name, f := range others {
@@ -102,11 +103,11 @@ func TestThePointerOfValueOutlastsWhatNeitherArmsNorRemoves(t *testing.T) {
 		n++
 		*p, *q = n, -n
 		if _, v, _ := w.Lookup(handles[0]); v != n {
-			t.Errorf("after %s: the payload is %d, want %d", name, v, n)
+			t.Errorf("after %s: the value is %d, want %d", name, v, n)
 		}
 		if _, v, _ := w.Lookup(handles[3000]); v != -n {
-			t.Errorf("after %s: the payload is %d, want %d", name, v, -n)
+			t.Errorf("after %s: the value is %d, want %d", name, v, -n)
 		}
 	}
-	checkInvariants(t, w)
+	wantSound(t, w)
 }
