@@ -1,96 +1,82 @@
-// Package wheel is a hierarchical timing wheel: a data structure that holds any
-// number of deadlines and yields those that have come due, in order.
+// Package wheel is a hierarchical timing wheel: a data structure that holds any number of
+// deadlines and yields those that are due, in order.
 //
-// It is for programs that keep many deadlines of their own behind a lock or on a
-// goroutine of their own: caches, protocol stacks, session tables, simulations. It
-// starts no goroutine and reads no clock. Time is a number, the [Tick], in units of
-// the caller's choice, and it passes when the caller says so:
+// It is for programs that manage many deadlines themselves, behind a lock or on one
+// goroutine: caches, protocol stacks, session tables, simulations. A wheel starts no
+// goroutine and reads no clock. Time is a number, the [Tick], in a unit that the caller
+// chooses, and it passes when the caller says so:
 //
 //	var w wheel.Wheel[string]
 //
-//	h := w.Schedule(100, "retransmit")      // at tick 100
-//	w.Schedule(100, "keep-alive")           // at the same tick, behind it
-//	w.Reschedule(h, 250)                    // the handle stays good
-//	w.Cancel(h)                             // true: it will not be yielded
+//	h := w.Schedule(100, "retransmit")       // at tick 100
+//	w.Schedule(100, "keep-alive")            // at the same tick, after it
+//	w.Reschedule(h, 250)                     // the handle stays valid
+//	w.Cancel(h)                              // true: it will not be yielded
 //
-//	for at, what := range w.Advance(120) {  // all that is due at tick 120
-//		fmt.Println(at, what)               // 100 keep-alive
+//	for at, what := range w.Advance(120) {   // everything that is due at tick 120
+//		fmt.Println(at, what)                // 100 keep-alive
 //	}
 //
-// # What it promises
+// # The loop
 //
-// Exact: an entry is yielded by the first [Wheel.Advance] to its tick or beyond, never
-// before, at any distance and after any uptime; the whole range of uint64 works.
+// A program that drives a wheel by a clock chooses a unit and a start. It rounds deadlines up
+// and the current time down, so that nothing is early. It sleeps until [Wheel.Next] and advances
+// the wheel, again and again:
 //
-// Ordered: by tick, and entries of one tick in the order in which they were armed.
+//	for next, ok := w.Next(); ok; next, ok = w.Next() {
+//		time.Sleep(time.Until(start.Add(time.Duration(next) * time.Millisecond)))
+//		for _, what := range w.Advance(wheel.Tick(time.Since(start) / time.Millisecond)) {
+//			fmt.Println(what)
+//		}
+//	}
 //
-// Constant: [Wheel.Schedule], [Wheel.Reschedule], [Wheel.Park], [Wheel.Cancel] and
-// [Wheel.Next] are the same few steps with ten entries or ten million, and now and then a
-// bounded amount of work more. An Advance over centuries of nothing costs nothing. Advance and
-// [Wheel.Drain] take as long as they have entries to yield, and can be left by break.
+// Next is exact for near entries. For far ones it is a lower bound, because a wheel does not
+// sort entries that will not be due for long. So a pass may yield nothing, but then Next is later
+// than before.
 //
-// Honest: a [Handle] goes stale when its entry fires or is cancelled and stays stale
-// for ever, however often its memory is used again. Until then it stays good, also while
-// the entry is parked.
+// After a long pause a pass may yield many entries. A caller that holds a lock can break out of
+// the loop when it has done enough. The next pass yields the rest:
 //
-// Light: 29 bytes an entry with a payload of four bytes, up to 39 under heavy
-// rescheduling. No operation allocates, but for growth. If the payload has no
-// pointers, the garbage collector does not look at the entries. A payload of hundreds of
-// bytes is better kept elsewhere, and its index here.
-//
-// # Ticks and clocks
-//
-// To drive a wheel by a clock, choose a unit and a start, and round deadlines up and
-// the time down, so that nothing is early:
-//
-//	deadline := wheel.Tick((d + time.Millisecond - 1) / time.Millisecond) // d since the start
-//	now := wheel.Tick(time.Since(start) / time.Millisecond)
-//
-// Sleep until [Wheel.Next], then Advance. Next is exact for what is near and a lower
-// bound for what is far: a wheel does not sort what will not be due for long. A caller
-// that finds nothing due there finds a later Next.
-//
-// # A budget
-//
-// An Advance after a long pause may have much to yield. A caller that holds a lock
-// meanwhile takes what it can afford, breaks off, and comes back for the rest:
-//
-//	for _, k := range w.Advance(now) {
-//		evict(k)
+//	for _, key := range w.Advance(now) {
+//		evict(key)
 //		if budget--; budget == 0 {
 //			break
 //		}
 //	}
 //
-// # Entries that stay
+// # Rules
 //
-// Advance ends what it yields. Who keeps timers that are stopped and started, or come
-// again and again, parks them instead: a parked entry has a handle and a payload and is
-// not due at any tick. [Wheel.Park] takes an entry off the wheel, [Wheel.Reserve] makes
-// one that was never on it, and [Wheel.Pop] is an Advance that parks what is due, one
-// entry a call ([Wheel.Peek] leaves it armed). Reschedule arms it again and Cancel ends it:
+//   - An entry is yielded by the first [Wheel.Advance] to its tick or to a later one, and never
+//     before. This holds at any distance and for every tick of a uint64.
+//   - [Wheel.Schedule] and [Wheel.Reschedule] arm an entry. Entries come in the order of their
+//     ticks, and entries of one tick in the order in which they were armed. A tick before Now()
+//     counts as Now().
+//   - A [Handle] is valid until its entry is yielded or cancelled. Then it is stale and never
+//     names another entry.
+//   - The body of Advance and [Wheel.Drain] may use every method except Advance, Drain,
+//     [Wheel.Pop] and [Wheel.Peek], which panic there. An entry that the body of Advance makes due
+//     waits for the next Advance.
+//   - A Wheel is not safe for concurrent use.
 //
-//	for h, _, ok := w.Pop(now); ok; h, _, ok = w.Pop(now) {
-//		job := w.Value(h)                   // the payload, in place
-//		w.Reschedule(h, now+job.period)     // or leave it parked
-//	}
+// # Cost
 //
-// # Garbage
+// Schedule, Reschedule, [Wheel.Cancel], [Wheel.Park] and Next take constant time: a few steps
+// with ten entries or ten million, and now and then a bounded amount of work more. Advance and Drain take time in proportion to the entries that they yield. Ticks without entries
+// cost nothing, even centuries of them.
 //
-// What is cancelled, parked or moved leaves a dead word of four bytes behind, which a
-// wheel does away with when there are too many or their bucket comes due. [Wheel.Stale]
-// counts them. A caller that would rather have the room earlier calls [Wheel.Compact] with
-// a small number now and then; [Wheel.Trim] gives what comes free back to the garbage
-// collector.
+// An entry with a value of four bytes takes 29 bytes, and up to 39 when entries are rescheduled a
+// lot. No method allocates except to grow. If V has no pointers, the garbage collector does not
+// scan the entries. A value of hundreds of bytes is better kept elsewhere, with its index in the
+// wheel. A wheel keeps its memory when it becomes smaller, until the program calls [Wheel.Trim].
 //
 // # How it works
 //
-// A tick is eleven digits of six bits. The wheel is a trie of those digits of which
-// only the path to the present is laid out: the node of level 0 has a branch for each
-// of the next 64 ticks, the node of level 1 one for each of the 63 blocks of 64 ticks
-// after that, and so on.
+// A tick is eleven digits of six bits. The wheel is a trie of these digits, of which only the
+// path to the current tick exists. The node of level 0 has a branch for each tick of the current
+// block of 64 ticks. The node of level 1 has a branch for each such block of the current 4,096
+// ticks, and so on:
 //
-//	level   a branch spans       at 1 ms a tick     the node reaches
+//	level   a branch spans       at 1 ms per tick   the node spans
 //	0       1 tick               1 ms               64 ms
 //	1       64                   64 ms              4 s
 //	2       4,096                4 s                4 minutes
@@ -98,11 +84,50 @@
 //	4       16,777,216           5 hours            12 days
 //	5       1,073,741,824        12 days            2 years
 //	…
-//	10      2^60                 36 million years   all there is
+//	10      2^60                 36 million years   all ticks
 //
-// An entry is filed at the highest digit in which its tick differs from the present,
-// at the end of a bucket that is not sorted further. When the present reaches a
-// branch, its bucket is spread over the node below. A bucket that outgrows 4,096
-// entries is spread before that, so no step is ever long. The design document has the
-// rest, with figures: https://github.com/foliot-go/foliot/blob/main/docs/design.md
+// An entry goes to the level of the highest digit in which its tick differs from the current
+// tick, and there to the end of the bucket of its branch. A bucket is not sorted. When time
+// reaches a branch, the entries of its bucket are redistributed over the node of the level below.
+// A bucket with more than 4,096 entries is split before that, so that no step takes long.
+// https://github.com/foliot-go/foliot/blob/main/docs/wheel.md has the details, with figures.
+//
+// # For schedulers
+//
+// Package foliot and package loop are schedulers built on this wheel. They need methods that
+// other programs do not need:
+//
+//   - Entries that are stopped and started again. Advance removes what it yields, but a parked
+//     entry keeps its handle and its value and is not due at any tick. [Wheel.Park] parks an armed
+//     entry, [Wheel.Reserve] makes a parked one, and Pop parks the first entry that is due; Peek
+//     only returns it. Reschedule arms a parked entry, and so does [Wheel.Requeue], also for a tick
+//     before Now().
+//   - Values in place: [Wheel.Value] and [Wheel.Entry] return a pointer to the value of an entry.
+//     [Wheel.Numbered] finds an entry by half of its handle, [Handle.Number].
+//   - A look at the next entries: [Wheel.Soonest] returns an exact deadline where Next returns a
+//     lower bound. [Wheel.Nearest] returns the handles of the next entries. [Wheel.Ahead] lets the
+//     cache misses of entries that are due overlap.
+//   - Dead references: an entry that is cancelled, parked or moved leaves four bytes in its bucket,
+//     which the wheel reuses or removes later. [Wheel.Stale] counts them, and [Wheel.Compact]
+//     removes them earlier.
+//
+// # Reading the code
+//
+// Read the files in this order:
+//
+//	wheel.go        the types, and the methods on one entry
+//	trie.go         nodes: to which bucket an entry goes, and how buckets are split
+//	bucket.go       the entries of one branch
+//	compact.go      how dead references are removed
+//	advance.go      Advance, Drain and Next
+//	scheduler.go    the methods for schedulers
+//	memory.go       growing and Trim; arena.go and bitset.go are below it
+//
+// The words of the package:
+//
+//	slot     the memory of one entry: tick, generation, position, value
+//	node     64 branches; a branch is empty, or a bucket, or split: then it has a child node
+//	bucket   the entries of one branch in arming order, as a chain of chunks of 30 refs
+//	ref      four bytes that name a slot; dead when its entry has left the bucket
+//	slab     1,024 slots or 1,024 chunks, allocated at once
 package wheel

@@ -26,6 +26,27 @@ func Example() {
 	// retransmit was pending: true
 }
 
+// A loop that sleeps until the next deadline. A tick is a millisecond since start.
+func Example_clock() {
+	start := time.Now()
+	after := func(d time.Duration) wheel.Tick { // rounded up, so that nothing is early
+		return wheel.Tick((time.Since(start) + d + time.Millisecond - 1) / time.Millisecond)
+	}
+	var w wheel.Wheel[string]
+	w.Schedule(after(20*time.Millisecond), "second")
+	w.Schedule(after(5*time.Millisecond), "first")
+
+	for next, ok := w.Next(); ok; next, ok = w.Next() {
+		time.Sleep(time.Until(start.Add(time.Duration(next) * time.Millisecond)))
+		for _, what := range w.Advance(wheel.Tick(time.Since(start) / time.Millisecond)) {
+			fmt.Println(what)
+		}
+	}
+	// Output:
+	// first
+	// second
+}
+
 // A cache removes expired keys while it holds its lock. It removes at most 64 keys in one pass, so
 // that no other goroutine waits long for the lock.
 func Example_cache() {
