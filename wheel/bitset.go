@@ -11,8 +11,8 @@ import "math/bits"
 //	words   00 30 01 00 …           one word per 64 numbers
 //
 // If a word is not zero, its bit in groups is set. If an element of groups is not zero, its
-// bit in top is set. The converse need not hold: code that clears the last bit of a word leaves the bits
-// above it set, and the next lowestWord that they mislead clears them.
+// bit in top is set. The converse need not hold: code that clears the last bit of a word
+// leaves the bits above it set, and the next lowestWord that they mislead clears them.
 type bitset struct {
 	words  []uint64
 	groups []uint64

@@ -61,8 +61,9 @@
 // # Cost
 //
 // Schedule, Reschedule, [Wheel.Cancel], [Wheel.Park] and Next take constant time: a few steps
-// with ten entries or ten million, and now and then a bounded amount of work more. Advance and Drain take time in proportion to the entries that they yield. Ticks without entries
-// cost nothing, even centuries of them.
+// with ten entries or ten million, and now and then a bounded amount of work more. Advance and
+// Drain take time in proportion to the entries that they yield. Ticks without entries cost
+// nothing, even centuries of them.
 //
 // An entry with a value of four bytes takes 29 bytes, and up to 39 when entries are rescheduled a
 // lot. No method allocates except to grow. If V has no pointers, the garbage collector does not

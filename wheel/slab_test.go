@@ -197,7 +197,7 @@ func TestASmallWheelTakesLittleMemory(t *testing.T) {
 		{"empty", with(0, nil), 4 << 10},
 		{"ten entries at a tick", with(10, func(int) Tick { return 1000 }), 16 << 10},
 		{"ten entries on a level", with(10, func(i int) Tick { return Tick(i) }), 16 << 10},
-		{"ten entries on ten levelCount", with(10, func(i int) Tick { return 1 << (i * digitBits) }), 16 << 10},
+		{"ten entries on ten levels", with(10, func(i int) Tick { return 1 << (i * digitBits) }), 16 << 10},
 		{"an entry on each level, one of them yielded", func() *Wheel[uint32] {
 			w := with(levelCount, func(i int) Tick { return 1 << (i * digitBits) })()
 			for range w.Advance(1) {
