@@ -47,6 +47,18 @@ func digit(at Tick, shift uint) uint {
 	return uint(at>>(shift&63)) & digitMask
 }
 
+// descend follows split branches from n, whose level has the given shift, down to the bucket for
+// a tick. It returns the node and the digit of that bucket, and the shift of its level.
+func (w *Wheel[V]) descend(n *node, at Tick, shift uint) (*node, uint, uint) {
+	d := digit(at, shift)
+	for n.isSplit(d) {
+		n = w.nodes[n.branch[d].head]
+		shift -= digitBits
+		d = digit(at, shift)
+	}
+	return n, d, shift
+}
+
 // insert arms the entry in slot i for the given tick. It is the hot path: it contains the
 // code of appendRef, and leaves what is rarely needed to makeRoom.
 func (w *Wheel[V]) insert(i uint32, s *slot[V], at Tick) {
@@ -60,13 +72,7 @@ func (w *Wheel[V]) insert(i uint32, s *slot[V], at Tick) {
 	s.at = at
 	level := w.levelOf(at)
 	if n := w.path[level&15]; n != nil {
-		shift := level * digitBits
-		d := digit(at, shift)
-		for n.isSplit(d) {
-			n = w.nodes[n.branch[d].head]
-			shift -= digitBits
-			d = digit(at, shift)
-		}
+		n, d, _ := w.descend(n, at, level*digitBits)
 		b := &n.branch[d]
 		if b.noRoom() && b.live < bucketLimit {
 			n.occupied |= 1 << (d & 63)
@@ -90,12 +96,7 @@ func (w *Wheel[V]) insert(i uint32, s *slot[V], at Tick) {
 //go:noinline
 func (w *Wheel[V]) makeRoom(at Tick) {
 	n, shift := w.pathNode(at)
-	d := digit(at, shift)
-	for n.isSplit(d) {
-		n = w.nodes[n.branch[d].head]
-		shift -= digitBits
-		d = digit(at, shift)
-	}
+	n, d, shift := w.descend(n, at, shift)
 	b := &n.branch[d]
 	if b.live >= bucketLimit && shift > 0 {
 		w.splitBranch(n, d, shift)
