@@ -13,8 +13,9 @@ var (
 )
 
 var (
-	errNilFunc = errors.New("foliot: nil callback: pass the function to run")
-	errNilTask = errors.New("foliot: nil task: pass the Task to poll")
-	errDefault = errors.New("foliot: the default runtime is shared by the whole program and cannot be shut down; make one with New")
-	errBubble  = errors.New("foliot: this runtime belongs to another synctest bubble, or to none; make one with New where it is used")
+	errNilFunc     = errors.New("foliot: nil callback: pass the function to run")
+	errNilTask     = errors.New("foliot: nil task: pass the Task to poll")
+	errDefault     = errors.New("foliot: the default runtime is shared by the whole program and cannot be shut down; make one with New")
+	errClockBubble = errors.New("foliot: Options.Clock serves a runtime of another synctest bubble, or of none; make a clock for each")
+	errBubble      = errors.New("foliot: this runtime belongs to another synctest bubble, or to none; make one with New where it is used")
 )

@@ -207,10 +207,16 @@ func (rt *Runtime) mustNotBlock(what string) {
 	}
 }
 
-func (c *ManualClock) attach(rt *Runtime) {
+// attach adds a runtime. It returns an error if the clock has one that belongs to another
+// synctest bubble: Advance could not serve both.
+func (c *ManualClock) attach(rt *Runtime) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.runtimes) > 0 && c.runtimes[0].bubble != rt.bubble {
+		return errClockBubble
+	}
 	c.runtimes = append(c.runtimes, rt)
+	return nil
 }
 
 func (c *ManualClock) detach(rt *Runtime) {

@@ -141,7 +141,9 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	rt.scrubber.open(rt)
 	rt.handoffs.open(rt)
 	if rt.manual != nil {
-		rt.manual.attach(rt)
+		if err := rt.manual.attach(rt); err != nil {
+			return nil, err
+		}
 	}
 	return rt, nil
 }

@@ -1,0 +1,174 @@
+package contract_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// foreignExempt has the functions and methods that no case calls, and why.
+var foreignExempt = map[string]string{
+	"foliot.Task.Poll": "the user implements it; the library calls it, as the cases of Spawn and Wake show",
+}
+
+// aliasFile has aliases of the standard package, which are generated and have no code of their own.
+const aliasFile = "zaliases.go"
+
+func TestEveryExportedFunctionAndMethodIsCalledInAForeignBubble(t *testing.T) {
+	exported := exportedNames(t)
+	covered := map[string]bool{}
+	for _, group := range foreignGroups() {
+		for _, c := range group.cases {
+			for _, name := range c.covers {
+				covered[name] = true
+				if !slices.Contains(exported, name) {
+					t.Errorf("the case %q of %s calls %s, which is not exported", c.name, group.name, name)
+				}
+			}
+		}
+	}
+	for _, name := range exported {
+		switch why := foreignExempt[name]; {
+		case covered[name] && why != "":
+			t.Errorf("%s is exempt and has a case", name)
+		case !covered[name] && why == "":
+			t.Errorf("%s has no case in a foreign bubble", name)
+		}
+	}
+	for name := range foreignExempt {
+		if !slices.Contains(exported, name) {
+			t.Errorf("%s is exempt and is not exported", name)
+		}
+	}
+	if len(exported) < 100 {
+		t.Errorf("only %d names were found: %v", len(exported), exported)
+	}
+}
+
+// exportedNames returns the exported functions, as package.Func, and the exported methods of
+// exported types, as package.Type.Method, of all packages of the module that others can import.
+func exportedNames(t *testing.T) []string {
+	t.Helper()
+	root := moduleRoot(t)
+	var names []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != root && !importable(path, d.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || d.Name() == aliasFile {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if pkg := file.Name.Name; pkg != "main" {
+			for _, decl := range file.Decls {
+				for _, name := range namesOf(decl) {
+					names = append(names, pkg+"."+name)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// importable reports whether a folder may have a package of the module for others.
+func importable(path, name string) bool {
+	if name == "internal" || name == "test" || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(path, "go.mod"))
+	return os.IsNotExist(err)
+}
+
+// moduleRoot returns the folder of the module: the working directory or one above it.
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if words := strings.Fields(string(text)); err == nil && len(words) > 1 && words[1] == "github.com/foliot-go/foliot" {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Skip("the sources of the module are not here")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// namesOf returns the exported functions and methods that a declaration declares.
+func namesOf(decl ast.Decl) (names []string) {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		switch receiver := receiverOf(decl); {
+		case !decl.Name.IsExported():
+		case decl.Recv == nil:
+			names = append(names, decl.Name.Name)
+		case ast.IsExported(receiver):
+			names = append(names, receiver+"."+decl.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			typ, ok := spec.(*ast.TypeSpec)
+			if !ok || !typ.Name.IsExported() {
+				continue
+			}
+			methods, ok := typ.Type.(*ast.InterfaceType)
+			if !ok {
+				continue
+			}
+			for _, field := range methods.Methods.List {
+				for _, name := range field.Names {
+					if name.IsExported() {
+						names = append(names, typ.Name.Name+"."+name.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiverOf returns the name of the type that a method belongs to.
+func receiverOf(decl *ast.FuncDecl) string {
+	if decl.Recv == nil {
+		return ""
+	}
+	typ := decl.Recv.List[0].Type
+	for {
+		switch x := typ.(type) {
+		case *ast.StarExpr:
+			typ = x.X
+		case *ast.IndexExpr:
+			typ = x.X
+		case *ast.IndexListExpr:
+			typ = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package contract_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/foliot-go/foliot/wheel"
+)
+
+var queueRows = []foreignRow{
+	{"NewQueue", nil, func(f *foreignTest) {
+		f.start()
+		var q *checkedQueue
+		f.foreign(func(t *testing.T) {
+			q = f.newQueue()
+			if n := q.Len(); n != 0 {
+				t.Errorf("Len returns %d, want 0", n)
+			}
+		})
+		f.own(func(t *testing.T) {
+			q.push(t, brief, 1)
+			q.wantValues(t, 1)
+		})
+	}},
+	{"Queue.Len", nil, func(f *foreignTest) {
+		q, _ := f.filledQueue()
+		f.start()
+		f.foreign(func(t *testing.T) {
+			if n := q.Len(); n != 3 {
+				t.Errorf("Len returns %d, want 3", n)
+			}
+		})
+		f.own(func(t *testing.T) { q.wantValues(t, 1, 2) })
+	}},
+	{"Queue.Push", nil, func(f *foreignTest) {
+		q, _ := f.filledQueue()
+		f.start()
+		pushed := false
+		f.own(func(*testing.T) { q.expect(4*brief, 5) })
+		f.foreign(func(t *testing.T) {
+			_, err := q.Push(4*brief, 5)
+			pushed = !refused(t, "Push", err)
+			if n := q.Len(); !pushed && n != 3 {
+				t.Errorf("Push returns an error, and then Len returns %d, want 3", n)
+			}
+		})
+		f.own(func(t *testing.T) { q.wantRest(t, pushed, 5) })
+	}},
+	{"Queue.Push, while another waits", notEnded, func(f *foreignTest) {
+		q, _ := f.filledQueue()
+		f.start()
+		pushed := false
+		w := f.waiting(q, 2)
+		f.own(func(*testing.T) { q.expect(brief, 5) })
+		f.foreign(func(t *testing.T) {
+			_, err := q.Push(brief, 5)
+			pushed = !refused(t, "Push", err)
+		})
+		f.own(func(t *testing.T) {
+			if pushed {
+				f.within(t, "the value pushed in the foreign place is delivered", func() bool { return len(w.values()) == 3 })
+			}
+			w.wantAnother(t)
+		})
+	}},
+	{"Queue.Reset", nil, func(f *foreignTest) {
+		q, far := f.filledQueue()
+		f.start()
+		accepted := false
+		f.foreign(func(t *testing.T) { accepted = q.Reset(far, 4*brief) })
+		f.own(func(t *testing.T) {
+			if accepted {
+				q.expect(0, 9)
+			}
+			q.wantRest(t, accepted, 9)
+			if v, ok := q.Remove(far); ok == accepted {
+				t.Errorf("Remove returns %d, %t after a Reset that returned %t", v, ok, accepted)
+			}
+		})
+	}},
+	{"Queue.Remove", nil, func(f *foreignTest) {
+		q, far := f.filledQueue()
+		f.start()
+		f.foreign(func(t *testing.T) {
+			if v, ok := q.Remove(far); !ok || v != 9 {
+				t.Errorf("Remove returns %d, %t, want 9, true", v, ok)
+			}
+			if v, ok := q.Remove(far); ok || v != 0 {
+				t.Errorf("a second Remove returns %d, %t, want 0, false", v, ok)
+			}
+			if n := q.Len(); n != 2 {
+				t.Errorf("Len returns %d, want 2", n)
+			}
+		})
+		f.own(func(t *testing.T) { q.wantRest(t, false, 0) })
+	}},
+	{"Queue.Wait, with nothing due", nil, func(f *foreignTest) {
+		q := f.queueOf(9)
+		f.start()
+		f.waitInVain(q)
+		f.own(func(t *testing.T) {
+			if n := q.Len(); n != 1 {
+				t.Errorf("Len returns %d, want 1", n)
+			}
+			q.wantAnother(t)
+		})
+	}},
+	{"Queue.Wait, with nothing in the queue", nil, func(f *foreignTest) {
+		q := f.queueOf()
+		f.start()
+		f.waitInVain(q)
+		f.own(func(t *testing.T) { q.wantAnother(t) })
+	}},
+	{"Queue.Wait, with values due", nil, func(f *foreignTest) {
+		q, _ := f.filledQueue()
+		f.own(func(t *testing.T) { f.pass(3 * brief) })
+		f.start()
+		var buf [3]int
+		n, ctx := 0, f.limit()
+		f.foreign(func(t *testing.T) {
+			var err error
+			if n, err = q.Wait(ctx, buf[:]); err != nil {
+				waitEnded(t, n, err)
+			} else {
+				q.ordered(t, buf[:n], 1, 2)
+			}
+		})
+		f.own(func(t *testing.T) {
+			if n == 0 {
+				q.wantValues(t, 1, 2)
+			}
+			q.wantAnother(t)
+		})
+	}},
+	{"Queue.Wait, while another waits", notEnded, func(f *foreignTest) {
+		q := f.queueOf(9)
+		f.start()
+		w := f.waiting(q, 0)
+		f.waitInVain(q)
+		f.own(func(t *testing.T) { w.wantAnother(t) })
+	}},
+	{"Queue.Wait, with a context that has ended", nil, func(f *foreignTest) {
+		q, _ := f.filledQueue()
+		f.start()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		f.foreign(func(t *testing.T) {
+			n, err := q.Wait(ctx, make([]int, 3))
+			waitEnded(t, n, err)
+		})
+		f.own(func(t *testing.T) { q.wantRest(t, false, 0) })
+	}},
+	{"Queue.Wait, while the foreign place advances the clock", onManual, func(f *foreignTest) {
+		q := f.queueOf(9)
+		f.startAlone()
+		n := 0
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		ctx.Done() // makes the channel outside of all bubbles
+		f.foreign(func(t *testing.T) {
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				var err error
+				buf := make([]int, 3)
+				if n, err = q.Wait(ctx, buf); err != nil {
+					waitEnded(t, n, err)
+				} else if n != 1 || buf[0] != 9 {
+					t.Errorf("Wait returns %v, want [9]", buf[:n])
+				}
+			}()
+			if !f.advance(t, hour) {
+				cancel()
+			}
+			<-over
+		})
+		f.own(func(t *testing.T) {
+			if n == 0 {
+				f.mustAdvance(t, hour)
+				q.wantValues(t, 9)
+			}
+			q.wantAnother(t)
+		})
+	}},
+}
+
+// queueOf returns a queue, made in the place of the runtime, with values that are due in an hour.
+func (f *foreignTest) queueOf(values ...int) (q *checkedQueue) {
+	f.own(func(t *testing.T) {
+		q = f.newQueue()
+		for _, v := range values {
+			q.push(t, hour, v)
+		}
+	})
+	return q
+}
+
+// filledQueue returns a queue with the values 1 and 2, which are due soon, and 9, which is
+// due in an hour, and the handle of the last.
+func (f *foreignTest) filledQueue() (q *checkedQueue, far wheel.Handle) {
+	f.own(func(t *testing.T) {
+		q = f.newQueue()
+		q.push(t, 2*brief, 2)
+		q.push(t, brief, 1)
+		far = q.push(t, hour, 9)
+	})
+	return q, far
+}
+
+// wantRest checks that a filledQueue delivers 1 and 2, then v if there is more, and then what is pushed.
+func (q *checkedQueue) wantRest(t *testing.T, more bool, v int) {
+	t.Helper()
+	want := []int{1, 2}
+	if more {
+		want = append(want, v)
+	}
+	q.wantValues(t, want...)
+	q.wantAnother(t)
+}
+
+// wantAnother checks that the queue delivers a value that is pushed now.
+func (q *checkedQueue) wantAnother(t *testing.T) {
+	t.Helper()
+	q.push(t, brief, 100)
+	q.wantValues(t, 100)
+}
+
+// waiting returns a goroutine that fetches values, when it has fetched n.
+func (f *foreignTest) waiting(q *checkedQueue, n int) (w *queueWaiter) {
+	f.own(func(t *testing.T) {
+		w = q.wait()
+		f.within(t, "the values that are due are delivered", func() bool { return len(w.values()) == n })
+		f.pass(millisecond) // it waits again
+	})
+	return w
+}
+
+// wantAnother checks that a value that is pushed now is delivered to the goroutine, and ends it.
+func (w *queueWaiter) wantAnother(t *testing.T) {
+	t.Helper()
+	n := len(w.values())
+	w.q.push(t, brief, 100)
+	w.q.f.within(t, "a value is delivered to the one who waits", func() bool { return len(w.values()) == n+1 })
+	if got := w.values()[n]; got != 100 {
+		t.Errorf("%d is delivered, want 100", got)
+	}
+	if err := w.end(t); !errors.Is(err, context.Canceled) {
+		t.Errorf("Wait in the place of the runtime returns %v", err)
+	}
+}
+
+// waitInVain tries Wait where no value is due.
+func (f *foreignTest) waitInVain(q *checkedQueue) {
+	ctx := f.limit()
+	f.foreign(func(t *testing.T) {
+		n, err := q.Wait(ctx, make([]int, 3))
+		waitEnded(t, n, err)
+	})
+}
+
+// waitEnded checks that a Wait has returned nothing but an error, that of its context or one
+// that names the bubble.
+func waitEnded(t *testing.T, n int, err error) {
+	t.Helper()
+	if n != 0 || err == nil {
+		t.Errorf("Wait returns %d, %v", n, err)
+	} else if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		refused(t, "Wait", err)
+	}
+}

@@ -1,0 +1,212 @@
+package contract_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+var statsRows = []foreignRow{
+	{"Runtime.Stats", nil, func(f *foreignTest) {
+		f.withStats(func(t *testing.T, want foliot.Stats) {
+			got := f.rt.Stats()
+			if got.Workers != want.Workers || got.Armed != want.Armed || got.Slots != want.Slots || got.Tasks != want.Tasks ||
+				got.Polls != want.Polls || got.Fired != want.Fired || got.Stopped != want.Stopped || got.Rearmed != want.Rearmed {
+				t.Errorf("Stats returns %+v, want %+v", got, want)
+			}
+			if len(got.Worker) != len(want.Worker) {
+				t.Errorf("Stats has %d workers, want %d", len(got.Worker), len(want.Worker))
+			}
+			due := 0
+			for _, w := range got.Worker {
+				due += w.Due
+			}
+			if due != 0 {
+				t.Errorf("Stats says that %d shards have timers due, want none", due)
+			}
+		})
+	}},
+	{"Runtime.String", nil, func(f *foreignTest) {
+		f.withStats(func(t *testing.T, want foliot.Stats) {
+			var got struct{ Armed, Slots, Tasks int }
+			if err := json.Unmarshal([]byte(f.rt.String()), &got); err != nil {
+				t.Fatalf("String returns %q: %v", f.rt, err)
+			}
+			if got.Armed != want.Armed || got.Slots != want.Slots || got.Tasks != want.Tasks {
+				t.Errorf("String returns %+v, want %d, %d, %d", got, want.Armed, want.Slots, want.Tasks)
+			}
+		})
+	}},
+	{"Histogram.Count", oneWorker, histogramRow(foliot.Histogram.Count)},
+	{"Histogram.Max", oneWorker, histogramRow(foliot.Histogram.Max)},
+	{"Histogram.Mean", oneWorker, histogramRow(foliot.Histogram.Mean)},
+	{"Histogram.Quantile", oneWorker, histogramRow(func(h foliot.Histogram) time.Duration { return h.Quantile(0.9) })},
+	{"Histogram.MarshalJSON", oneWorker, histogramRow(func(h foliot.Histogram) string {
+		text, err := h.MarshalJSON()
+		if err != nil {
+			return err.Error()
+		}
+		return string(bytes.TrimSpace(text))
+	})},
+	{"Histogram.All", oneWorker, histogramRow(func(h foliot.Histogram) (n uint64) {
+		for _, count := range h.All() {
+			n += count
+		}
+		return n
+	})},
+	{"Runtime.Resize", nil, func(f *foreignTest) { f.resize(5, 1, 4) }},
+	{"Runtime.Resize, to one worker", nil, func(f *foreignTest) { f.resize(1) }},
+	{"Runtime.Resize, to as many as there are", nil, func(f *foreignTest) { f.resize(f.rt.Stats().Workers) }},
+	{"Runtime.Resize, while another sleeps", func(w variant) bool { return notEndedNotShared(w) && !w.manual }, resizeWhileAnotherSleeps},
+	{"Runtime.Stats, and all else in both places at once", notEndedNotShared, bothAtOnce},
+}
+
+// oneWorker is for what does not depend on the runtime.
+func oneWorker(w variant) bool { return w.workers == 1 }
+
+// withStats has some timers armed and some fired, and compares Stats in both places.
+func (f *foreignTest) withStats(compare func(t *testing.T, want foliot.Stats)) {
+	c := f.callback("a timer", 0)
+	var timer foliot.Timer
+	var want foliot.Stats
+	f.own(func(t *testing.T) {
+		f.before = f.rt.Stats()
+		for range 5 {
+			kit.After(t, f.rt, 0, c.run)
+		}
+		c.want.Store(5)
+		f.awaitCallbacks(t)
+		c.noted()
+		timer = kit.After(t, f.rt, hour, kit.Never(t, "a timer of an hour"))
+		f.within(t, "nothing runs", func() bool { return f.rt.Stats().Running == 0 })
+		want = f.rt.Stats()
+	})
+	f.foreign(func(t *testing.T) { compare(t, want) })
+	f.own(func(t *testing.T) { timer.Stop() })
+}
+
+// histogramRow returns a case that compares a method of Histogram in both places.
+func histogramRow[V comparable](method func(foliot.Histogram) V) func(f *foreignTest) {
+	return func(f *foreignTest) {
+		f.withStats(func(t *testing.T, want foliot.Stats) {
+			if got, want := method(f.rt.Stats().Late), method(want.Late); got != want {
+				t.Errorf("it returns %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// resize tries Resize while timers are armed in all shards, and sets the number of workers back.
+func (f *foreignTest) resize(numbers ...int) {
+	f.start()
+	var was int
+	f.own(func(t *testing.T) { was = f.rt.Stats().Workers })
+	f.foreign(func(t *testing.T) {
+		for _, n := range numbers {
+			now := f.rt.Stats().Workers
+			if !refused(t, "Resize", f.rt.Resize(n)) {
+				now = n
+			}
+			if got := f.rt.Stats().Workers; got != now {
+				t.Errorf("there are %d workers after Resize, want %d", got, now)
+			}
+		}
+	})
+	f.own(func(t *testing.T) {
+		f.awaitCallbacks(t)
+		f.wantWorks(t)
+		if err := f.rt.Resize(was); err != nil {
+			t.Errorf("Resize in the place of the runtime returns %v", err)
+		}
+	})
+}
+
+// resizeWhileAnotherSleeps calls Resize again and again while timers are armed one after the other.
+func resizeWhileAnotherSleeps(f *foreignTest) {
+	f.startAlone()
+	var stop atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.foreign(func(t *testing.T) {
+			for i := 0; !stop.Load(); i++ {
+				refused(t, "Resize", f.rt.Resize(1+i%3))
+			}
+		})
+	}()
+	f.own(func(t *testing.T) {
+		defer stop.Store(true)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*second)
+		defer cancel()
+		for range 50 {
+			early := f.notBefore("Sleep", millisecond/2)
+			if err := f.rt.Sleep(ctx, millisecond/2); err != nil {
+				t.Fatalf("Sleep in the place of the runtime returns %v", err)
+			}
+			early()
+		}
+	})
+	<-ended
+}
+
+// bothAtOnce uses the runtime in both places at the same time.
+func bothAtOnce(f *foreignTest) {
+	var timers []foliot.Timer
+	_, h := f.task()
+	q := f.queueOf(9)
+	f.own(func(t *testing.T) {
+		for range 200 {
+			timers = append(timers, kit.After(t, f.rt, hour, kit.Never(t, "a timer of an hour")))
+		}
+	})
+	f.startAlone()
+	f.armed, f.slots = -200, -200
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.foreign(func(t *testing.T) {
+			for i, timer := range slices.Backward(timers) {
+				if !timer.Stop() {
+					t.Error("Stop returns false")
+				}
+				_ = f.rt.Stats()
+				if f.manual {
+					continue // what is armed here may fire in the other place, and count there
+				}
+				if i%20 == 0 {
+					if err := f.rt.Resize(1 + i/20%3); err != nil {
+						refused(t, "Resize", err)
+					}
+				}
+				if _, err := q.Push(hour, i); err != nil {
+					refused(t, "Push", err)
+				}
+				if _, err := f.rt.AfterFunc(0, func() {}); err != nil {
+					refused(t, "AfterFunc", err)
+				}
+				if !h.Alive() {
+					t.Error("a task has ended")
+				}
+			}
+		})
+	}()
+	f.own(func(t *testing.T) {
+		f.wantTimersWork(t)
+		f.wantTasksWork(t)
+		f.wantSleepWorks(t)
+		f.wantQueuesWork(t)
+	})
+	<-ended
+	f.own(func(t *testing.T) {
+		h.Abort()
+		f.tasks = -1
+		f.within(t, "nothing runs", func() bool { return f.rt.Stats().Running == 0 })
+	})
+}

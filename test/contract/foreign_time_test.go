@@ -1,0 +1,247 @@
+package contract_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	std "time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+	"github.com/foliot-go/foliot/time"
+)
+
+// These are the uses of the drop-in time that the standard package allows. It does not allow
+// Stop, Reset and a receive from C outside of the bubble in which a timer was made: they are
+// fatal errors.
+
+func dropInTimeCases() (cases []foreignCase) {
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T)
+	}{
+		{"After", func(t *testing.T) {
+			inABubbleAfter(t, hour, func(t *testing.T) { <-time.After(hour) })
+		}},
+		{"After, received from in a bubble", func(t *testing.T) {
+			c := time.After(brief)
+			receivedInABubble(t, c)
+		}},
+		{"AfterFunc", func(t *testing.T) {
+			inABubbleAfter(t, hour, func(t *testing.T) {
+				ran := make(chan struct{})
+				time.AfterFunc(hour, func() { close(ran) })
+				<-ran
+			})
+		}},
+		{"NewTimer", func(t *testing.T) {
+			inABubbleAfter(t, 3*hour, func(t *testing.T) {
+				timer := time.NewTimer(hour)
+				<-timer.C
+				if timer.Reset(2 * hour) {
+					t.Error("Reset of a timer that has fired returns true")
+				}
+				<-timer.C
+				if timer.Stop() {
+					t.Error("Stop of a timer that has fired returns true")
+				}
+			})
+		}},
+		{"NewTimer, received from in a bubble", func(t *testing.T) {
+			timer := time.NewTimer(brief)
+			receivedInABubble(t, timer.C)
+			timer.Reset(brief)
+			testkit.Receive(t, timer.C, "a timer that is reset outside")
+		}},
+		{"NewTicker", func(t *testing.T) {
+			inABubbleAfter(t, 2*hour, func(t *testing.T) {
+				ticker := time.NewTicker(hour)
+				defer ticker.Stop()
+				<-ticker.C
+				<-ticker.C
+			})
+		}},
+		{"NewTicker, received from in a bubble", func(t *testing.T) {
+			ticker := time.NewTicker(brief)
+			defer ticker.Stop()
+			receivedInABubble(t, ticker.C)
+			testkit.Receive(t, ticker.C, "a tick outside")
+		}},
+		{"Tick", func(t *testing.T) {
+			inABubbleAfter(t, 2*hour, func(t *testing.T) {
+				c := time.Tick(hour)
+				<-c
+				<-c
+			})
+		}},
+		{"Sleep", func(t *testing.T) {
+			inABubbleAfter(t, hour, func(t *testing.T) { time.Sleep(hour) })
+			inABubbleAfter(t, 1, func(t *testing.T) { time.Sleep(1) })
+			inABubbleAfter(t, 0, func(t *testing.T) { time.Sleep(0) })
+		}},
+		{"Timer.Stop", func(t *testing.T) {
+			timer, f := time.NewTimer(hour), time.AfterFunc(hour, kit.Never(t, "a stopped timer"))
+			fired := time.NewTimer(0)
+			synctest.Test(t, func(t *testing.T) {
+				if !timer.Stop() || timer.Stop() || !f.Stop() || f.Stop() {
+					t.Error("Stop does not return true and then false")
+				}
+				fired.Stop()
+				if len(fired.C) != 0 {
+					t.Error("a value is left after Stop")
+				}
+			})
+			timer.Reset(brief)
+			testkit.Receive(t, timer.C, "a timer that was stopped in a bubble")
+		}},
+		{"Timer.Stop, in another bubble", func(t *testing.T) {
+			p := &twoPlaces{setting: setting{made: true, used: true}, t: t}
+			p.open()
+			defer p.close()
+			var f *time.Timer
+			p.own(func(*testing.T) { f = time.AfterFunc(hour, func() { p.problem("a stopped timer fires") }) })
+			p.foreign(func(t *testing.T) {
+				if !f.Stop() {
+					t.Error("Stop returns false")
+				}
+			})
+			p.own(func(*testing.T) { time.Sleep(2 * hour) })
+		}},
+		{"Timer.Reset", func(t *testing.T) {
+			began := std.Now()
+			ran := make(chan std.Duration, 1)
+			timer, f := time.NewTimer(2*brief), time.AfterFunc(2*brief, func() { ran <- std.Since(began) })
+			idle := time.NewTimer(hour)
+			idle.Stop()
+			synctest.Test(t, func(t *testing.T) {
+				for _, d := range []std.Duration{0, brief, hour} {
+					wantAdvice(t, "Reset of a timer", func() { timer.Reset(d) })
+					wantAdvice(t, "Reset of a timer with a function", func() { f.Reset(d) })
+					wantAdvice(t, "Reset of a stopped timer", func() { idle.Reset(d) })
+				}
+			})
+			testkit.Receive(t, timer.C, "a timer that was not reset")
+			for _, took := range []std.Duration{std.Since(began), testkit.Receive(t, ran, "a function")} {
+				if took < 2*brief {
+					t.Errorf("a timer fires after %v, want %v", took, 2*brief)
+				}
+			}
+			if idle.Stop() {
+				t.Error("a Reset that panicked has armed the timer")
+			}
+			idle.Reset(brief)
+			testkit.Receive(t, idle.C, "a timer that is reset outside")
+		}},
+		{"Ticker.Stop", func(t *testing.T) {
+			ticker := time.NewTicker(brief)
+			synctest.Test(t, func(t *testing.T) {
+				ticker.Stop()
+				if len(ticker.C) != 0 {
+					t.Error("a tick is left after Stop")
+				}
+			})
+			time.Sleep(2 * brief)
+			if len(ticker.C) != 0 {
+				t.Error("a stopped ticker ticks")
+			}
+			ticker.Reset(brief)
+			testkit.Receive(t, ticker.C, "a ticker that is reset outside")
+			ticker.Stop()
+		}},
+		{"Ticker.Reset", func(t *testing.T) {
+			ticker := time.NewTicker(brief)
+			synctest.Test(t, func(t *testing.T) {
+				wantAdvice(t, "Reset of a ticker", func() { ticker.Reset(hour) })
+			})
+			testkit.Receive(t, ticker.C, "a ticker that was not reset")
+			testkit.Receive(t, ticker.C, "a ticker that was not reset")
+			ticker.Stop()
+		}},
+	} {
+		cases = append(cases, foreignCase{c.name, []string{foreignRow{name: c.name}.covers("time")}, func(t *testing.T) {
+			before := foliot.Default().Stats()
+			c.run(t)
+			wantTimeWorks(t)
+			testkit.Eventually(t, "nothing is armed", func() bool { return foliot.Default().Stats().Armed == before.Armed })
+		}})
+	}
+	return cases
+}
+
+// inABubbleAfter checks how long f takes by the time of a bubble, and that the default
+// runtime has nothing to do with it.
+func inABubbleAfter(t *testing.T, want std.Duration, f func(t *testing.T)) {
+	t.Helper()
+	before := foliot.Default().Stats()
+	synctest.Test(t, func(t *testing.T) {
+		began := std.Now()
+		f(t)
+		if took := std.Since(began); took != want {
+			t.Errorf("it takes %v, want %v", took, want)
+		}
+	})
+	if after := foliot.Default().Stats(); after.Armed != before.Armed || after.Fired != before.Fired {
+		t.Error("the default runtime had something to do")
+	}
+}
+
+// receivedInABubble checks that a channel made outside delivers in a bubble.
+func receivedInABubble(t *testing.T, c <-chan std.Time) {
+	t.Helper()
+	began := std.Now()
+	synctest.Test(t, func(t *testing.T) {
+		<-c
+	})
+	if took := std.Since(began); took > testkit.Timeout {
+		t.Errorf("a value comes after %v", took)
+	}
+}
+
+// wantAdvice checks that f panics with a text of the package time that names the bubble.
+func wantAdvice(t *testing.T, what string, f func()) {
+	t.Helper()
+	if text := foreignPanic(f); !advises(text, "time") {
+		t.Errorf("%s panics with %q, want a text that names the bubble", what, text)
+	}
+}
+
+// wantTimeWorks checks that everything works outside.
+func wantTimeWorks(t *testing.T) {
+	t.Helper()
+	failed := make(chan string, manyGoroutines)
+	f := &foreignTest{}
+	f.fromManyGoroutines(func() {
+		early := func(what string, began std.Time, d std.Duration) {
+			if took := std.Since(began); took < d {
+				failed <- fmt.Sprintf("%s takes %v, want %v", what, took, d)
+			}
+		}
+		began := std.Now()
+		timer, ran, ticker := time.NewTimer(brief), make(chan struct{}), time.NewTicker(brief)
+		time.AfterFunc(brief, func() { close(ran) })
+		<-timer.C
+		early("NewTimer", began, brief)
+		<-ran
+		early("AfterFunc", began, brief)
+		<-ticker.C
+		<-ticker.C
+		early("two ticks", began, 2*brief)
+		ticker.Stop()
+		began = std.Now()
+		timer.Reset(brief)
+		<-timer.C
+		early("Reset", began, brief)
+		began = std.Now()
+		time.Sleep(brief)
+		<-time.After(brief)
+		early("Sleep and After", began, 2*brief)
+		if stopped := time.NewTimer(hour); !stopped.Stop() || stopped.Stop() {
+			failed <- "Stop does not return true and then false"
+		}
+	})
+	close(failed)
+	for text := range failed {
+		t.Error(text)
+	}
+}
