@@ -6,36 +6,38 @@ import (
 )
 
 // adopted holds the shards that a worker has adopted from retired workers and that have
-// something to do. The worker reads all of its own shards for each callback, because they
-// are few. It may have adopted thousands, so it needs a quicker way to find the right one:
+// armed timers or tasks to be polled. Before each callback, the worker reads all of its own
+// shards (worker.own), because they are few. It may have adopted thousands, so it needs a
+// faster way to find the next one:
 //
-//	heap   the adopted shards that have timers armed, ordered by shard.next
-//	list   the adopted shards that have tasks to be polled, the first to be polled first
+//	heap   the adopted shards that have armed timers, ordered by shard.next
+//	list   the adopted shards that have tasks to be polled, in the order of polling
 //
-// An adopted shard that has neither is in neither, and costs nothing.
+// An adopted shard without armed timers and without such tasks is in neither and costs
+// nothing.
 //
-// The heap agrees with shard.next, except while shard.mu is held: whoever stores a new next
-// moves the shard in the heap before it unlocks shard.mu.
+// The heap agrees with shard.next, except while shard.mu is held: a goroutine that stores a
+// new next moves the shard in the heap before it unlocks shard.mu.
 //
-// The list has every adopted shard whose queue of tasks is not empty. It may also have shards
-// whose queue is empty by now; take removes those. Tasks are pushed without a lock. These
-// rules make sure that no shard is missing:
+// The list contains every adopted shard whose ready list is not empty. It may also contain
+// shards whose ready list has become empty; take removes those. Tasks are pushed without a
+// lock. These rules ensure that no shard is missing from the list:
 //
 //   - A goroutine that pushes a task into an empty inbox calls list afterwards.
-//   - take looks at the queue and removes the shard while it holds mu. If a task is pushed
-//     after take has looked, the call of list for it waits for mu and adds the shard again.
-//   - queue.pop empties the inbox before it fills todo. In between the queue looks empty. So
-//     after a pop the goroutine calls list if there are tasks left. A goroutine that has the
-//     turn of the maker of the shard need not: it, or the one that replaces it, looks at the
-//     queue again.
-//   - A goroutine that changes the owner of a shard looks at the queue afterwards, and calls
-//     list if the queue is not empty.
+//   - take checks the ready list and removes the shard with mu held. If a task is pushed
+//     after the check, its call of list waits for mu and adds the shard again.
+//   - readyList.pop empties inbox before it fills todo. In between, the ready list looks
+//     empty. So after a pop the goroutine calls list if tasks are left. A goroutine that
+//     still holds the claim of the shard's maker need not: it, or the goroutine that
+//     replaces it, reads the ready list again.
+//   - A goroutine that changes the owner of a shard checks the ready list afterwards, and
+//     calls list if it is not empty.
 //
-// A shard is in no list but that of its owner: list looks at the owner while it holds mu, and
-// the owner of an adopted shard is changed while mu of the old owner is held.
+// A shard is only ever in the list of its owner: list checks the owner with mu held, and the
+// owner of an adopted shard is only changed with mu of the old owner held.
 type adopted struct {
-	first atomic.Int64          // the time of the first shard in the heap; never if it is empty. Written with mu held
-	ready atomic.Pointer[shard] // the first shard in the list; nil if it is empty. Written with mu held
+	first atomic.Int64          // next of the first shard in the heap; never if the heap is empty. Written with mu held
+	ready atomic.Pointer[shard] // the first shard in the list; nil if the list is empty. Written with mu held
 
 	mu   sync.Mutex
 	heap []heapEntry
@@ -48,16 +50,16 @@ type heapEntry struct {
 	s  *shard
 }
 
-// places says where a shard is in the heap and in the list of its owner. It is protected by
-// adopted.mu of the owner.
+// places holds the positions of a shard in the heap and in the list of its owner. It is
+// protected by adopted.mu of the owner.
 type places struct {
-	heap   int // the index in the heap, counted from 1; 0: it is not there
-	listed bool
-	before *shard // the shard before it in the list
-	after  *shard // the shard after it
+	heap   int    // the index in the heap plus 1; 0: the shard is not in the heap
+	listed bool   // the shard is in the list
+	before *shard // the previous shard in the list
+	after  *shard // the next shard in the list
 }
 
-// peek returns the first shard in the heap and its time, or nil and never.
+// peek returns the first shard in the heap and its next, or nil and never.
 func (a *adopted) peek() (*shard, int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,8 +69,8 @@ func (a *adopted) peek() (*shard, int64) {
 	return a.heap[0].s, a.heap[0].at
 }
 
-// set moves a shard to the place in the heap that a time belongs to. It removes the shard if
-// the time is never. The caller holds shard.mu.
+// set moves a shard to its place in the heap for the given next, and adds it if it is not
+// there. If at is never, set removes the shard. The caller holds shard.mu.
 func (a *adopted) set(s *shard, at int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,7 +106,7 @@ func (a *adopted) move(s *shard, at int64) {
 	a.first.Store(first)
 }
 
-// sift puts an entry where it belongs, starting at index i. It overwrites the entry there.
+// sift overwrites the entry at index i with e and restores the order of the heap.
 func (a *adopted) sift(i int, e heapEntry) {
 	for i > 0 {
 		up := (i - 1) / 2
@@ -136,8 +138,8 @@ func (a *adopted) put(i int, e heapEntry) {
 	e.s.places.heap = i + 1
 }
 
-// list puts a shard that w has adopted into its list, unless it is there. It returns false
-// if w is not the owner of the shard any more.
+// list adds a shard that w has adopted to the list of w, unless it is in there. It returns
+// false if w is no longer the owner of the shard.
 func (w *worker) list(s *shard) bool {
 	a := &w.adopted
 	a.mu.Lock()
@@ -151,12 +153,12 @@ func (w *worker) list(s *shard) bool {
 	return true
 }
 
-// take returns the first shard in the list that has tasks to be polled, or nil. It moves that
-// shard to the end of the list, so that the next call returns another one, and removes the
-// shards before it.
+// take returns the first shard in the list that has tasks to be polled, or nil. It removes
+// the shards before that one, which have none, and moves the shard itself to the end of the
+// list, so that the next call returns another one.
 //
 // The shard stays in the list while its tasks are polled. If a poll blocks, another goroutine
-// finds the rest of the tasks.
+// finds the remaining tasks there.
 func (a *adopted) take() *shard {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -202,29 +204,29 @@ func (a *adopted) unlink(s *shard) {
 	p.listed, p.before, p.after = false, nil, nil
 }
 
-// moved moves an adopted shard in the heap of its owner after a new next was stored. The
-// caller holds the lock of the shard. It is not inlined so that storeNext is.
+// moved updates the place of an adopted shard in the heap of its owner after a new next was
+// stored. The caller holds shard.mu. It is kept out of line so that storeNext is inlined.
 //
 //go:noinline
 func (s *shard) moved() {
 	s.owner.Load().adopted.set(s, s.next.Load())
 }
 
-// announce makes sure that the tasks in the queue of the shard are polled.
+// announce ensures that the tasks in the ready list of the shard are polled.
 func (s *shard) announce() {
 	w := s.owner.Load()
 	for w != s.maker && !w.list(s) {
 		w = s.owner.Load()
 	}
-	// The goroutine that runs the worker stores 0 in busy and then looks for tasks. Here it is
-	// the other way round, so at least one of the two sees the other.
+	// A goroutine that releases the worker stores 0 in busy and then looks for tasks. A caller
+	// of announce adds a task and then loads busy. So at least one of the two sees the other.
 	if w.busy.Load() == 0 {
 		s.rt.timekeeper.startWorker(w)
 	}
 }
 
-// handOver makes w the owner of the shard and returns the number of armed timers. The
-// caller holds Runtime.mu, and calls keeper.notice for w afterwards.
+// handOver makes w the owner of the shard and returns the number of its armed timers. The
+// caller holds Runtime.mu, and calls timekeeper.notify with w.next() afterwards.
 func (s *shard) handOver(w *worker) (armed int) {
 	s.mu.Lock()
 	if s.adopted {
@@ -245,7 +247,7 @@ func (s *shard) handOver(w *worker) (armed int) {
 }
 
 // leave removes an adopted shard from the heap and the list of its owner, and makes w the
-// owner. The caller holds the lock of the shard.
+// owner. The caller holds shard.mu.
 func (s *shard) leave(w *worker) {
 	a := &s.owner.Load().adopted
 	a.mu.Lock()
@@ -257,8 +259,8 @@ func (s *shard) leave(w *worker) {
 	s.owner.Store(w)
 }
 
-// pollable returns the i-th shard in which the worker looks for tasks, or nil if there are no
-// more. First come its own shards, then at most as many adopted shards that have tasks.
+// pollable returns the i-th shard in which the worker looks for tasks, or nil after the last
+// one. Its own shards come first, then at most as many adopted shards that have tasks.
 func (w *worker) pollable(i int) *shard {
 	if i < len(w.own) {
 		return w.own[i]
@@ -266,6 +268,7 @@ func (w *worker) pollable(i int) *shard {
 	return w.adoptedPollable(i)
 }
 
+// adoptedPollable is the part of pollable for adopted shards.
 func (w *worker) adoptedPollable(i int) *shard {
 	if i >= 2*len(w.own) || w.adopted.ready.Load() == nil {
 		return nil

@@ -2,22 +2,23 @@ package foliot
 
 import "github.com/foliot-go/foliot/internal/bubble"
 
-// A synctest bubble has a clock of its own, and the channels, timers and goroutines that are
-// made in it belong to it: Go ends the program when they are used from elsewhere. A runtime
-// belongs to the bubble that it was made in, or to none. A call from elsewhere is foreign.
+// A synctest bubble has a separate clock, and the channels, timers and goroutines that are
+// made in it belong to it: Go ends the program when they are used from outside. A runtime
+// belongs to the bubble in which it was made, or to none. A call from a goroutine of another
+// bubble, or of none if the runtime belongs to one, is a foreign call.
 //
-// What a foreign call could break is: reading the clock, setting a timer of the standard
-// library, starting a goroutine, and making a channel to wait on. So every method that leads
-// to one of these begins with enter, enterToWait or foreign. [Runtime.now] is for the
-// goroutines of the runtime, and for callers that have been through one of the three; a test
+// Four things go wrong in a foreign call: reading the clock, setting a timer of the standard
+// library, starting a goroutine, and making a channel to wait on. So every method that does
+// one of these begins with enter, enterToWait or foreign. [Runtime.now] may only be called by
+// goroutines of the runtime, and by other goroutines after one of these three checks. A test
 // holds the list of the functions that may call it.
 
-// enter returns the time, for a caller that arms something or starts a goroutine. It returns
+// enter returns the time, for a caller that arms a timer or starts a goroutine. It returns
 // errBubble if the call is foreign.
 //
-// A manual clock is read alike everywhere, and a runtime on one sets no timers. If it was made
-// outside of any bubble, the goroutines that it starts may be a bubble's. So nothing is
-// foreign to it.
+// A runtime on a manual clock that was made outside of any bubble accepts calls from every
+// bubble: the clock reads the same everywhere, the runtime sets no timers of the standard
+// library, and the goroutines that it starts may belong to a bubble.
 func (rt *Runtime) enter() (now int64, err error) {
 	switch {
 	case rt.bubble != "":
@@ -29,7 +30,8 @@ func (rt *Runtime) enter() (now int64, err error) {
 	}
 	now = rt.now()
 	if now < 0 {
-		// The clock of a bubble begins in the year 2000, before the runtime was made.
+		// The call comes from a bubble: its clock begins in the year 2000, before the runtime
+		// was made.
 		return 0, errBubble
 	}
 	return now, nil
@@ -41,7 +43,8 @@ func (rt *Runtime) refuses() bool {
 	return err != nil
 }
 
-// enterToWait is enter for a caller that is going to wait on a channel that it makes.
+// enterToWait is enter for a caller that then makes a channel and waits on it. That must
+// not be a foreign call, not even on a manual clock.
 func (rt *Runtime) enterToWait() (now int64, err error) {
 	if rt.manual != nil && rt.foreign() {
 		return 0, errBubble
@@ -49,8 +52,8 @@ func (rt *Runtime) enterToWait() (now int64, err error) {
 	return rt.enter()
 }
 
-// foreign reports whether the caller is in another bubble than the runtime, or in one if the
-// runtime is in none.
+// foreign reports whether the call is foreign: the caller is in another bubble than the
+// runtime, or only one of the two is in a bubble.
 func (rt *Runtime) foreign() bool {
 	return bubble.Current() != rt.bubble
 }

@@ -6,16 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// shared is the default runtime.
+// defaultRuntime holds the runtime that Default returns.
 var defaultRuntime struct {
-	current atomic.Pointer[Runtime] // nil until Default is called
+	current atomic.Pointer[Runtime] // nil until Default is first called. Written with mu held
 
 	mu      sync.Mutex
-	standby *Runtime // what current will be. Belongs to the holder of mu
+	standby *Runtime // the runtime that Default stores in current. Protected by mu
 }
 
-// The default runtime is made when the program starts. Made when it is first needed, it
-// might be made in a synctest bubble.
+// The default runtime is made at the start of the program. If the first call of Default made
+// it, that call could come from a synctest bubble, and the runtime would belong to that.
 func init() {
 	rt, err := build(Options{}, false)
 	if err != nil {
@@ -25,10 +25,12 @@ func init() {
 	defaultRuntime.standby = rt
 }
 
-// Default returns the runtime that all of a program may share; the drop-in packages time
-// and context use it. It has no goroutine while timers are merely armed, however near their
-// deadlines. So it leaves the waiting to the standard library's timers and is as exact as
-// they are, unless [SetDefault] was called. It cannot be shut down.
+// Default returns a runtime that the whole program shares. The drop-in packages time and
+// context use it. It cannot be shut down.
+//
+// The default runtime waits with a timer of the standard library, so that it has no goroutine
+// while timers are armed and none is due. Its timers are as late as those of package time.
+// [SetDefault] replaces it by a runtime with other options.
 func Default() *Runtime {
 	if rt := defaultRuntime.current.Load(); rt != nil {
 		return rt
@@ -40,17 +42,19 @@ func Default() *Runtime {
 }
 
 var (
-	errDefaultInUse  = errors.New("foliot: SetDefault comes too late: the default runtime is in use; call it first thing in main")
-	errDefaultBubble = errors.New("foliot: SetDefault in a synctest bubble; the default runtime has to outlive it")
-	errDefaultClock  = errors.New("foliot: SetDefault with a clock; the default runtime runs on that of the system")
-	errDefaultFull   = errors.New("foliot: SetDefault with MaxTimers; the drop-in packages have no way to say that there are too many")
+	errDefaultInUse  = errors.New("foliot: SetDefault after the default runtime was first used; call it at the start of main")
+	errDefaultBubble = errors.New("foliot: SetDefault in a synctest bubble; call it outside, as the default runtime must outlive the bubble")
+	errDefaultClock  = errors.New("foliot: SetDefault with Options.Clock; leave it nil, the default runtime uses the system clock")
+	errDefaultFull   = errors.New("foliot: SetDefault with Options.MaxTimers; leave it 0, the drop-in packages cannot return ErrFull")
 )
 
-// SetDefault makes the default runtime one with the given options, and with a timekeeper of
-// its own: exact to a tenth of a millisecond on Linux, or to some microseconds with
-// Options.Precise, for which a goroutine waits while a deadline is near. It has to be
-// called before the default runtime is first used, best at the start of main, and returns an
-// error if that is too late. Clock and MaxTimers cannot be set.
+// SetDefault replaces the default runtime by one with the given options. That one waits like
+// a runtime of [New]: on Linux, its timers are late by about a tenth of a millisecond, or by
+// some microseconds with Options.Precise, and a goroutine waits while a deadline is near.
+//
+// Call SetDefault before the default runtime is first used, best at the start of main. It
+// returns an error if the default runtime is in use already, if it is called in a synctest
+// bubble, and if Options.Clock or Options.MaxTimers is set.
 func SetDefault(o Options) error {
 	if o.Clock != nil && o.Clock != SystemClock() {
 		return errDefaultClock

@@ -2,14 +2,15 @@ package foliot
 
 import "errors"
 
-// Errors that callers may want to tell apart. Others say what is wrong with an argument.
+// Errors to compare with errors.Is. All other errors describe a wrong argument or a wrong use.
 var (
-	// ErrClosed is what a runtime answers after Shutdown.
+	// ErrClosed is returned by the methods of a runtime after Shutdown.
 	ErrClosed = errors.New("foliot: the runtime is shut down")
 
-	// ErrFull is what a runtime answers when it has as many timers as Options.MaxTimers
-	// allows. Stopped, freed and fired timers make room again.
-	ErrFull = errors.New("foliot: full: there are Options.MaxTimers timers already")
+	// ErrFull is returned when a runtime has as many timers as Options.MaxTimers allows. A
+	// timer of AfterFunc stops counting when it is stopped or fires, a timer of NewTimer when
+	// it is freed.
+	ErrFull = errors.New("foliot: the runtime has Options.MaxTimers timers already")
 )
 
 var (
@@ -17,5 +18,5 @@ var (
 	errNilTask     = errors.New("foliot: nil task: pass the Task to poll")
 	errDefault     = errors.New("foliot: the default runtime is shared by the whole program and cannot be shut down; make one with New")
 	errClockBubble = errors.New("foliot: Options.Clock serves a runtime of another synctest bubble, or of none; make a clock for each")
-	errBubble      = errors.New("foliot: this runtime belongs to another synctest bubble, or to none; make one with New where it is used")
+	errBubble      = errors.New("foliot: the caller is in another synctest bubble than the runtime, or only one of them is in a bubble; make a runtime with New where it is used")
 )

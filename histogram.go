@@ -8,8 +8,8 @@ import (
 	"github.com/foliot-go/foliot/internal/hist"
 )
 
-// A Histogram tells how durations are distributed, to within a sixteenth. It does not
-// change. The zero Histogram is empty.
+// A Histogram is a distribution of durations. It counts them in buckets: Quantile and All
+// are exact to a sixteenth. A Histogram does not change. The zero Histogram is empty.
 type Histogram struct {
 	h *hist.Hist
 }
@@ -26,21 +26,21 @@ func (h Histogram) get() *hist.Hist {
 // Count returns the number of durations.
 func (h Histogram) Count() uint64 { return h.get().Count() }
 
-// Quantile returns a duration that the share q of all do not exceed: Quantile(0.5) is the
-// median, Quantile(1) the maximum. It may be up to a sixteenth too long. It is 0 if there
-// are no durations.
+// Quantile returns a duration that a share q of the durations does not exceed:
+// Quantile(0.5) is the median, Quantile(1) the maximum. The result may be up to a sixteenth
+// too long. It is 0 if the Histogram is empty.
 func (h Histogram) Quantile(q float64) time.Duration {
 	return time.Duration(h.get().Quantile(q))
 }
 
-// Max returns the longest of the durations.
+// Max returns the longest duration, 0 if the Histogram is empty.
 func (h Histogram) Max() time.Duration { return time.Duration(h.get().Max()) }
 
-// Mean returns their mean.
+// Mean returns the mean of the durations.
 func (h Histogram) Mean() time.Duration { return time.Duration(h.get().Mean()) }
 
-// All ranges over the classes of durations that have any, in order: the longest duration
-// that belongs to the class, and how many do.
+// All returns an iterator over the buckets that are not empty, in ascending order. It yields
+// the longest duration that belongs in the bucket, and the number of durations in it.
 func (h Histogram) All() iter.Seq2[time.Duration, uint64] {
 	return func(yield func(time.Duration, uint64) bool) {
 		for v, n := range h.get().All() {
@@ -51,7 +51,7 @@ func (h Histogram) All() iter.Seq2[time.Duration, uint64] {
 	}
 }
 
-// MarshalJSON gives count, mean, quantiles and maximum, in nanoseconds.
+// MarshalJSON returns the count, and the mean, quantiles and maximum in nanoseconds.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Count                          uint64

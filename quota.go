@@ -2,15 +2,16 @@ package foliot
 
 import "sync/atomic"
 
-// A room is a bounded number of places.
+// A quota is a bounded counter. It counts timers against Options.MaxTimers.
 type quota struct {
-	max  int64 // 0: no bound, and nothing is counted
+	max  int64 // 0: there is no bound, and nothing is counted
 	used atomic.Int64
 }
 
-// take takes n places, or takes none and returns false. It never returns false while there
-// are n places: a plain Add that is undone when it went too far would make others
-// that fit be refused meanwhile.
+// acquire adds n. If the sum would exceed max, it adds nothing and returns false.
+//
+// It uses a compare-and-swap loop. An Add that is undone when the sum is too large would make
+// other calls, which fit, fail in the meantime.
 func (r *quota) acquire(n int64) bool {
 	return r.max == 0 || r.tryAcquire(n)
 }
@@ -27,6 +28,7 @@ func (r *quota) tryAcquire(n int64) bool {
 	}
 }
 
+// release subtracts n.
 func (r *quota) release(n int64) {
 	if r.max != 0 {
 		r.used.Add(-n)
