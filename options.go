@@ -7,103 +7,111 @@ import (
 	"time"
 )
 
-// Options say how a runtime works. The zero value is a good default everywhere.
+// Options configure a runtime. The zero value is a good default.
 type Options struct {
 	// Workers is the number of callbacks that run at the same time, as long as none of them
-	// blocks. Each worker has shards of its own, wheels with a lock, for goroutines to arm
-	// timers in. 0 means GOMAXPROCS.
+	// blocks. Timers are kept in shards, timing wheels with a lock each, and every worker has
+	// several. 0 means GOMAXPROCS.
 	//
-	// With Workers: 1 there is one shard, and timers of one tick fire in the order in which
-	// they were armed.
+	// With Workers: 1 there is one shard, and timers with the same tick fire in the order in
+	// which they were armed.
 	Workers int
 
-	// Resolution is the tick: deadlines are rounded up to a multiple of it. 0 leaves the
-	// choice to the runtime: 16.384 µs, with Precise 1.024 µs, and a nanosecond on a manual
-	// clock and in a synctest bubble.
+	// Resolution is the length of a tick: deadlines are rounded up to a multiple of it. 0
+	// means 16.384 µs, with Precise 1.024 µs, and on a manual clock and in a synctest bubble
+	// one nanosecond.
 	Resolution time.Duration
 
-	// Slack is how late a timer may fire for the sake of fewer wake-ups. The runtime wakes
-	// at multiples of Slack and fires together what came due since: 100,000 timers a
-	// second with a Slack of 10 ms are 100 wake-ups.
+	// Slack lets timers fire late by up to this time, to save wake-ups. The runtime wakes at
+	// multiples of Slack and fires all timers that have come due since: with a Slack of
+	// 10 ms, 100,000 timers a second take 100 wake-ups a second.
 	Slack time.Duration
 
-	// Precise makes the timekeeper wake 100 µs before a deadline and spin until then. It
-	// brings single microseconds where sleeping brings tens, and costs a processor 100 µs
-	// for each wake-up.
+	// Precise makes the runtime wake 100 µs before a deadline and spin until then. Timers are
+	// late by single microseconds instead of tens of them. Each wake-up costs 100 µs of
+	// processor time.
 	Precise bool
 
-	// Clock is what time is read from: nil or SystemClock() for the system's, or a clock
-	// from NewManualClock.
+	// Clock is the clock of the runtime: a clock from NewManualClock, or nil or
+	// SystemClock() for that of the system.
 	Clock Clock
 
 	// Capacity is the number of timers to reserve memory for, at most 134 million (16 million
-	// on 32-bit systems). It is no bound: memory grows as it is needed.
+	// on 32-bit systems). It is not a bound: memory grows as needed.
 	Capacity int
 
-	// MaxTimers bounds the number of timers, of those made by NewTimer whether armed or
-	// not. Beyond it there is ErrFull. 0 means no bound.
+	// MaxTimers bounds the number of timers. A timer of NewTimer counts until it is freed,
+	// armed or not. Calls that would make more timers return ErrFull. 0 means no bound.
 	MaxTimers int
 
-	// Go runs callbacks: it is called once for each, with a function that does not
-	// return before the callback has. nil means to run them on the worker itself, in
-	// batches, which is cheapest; a worker whose callback blocks is replaced.
+	// Go starts callbacks, for example in a pool of goroutines. It is called once for each
+	// callback, with a function that returns after the callback has returned. nil means that
+	// workers run callbacks themselves, in batches, which is cheapest; a worker whose
+	// callback blocks gets a new goroutine.
 	//
-	// Go may block, as that of a pool does when the pool is full: callbacks then wait, in
-	// order, and nothing else does. Polls of tasks, and what wakes Sleep, Queue.Wait and the
-	// contexts and channels of the drop-in packages, never go through Go. If Go panics, or drops its function
-	// so that it can never be called, the runtime runs the callback itself; Stats counts
-	// these as Rescued, and those that wait as Handed. Shutdown waits for what Go has
-	// accepted; what it blocks on is not run then, and counts as armed.
+	// Go may block, for example while the pool is full. Then callbacks wait, in order, and
+	// nothing else waits: polls of tasks, and the callbacks that wake Sleep, Queue.Wait and
+	// the contexts and channels of the drop-in packages, never go through Go.
+	//
+	// If Go panics, or drops its function so that it can never be called, the runtime runs
+	// the callback itself. Stats counts these callbacks as Rescued, and the callbacks that
+	// have not started yet as Handed. Shutdown waits for the callbacks for which Go has
+	// returned. If Go blocks during Shutdown, the waiting callbacks do not run, and Shutdown
+	// counts them as armed.
 	Go func(f func())
 
-	// OnPanic is called with what a callback has panicked with, and the stack of that.
-	// nil means that a panic crashes the program, as with time.AfterFunc.
+	// OnPanic is called when a callback, a poll or Go panics, with the value of the panic and
+	// the stack. nil means that a panic crashes the program, as with time.AfterFunc.
 	OnPanic func(v any, stack []byte)
 
-	// Logger gets events: a blocked worker and its replacement, slow callbacks, workers
-	// retired and adopted, a timerfd that fails and one that works again. nil means
-	// silence, but for SlowCallback.
+	// Logger logs events: a callback that blocks its worker, a Go that blocks or loses a
+	// callback, slow callbacks, workers that retire and the workers that adopt their timers,
+	// a timerfd that fails or works again. nil means that nothing is logged except slow
+	// callbacks.
 	Logger *slog.Logger
 
-	// SlowCallback makes callbacks and polls that take longer be logged: to Logger, or to
-	// slog.Default() if that is nil. On a manual clock what counts is the time that has
-	// really passed. 0 means none are logged.
+	// SlowCallback makes the runtime log every callback and poll that takes longer than this,
+	// to Logger, or to slog.Default() if Logger is nil. On a manual clock, the real time that
+	// a callback takes counts. 0 means that none is logged.
 	SlowCallback time.Duration
 
-	// StaleLimit is how many timers of a shard have to be stopped, and no fewer than are
-	// armed there, before its memory is scrubbed: dead entries squeezed out of the wheel,
-	// empty slabs given back. 0 means 16,384.
+	// StaleLimit starts scrubbing of a shard, which returns memory, once that many of its
+	// timers have been stopped, provided at least as many were stopped as are still armed. If
+	// none is armed, a sixteenth of StaleLimit is enough. Scrubbing removes dead entries from
+	// the wheel and frees empty slabs. 0 means 16,384.
 	StaleLimit int
 
-	// ScrubBudget bounds what one step of scrubbing looks at, in timers: it is done with
-	// the shard's lock held. 0 means 4,096: some 0.2 ms, with ten million timers up to a
-	// millisecond.
+	// ScrubBudget is the number of timers that one step of scrubbing looks at. The lock of
+	// the shard is held during the step. 0 means 4,096: a step takes about 0.2 ms, with ten
+	// million timers up to a millisecond.
 	ScrubBudget int
 
-	// ScrubInterval is the pause between two steps of scrubbing. 0 means 10 ms.
+	// ScrubInterval is the pause between two steps of scrubbing. It is also how long after
+	// the last timer was stopped the runtime may stay set to wake for that timer; until then
+	// the runtime cannot be garbage collected. 0 means 10 ms.
 	ScrubInterval time.Duration
 
-	shards int // of each worker; 0 means the default
+	shards int // shards of each worker; 0 means the default
 }
 
 const (
-	// shardsPerWorker makes it improbable that two of the goroutines that run at the same
-	// time are at home in one shard: with as many shards as workers every second pair would
-	// be, and fight for its lock.
+	// shardsPerWorker makes it unlikely that two goroutines that run at the same time use the
+	// same shard and contend for its lock. With one shard per worker, that would happen to
+	// every second pair of goroutines.
 	shardsPerWorker = 4
 
 	maxWorkers    = 4096
 	maxResolution = 24 * time.Hour
 
-	// maxCapacity is some 4 GB of timers, and half a GB where addresses have 32 bits.
+	// maxCapacity timers take about 4 GB, and half a GB on 32-bit systems.
 	maxCapacity = 1 << (24 + 3*(^uint(0)>>63))
 
 	tickDefault = 1 << 14 // ns
-	tickPrecise = 1 << 10
-	tickExact   = 1
+	tickPrecise = 1 << 10 // ns
+	tickExact   = 1       // ns
 )
 
-// check returns an error that says what to do about the first option that makes no sense.
+// check returns an error for the first option that is invalid. The text says what to use.
 func (o *Options) check() error {
 	for _, n := range []struct {
 		name  string
@@ -125,19 +133,19 @@ func (o *Options) check() error {
 		}
 	}
 	if o.Workers > maxWorkers {
-		return fmt.Errorf("foliot: Options.Workers is %d; at most %d, and no more than there are processors makes sense", o.Workers, maxWorkers)
+		return fmt.Errorf("foliot: Options.Workers is %d; use at most %d, and no more than there are processors", o.Workers, maxWorkers)
 	}
 	if o.Capacity > maxCapacity {
-		return fmt.Errorf("foliot: Options.Capacity is %d; at most %d: it is memory to reserve, and grows by itself", o.Capacity, maxCapacity)
+		return fmt.Errorf("foliot: Options.Capacity is %d; use at most %d: it only reserves memory, which grows as needed", o.Capacity, maxCapacity)
 	}
 	if o.Resolution > maxResolution {
-		return fmt.Errorf("foliot: Options.Resolution is %v; at most %v: deadlines are rounded up to it", o.Resolution, maxResolution)
+		return fmt.Errorf("foliot: Options.Resolution is %v; use at most %v: deadlines are rounded up to a multiple of it", o.Resolution, maxResolution)
 	}
 	return nil
 }
 
-// fill replaces zeros by defaults. exact says that time is not the system's, ordered that
-// timers of one tick fire in the order of arming.
+// fill replaces zeros by defaults. exact is set on a manual clock and in a synctest bubble,
+// ordered if timers with the same tick fire in the order of arming.
 func (o *Options) fill(exact, ordered bool) {
 	if o.shards == 0 {
 		o.shards = shardsPerWorker

@@ -12,39 +12,40 @@ import (
 	"unsafe"
 )
 
-// label makes profiles tell the goroutines of the runtime from others.
+// label sets the profile label of the runtime on the calling goroutine.
 func (rt *Runtime) label() {
 	pprof.SetGoroutineLabels(rt.labels)
 }
 
-// unlabel takes the label from the calling goroutine.
+// unlabel removes all profile labels from the calling goroutine.
 func unlabel() {
 	pprof.SetGoroutineLabels(context.Background())
 }
 
-// event logs what the operator of a program may want to know.
+// event logs to Options.Logger, if there is one.
 func (rt *Runtime) event(msg string, args ...any) {
 	if rt.logger != nil {
 		rt.logger.Warn(msg, args...)
 	}
 }
 
-// slow logs a callback that took too long.
+// slow logs a callback that took longer than Options.SlowCallback.
 func (rt *Runtime) slow(f func(), took int64) {
 	if rt.slowAfter > 0 && took > rt.slowAfter {
 		rt.logSlow(nameOf(f), took)
 	}
 }
 
-// slowPoll logs a poll that took too long.
+// slowPoll logs a poll that took longer than Options.SlowCallback. The caller has checked
+// that this option is set.
 func (rt *Runtime) slowPoll(t Task, took int64) {
 	if took > rt.slowAfter {
 		rt.logSlow(nameOfTask(t), took)
 	}
 }
 
-// logSlow logs to the default logger if there is none: who sets Options.SlowCallback wants to
-// know.
+// logSlow logs a slow callback or poll. Without Options.Logger it logs to slog.Default():
+// setting Options.SlowCallback is a request to log.
 func (rt *Runtime) logSlow(name string, took int64) {
 	logger := rt.logger
 	if logger == nil {
@@ -53,12 +54,12 @@ func (rt *Runtime) logSlow(name string, took int64) {
 	logger.Warn("foliot: slow callback", "callback", name, "took", time.Duration(took))
 }
 
-// processStart is what the real time on a manual clock is counted from.
+// processStart is the origin of real time, where the clock of the runtime may be a manual one.
 var processStart = time.Now()
 
-// realTime returns a time to measure how long a callback takes: now, which is the time of the
-// runtime, or if that is a manual clock's the time that has really passed. It is 0 if nobody
-// wants to know.
+// realTime returns a time for measuring how long a callback takes. That is now, the time of
+// the runtime; on a manual clock it is the real time since processStart. It is 0 if
+// Options.SlowCallback is not set.
 func (rt *Runtime) realTime(now int64) int64 {
 	switch {
 	case rt.slowAfter == 0:
@@ -69,7 +70,7 @@ func (rt *Runtime) realTime(now int64) int64 {
 	return int64(time.Since(processStart))
 }
 
-// startFunc calls a function on a goroutine of its own, as time.AfterFunc does.
+// startFunc starts a goroutine that calls f, as time.AfterFunc does.
 func (rt *Runtime) startFunc(f func()) {
 	if rt.slowAfter == 0 {
 		go f()
@@ -82,16 +83,18 @@ func (rt *Runtime) startFunc(f func()) {
 	}()
 }
 
-// A panicked is what a callback or a poll has panicked with.
+// A panicked is a recovered panic: its value and its stack.
 type panicked struct {
 	v     any
 	stack []byte
 }
 
-// catch calls f. It returns nil if f returns, and what f panicked with if it panics.
+// catch calls f and recovers a panic. It returns nil if f returns, and the panic if f panics.
+// If f calls Goexit, catch does not return.
 //
-// The value that recover returns does not tell a panic from Goexit: with GODEBUG=panicnil=1 it
-// is nil for panic(nil), too. But catch returns after a panic, and it does not after Goexit.
+// The result of recover does not distinguish a panic from Goexit: it is nil for Goexit, and
+// with GODEBUG=panicnil=1 also for panic(nil). So the deferred function sets a result in
+// either case; after Goexit that result is never returned.
 func catch(f func()) (p *panicked) {
 	returned := false
 	defer func() {
@@ -109,18 +112,19 @@ func catch(f func()) (p *panicked) {
 	return nil
 }
 
-// caught hands a panic on.
+// reportPanic counts a panic and calls Options.OnPanic.
 func (rt *Runtime) reportPanic(p *panicked) {
 	rt.panics.Add(1)
 	rt.onPanic(p.v, p.stack)
 }
 
-// currentWork is what a worker runs. It is kept only if there is a Logger: the store takes some
-// nanoseconds for each callback. It is written by the goroutine that runs the worker and read by
-// the watchdog, which may find the callback before or after the one that it asks about.
+// currentWork is the callback or the task that a worker runs. It is set only if there is a
+// Logger or, for tasks, Options.SlowCallback: the store takes some nanoseconds for each
+// callback. It is written by the goroutine that runs the worker and read by the watchdog. The
+// watchdog may read the callback before or after the one that blocks.
 type currentWork struct {
-	fn   atomic.Pointer[byte] // the pointer that the func is
-	task atomic.Pointer[byte] // or, if that is nil: the type of the task, see taskType
+	fn   atomic.Pointer[byte] // a func value, which is a pointer
+	task atomic.Pointer[byte] // if fn is nil: the first word of the Task, see taskWords
 }
 
 func (c *currentWork) setFunc(f func()) {
@@ -136,7 +140,7 @@ func (c *currentWork) setTask(t Task) {
 	c.fn.Store(nil)
 }
 
-// name returns the name of the function or of the Poll method.
+// name returns the name of the callback or of the Poll method.
 func (c *currentWork) name() string {
 	if p := c.fn.Load(); p != nil {
 		return nameOf(*(*func())(unsafe.Pointer(&p)))
@@ -151,7 +155,7 @@ func (c *currentWork) name() string {
 
 // taskWords are the two words of a Task, which is an interface.
 type taskWords struct {
-	kind unsafe.Pointer // the type, and where its methods are
+	kind unsafe.Pointer // the type and its methods
 	data unsafe.Pointer // the value
 }
 

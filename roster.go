@@ -5,25 +5,27 @@ import (
 	"slices"
 )
 
-// Resize changes the number of workers while the runtime is in use. A retiring worker
-// hands its shards on, with all their timers, to the workers that have the fewest: none is
-// lost, none fires twice, and handles stay good, since a timer does not leave its
-// shard. When there are to be more workers again, retired ones come back first.
+// Resize changes the number of workers while the runtime is in use. A worker that retires
+// hands its shards, with all their timers and tasks, to the workers that have the fewest
+// timers. A timer never leaves its shard, so no timer is lost, none fires twice, and handles
+// stay valid. If the number of workers grows again, retired workers return first, with
+// their shards.
 func (rt *Runtime) Resize(workers int) error {
 	if workers < 1 || workers > maxWorkers {
 		return fmt.Errorf("foliot: Resize to %d workers; use 1 to %d", workers, maxWorkers)
 	}
 	if _, err := rt.enter(); err != nil {
-		return err // the timekeeper may have to be told
+		return err // resize notifies the timekeeper, which a foreign call must not do
 	}
 	adopted, err := rt.resize(workers)
 	for _, a := range adopted {
-		rt.event("foliot: a worker has retired and its timers are adopted", "worker", a.worker, "by", a.to, "timers", a.timers)
+		rt.event("foliot: a worker has retired; another worker has adopted the timers of one of its shards", "worker", a.worker, "by", a.to, "timers", a.timers)
 	}
 	return err
 }
 
-// An adoption is what is logged of a shard that was handed on.
+// A handover is the log record of a shard that changed its owner: the ids of the old and the
+// new owner, and the number of armed timers.
 type handover struct{ worker, to, timers int }
 
 func (rt *Runtime) resize(workers int) (adopted []handover, err error) {
@@ -60,13 +62,14 @@ func (rt *Runtime) resize(workers int) (adopted []handover, err error) {
 	rt.assignShards()
 	rt.workers.Store(&team)
 	for _, w := range team {
-		w.retired.Store(false) // after team, so that the watch sees the worker all the time
+		w.retired.Store(false) // after rt.workers, so that the watchdog sees the worker all the time
 		rt.timekeeper.notify(w.next())
 	}
 	return adopted, nil
 }
 
-// recruit returns a worker to add to a team: a retired one with its shards, or a new one.
+// addWorker returns a worker to add to team: a retired one, which gets its own shards back,
+// or a new one. The caller holds mu.
 func (rt *Runtime) addWorker(team []*worker) *worker {
 	last := len(rt.retired) - 1
 	if last < 0 {
@@ -80,7 +83,7 @@ func (rt *Runtime) addWorker(team []*worker) *worker {
 	return w
 }
 
-// An heir is a worker of the team that adopts shards, and how much it has so far.
+// A recipient is a worker that adopts shards, with the number of its armed timers and shards.
 type recipient struct {
 	w             *worker
 	armed, shards int
@@ -97,9 +100,9 @@ func recipientsOf(team []*worker) (heirs []recipient) {
 	return heirs
 }
 
-// retire hands each shard of a worker to the heir that has the fewest timers, and among equals
-// the fewest shards. A goroutine that runs the worker at the moment goes on with the worker's
-// own shards until nothing is due.
+// retire hands each shard of a worker to the recipient that has the fewest armed timers, and
+// among equals the fewest shards. A goroutine that currently runs the worker continues with
+// the worker's own shards until no timer of them is due. The caller holds mu.
 func (rt *Runtime) retire(w *worker, heirs []recipient) (adopted []handover) {
 	rt.retired = append(rt.retired, w)
 	w.retired.Store(true)
@@ -122,7 +125,8 @@ func (rt *Runtime) retire(w *worker, heirs []recipient) (adopted []handover) {
 	return adopted
 }
 
-// assign makes worker.shards of all workers agree with shard.owner of all shards.
+// assignShards makes worker.shards of all workers agree with shard.owner of all shards. The
+// caller holds mu.
 func (rt *Runtime) assignShards() {
 	for _, s := range *rt.shards.Load() {
 		s.maker.shards = nil

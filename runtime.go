@@ -16,21 +16,21 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A Runtime holds timers and fires them. All of its methods may be called from any
-// goroutine. Make one with [New], or share the one of [Default].
+// A Runtime holds timers and runs their callbacks. All of its methods may be called from any
+// goroutine. Make one with [New], or share the one that [Default] returns.
 type Runtime struct {
-	// Set by New and not changed afterwards.
-	start         time.Time // time is counted in nanoseconds from here
-	res           uint64    // a tick, in nanoseconds
-	shift         uint8     // res is 1<<shift; 0: it is no power of two, or 1
-	end           uint64    // the tick of never
-	last          int64     // the latest deadline that can be told from never
-	manual        *ManualClock
-	bubble        string // names the synctest bubble that it was made in; "": none
-	fake          bool   // time is not the system's: manual or a bubble's
-	ordered       bool   // timers of one tick fire in the order of arming, pushed back or not
+	// Set by New, isDefault by init or SetDefault, and not changed afterwards.
+	start         time.Time    // the origin of all times, which are in nanoseconds
+	res           uint64       // the length of a tick in nanoseconds
+	shift         uint8        // res is 1<<shift; 0: res is 1 or not a power of two
+	end           uint64       // the tick of never
+	last          int64        // the latest deadline: the tick before end
+	manual        *ManualClock // nil: the clock is not a manual one
+	bubble        string       // the name of the synctest bubble in which it was made; "": none
+	fake          bool         // the clock is a manual one or that of a bubble
+	ordered       bool         // timers with the same tick fire in the order of arming, also after a Reset to later
 	precise       bool
-	isDefault     bool // it is the default runtime
+	isDefault     bool // Default returns it, and it cannot be shut down
 	slack         int64
 	slowAfter     int64
 	goFunc        func(func())
@@ -42,18 +42,18 @@ type Runtime struct {
 	scrubBudget   int
 	scrubInterval time.Duration
 
-	workers    atomic.Pointer[[]*worker] // the workers; replaced as a whole under mu
-	openShards atomic.Pointer[[]*shard]  // where timers are made; replaced as a whole under mu
-	shards     atomic.Pointer[[]*shard]  // every shard there is; replaced as a whole under mu
-	closed     atomic.Bool               // set by Shutdown, before the shards are closed
+	workers    atomic.Pointer[[]*worker] // the workers that have not retired. Replaced as a whole under mu
+	openShards atomic.Pointer[[]*shard]  // the shards that new timers go to. Replaced as a whole under mu
+	shards     atomic.Pointer[[]*shard]  // all shards, by shard.number - 1. Replaced as a whole under mu
+	closed     atomic.Bool               // set by Shutdown before it closes the shards
 	done       chan struct{}             // closed by Shutdown
 
 	quota      quota
-	claims     atomic.Uint64 // numbers the claims of workers
+	claims     atomic.Uint64 // the last number that was used for the claim of a worker
 	blocked    atomic.Uint64
 	panics     atomic.Uint64
 	migrated   atomic.Uint64
-	spawned    *stripe.Counter // callbacks that run away from their worker
+	spawned    *stripe.Counter // callbacks and polls that run outside of the goroutine that runs their worker
 	goroutines goroutineGroup
 	timekeeper timekeeper
 	scrubber   scrubber
@@ -62,19 +62,19 @@ type Runtime struct {
 	queues     queues
 	handoffs   handoffs
 
-	withdrawn int // callbacks that Shutdown has withdrawn from Options.Go. Under mu
+	withdrawn int // callbacks that Shutdown has withdrawn from Options.Go. Protected by mu
 
-	// batch is held by AfterFuncBatch for reading, and by Shutdown for writing while it
-	// closes the shards, so that a batch is armed as a whole or not at all.
+	// batch is locked for reading by AfterFuncBatch, and for writing by Shutdown while it
+	// closes the shards. So a batch is armed as a whole or not at all.
 	batch sync.RWMutex
 
-	mu      sync.Mutex // Resize and Shutdown
-	retired []*worker  // workers whose shards others have adopted, for when there are to be more again
-	armed   int        // how many timers were armed at Shutdown
+	mu      sync.Mutex // held by Resize, Shutdown and Stats
+	retired []*worker  // retired workers, which Resize reuses. Protected by mu
+	armed   int        // the result of Shutdown. Protected by mu
 }
 
-// New makes a runtime. It starts no goroutine: there is one while a deadline is near or
-// a callback runs.
+// New makes a runtime. It starts no goroutine: a runtime has goroutines only while a deadline
+// is near or a callback runs.
 func New(o Options) (*Runtime, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -82,6 +82,8 @@ func New(o Options) (*Runtime, error) {
 	return build(o, true)
 }
 
+// build makes a runtime. Without timerfd, it waits for near deadlines with a timer of the
+// standard library, too.
 func build(o Options, timerfd bool) (*Runtime, error) {
 	rt := &Runtime{
 		precise:   o.Precise,
@@ -133,7 +135,7 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 		homes = append(homes, w.own...)
 	}
 	if rt.manual != nil {
-		homes = homes[:1] // one wheel, so that order is order
+		homes = homes[:1] // one wheel, so that all timers fire in the order of arming
 	}
 	rt.workers.Store(&team)
 	rt.openShards.Store(&homes)
@@ -148,7 +150,7 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	return rt, nil
 }
 
-// newWorker makes a worker and its shards. The caller holds mu, unless nobody else knows the
+// newWorker makes a worker and its shards. The caller holds mu, unless it has just made the
 // runtime.
 func (rt *Runtime) newWorker(id, capacity int) *worker {
 	w := &worker{rt: rt, id: id}
@@ -169,8 +171,11 @@ func (rt *Runtime) newWorker(id, capacity int) *worker {
 	return w
 }
 
-// AfterFunc makes a timer that runs f once, after d. Its slot is freed when it fires or
-// is stopped. With a d of 0 or less f runs as soon as possible.
+// AfterFunc makes a timer that runs f once, after d. The timer is freed when it fires or is
+// stopped. If d is 0 or less, f runs as soon as possible.
+//
+// AfterFunc returns [ErrFull] if there are Options.MaxTimers timers already, and [ErrClosed]
+// after Shutdown.
 func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
 	if f == nil {
 		return Timer{}, errNilFunc
@@ -178,7 +183,7 @@ func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
 	return rt.afterFunc(d, f, kindFunc)
 }
 
-// afterFunc does what AfterFunc does, for a timer of a kind.
+// afterFunc does what AfterFunc does, for a timer of kind k.
 func (rt *Runtime) afterFunc(d time.Duration, f func(), k kind) (Timer, error) {
 	due, err := rt.after(d)
 	if err != nil {
@@ -201,9 +206,13 @@ func (rt *Runtime) afterFunc(d time.Duration, f func(), k kind) (Timer, error) {
 	return Timer{s, h}, nil
 }
 
-// NewTimer makes a timer that runs f whenever it fires. It is not armed: that is for
-// [Timer.Reset]. It can be armed again and again, until [Timer.Free], which must not be
-// forgotten: until then the runtime keeps f, and all that f refers to, armed or not.
+// NewTimer makes a timer that runs f each time it fires. The timer is not armed; [Timer.Reset]
+// arms it, any number of times. Call [Timer.Free] when the timer is no longer needed: until
+// then the runtime keeps f and everything that f refers to alive, whether the timer is armed
+// or not.
+//
+// NewTimer returns [ErrFull] if there are Options.MaxTimers timers already, and [ErrClosed]
+// after Shutdown.
 func (rt *Runtime) NewTimer(f func()) (Timer, error) {
 	if f == nil {
 		return Timer{}, errNilFunc
@@ -216,7 +225,8 @@ func (rt *Runtime) NewTimer(f func()) (Timer, error) {
 	return Timer{s, s.w.Reserve(entry{ptr: pointer(f), state: stateIdle})}, nil
 }
 
-// newOwn makes a timer like NewTimer that is not counted among the user's.
+// newOwn makes a timer like NewTimer, for the runtime itself. Stats and Options.MaxTimers do
+// not count it.
 func (rt *Runtime) newOwn(f func()) (Timer, error) {
 	s := rt.lockShard()
 	defer s.mu.Unlock()
@@ -227,7 +237,8 @@ func (rt *Runtime) newOwn(f func()) (Timer, error) {
 	return Timer{s, s.w.Reserve(entry{ptr: pointer(f), state: stateIdle, kind: kindInternal})}, nil
 }
 
-// refusal returns why a shard, which is locked, does not take a timer.
+// refusal returns the error for a timer that the shard does not accept. The caller holds the
+// lock, and has found the shard closed or the quota used up.
 func (s *shard) refusal() error {
 	if s.closed {
 		return ErrClosed
@@ -235,18 +246,18 @@ func (s *shard) refusal() error {
 	return ErrFull
 }
 
-// A Call is a callback and when to run it.
+// A Call is a callback and the delay after which it runs, for [Runtime.AfterFuncBatch].
 type Call struct {
 	After time.Duration
 	Func  func()
 }
 
-// batchMax is how many timers are armed with a shard's lock held.
+// batchMax is the number of timers that AfterFuncBatch arms before it unlocks the shard.
 const batchMax = 1024
 
-// AfterFuncBatch does for each of the calls what AfterFunc does, at a fraction of the
-// cost. It appends their timers to dst. If it cannot make all of them, it makes none and
-// returns dst as it was, with an error.
+// AfterFuncBatch makes a timer for each of the calls, as AfterFunc does, at a fraction of the
+// cost. It appends the timers to dst and returns the extended slice. If it cannot make all of
+// them, it makes none and returns dst unchanged and an error.
 func (rt *Runtime) AfterFuncBatch(dst []Timer, calls []Call) ([]Timer, error) {
 	for i := range calls {
 		if calls[i].Func == nil {
@@ -286,8 +297,9 @@ func (rt *Runtime) AfterFuncBatch(dst []Timer, calls []Call) ([]Timer, error) {
 	return dst, nil
 }
 
-// home returns the shard of the calling goroutine, locked, or another if that one is
-// taken. It is a matter of speed alone which one it is.
+// lockShard locks a shard for a new timer and returns it. It chooses the shard by a hash of
+// the address of the goroutine's stack, and another one if that one is locked. The choice
+// only matters for speed.
 func (rt *Runtime) lockShard() *shard {
 	homes := *rt.openShards.Load()
 	s := homes[stripe.Pick(len(homes))]
@@ -297,7 +309,7 @@ func (rt *Runtime) lockShard() *shard {
 	return rt.lockAnyShard(homes, s)
 }
 
-// homeOf returns the n-th shard from that of the calling goroutine, locked.
+// lockNthShard locks and returns the n-th shard after the one that lockShard tries first.
 func (rt *Runtime) lockNthShard(n int) *shard {
 	homes := *rt.openShards.Load()
 	s := homes[(stripe.Pick(len(homes))+n)%len(homes)]
@@ -305,6 +317,8 @@ func (rt *Runtime) lockNthShard(n int) *shard {
 	return s
 }
 
+// lockAnyShard locks and returns the first shard that is not locked, or s if all are locked.
+//
 //go:noinline
 func (rt *Runtime) lockAnyShard(homes []*shard, s *shard) *shard {
 	for _, t := range homes {
@@ -316,8 +330,8 @@ func (rt *Runtime) lockAnyShard(homes []*shard, s *shard) *shard {
 	return s
 }
 
-// now returns the time in nanoseconds since the start. The caller is a goroutine of the
-// runtime, or has been through enter.
+// now returns the time in nanoseconds since the start of the runtime. The caller is a
+// goroutine of the runtime, or has called enter, see bubble.go.
 func (rt *Runtime) now() int64 {
 	if rt.manual != nil {
 		return rt.manual.now.Load()
@@ -325,7 +339,8 @@ func (rt *Runtime) now() int64 {
 	return int64(time.Since(rt.start))
 }
 
-// after returns the deadline that is d from now. It returns errBubble if the call is foreign.
+// after returns the deadline after d, counted from now. It returns errBubble if the call is
+// foreign.
 func (rt *Runtime) after(d time.Duration) (int64, error) {
 	now, err := rt.enter()
 	if err != nil {
@@ -334,6 +349,7 @@ func (rt *Runtime) after(d time.Duration) (int64, error) {
 	return rt.add(now, d), nil
 }
 
+// add returns the deadline after d, counted from the time now: at least now, at most rt.last.
 func (rt *Runtime) add(now int64, d time.Duration) int64 {
 	if d <= 0 {
 		return now
@@ -344,7 +360,8 @@ func (rt *Runtime) add(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// addSigned is add for a deadline that may have passed: it may be before the start.
+// addSigned is add for a deadline that may have passed. The result may be negative: before
+// the start of the runtime.
 func (rt *Runtime) addSigned(now int64, d time.Duration) int64 {
 	switch {
 	case d >= 0:
@@ -355,28 +372,28 @@ func (rt *Runtime) addSigned(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// at returns the deadline that is a point in time. It reads the clock, and then returns
-// errBubble if the call is foreign, only if when has no monotonic reading.
+// at returns the deadline for a point in time. It reads the clock only if when has no
+// monotonic reading; only then it returns errBubble if the call is foreign.
 func (rt *Runtime) at(when time.Time) (int64, error) {
 	if rt.manual == nil && when == when.Round(0) {
-		// No monotonic reading: what counts is how far it is by the wall clock now.
+		// There is no monotonic reading: the deadline is as far away as the wall clock says.
 		return rt.after(time.Until(when))
 	}
 	return min(max(int64(when.Sub(rt.start)), 0), rt.last), nil
 }
 
-// ceil returns the first tick that is not before a time.
+// ceil returns the first tick at or after a time.
 func (rt *Runtime) ceil(ns int64) wheel.Tick {
 	return rt.ticks(uint64(ns) + rt.res - 1)
 }
 
-// floor returns the last tick that is not after a time.
+// floor returns the last tick at or before a time.
 func (rt *Runtime) floor(ns int64) wheel.Tick {
 	return rt.ticks(uint64(ns))
 }
 
-// ticks returns how many ticks there are in a time. The resolutions that are chosen by
-// default are powers of two, so that this need not be a division.
+// ticks returns the number of whole ticks in a time. The default resolutions are powers of
+// two, for which it needs no division.
 func (rt *Runtime) ticks(ns uint64) wheel.Tick {
 	if rt.shift != 0 {
 		return wheel.Tick(ns >> (rt.shift & 63))
@@ -384,7 +401,7 @@ func (rt *Runtime) ticks(ns uint64) wheel.Tick {
 	return wheel.Tick(ns / rt.res)
 }
 
-// nanos returns the time of a tick.
+// nanos returns the time of a tick. For ticks beyond the end that is the time of the end.
 func (rt *Runtime) nanos(at wheel.Tick) int64 {
 	return int64(min(uint64(at), rt.end) * rt.res)
 }

@@ -6,16 +6,19 @@ import (
 	"time"
 )
 
-// Shutdown closes the runtime: nothing new runs, what runs is waited for, and the number
-// of timers that were armed is returned; values that are still in a [Queue] count as such. If ctx ends first, its error is returned along
-// with that number, and the runtime is closed all the same; another call waits again. In
-// a callback Shutdown would wait for that very callback: give it a ctx that ends.
+// Shutdown closes the runtime. No timer fires and no task is polled any more. Shutdown waits
+// for the callbacks and polls that are running, and returns the number of timers that were
+// still armed; values in a [Queue] count as armed timers.
+//
+// If ctx ends first, Shutdown returns that number and the error of ctx. The runtime is closed
+// all the same, and another call of Shutdown waits again. A Shutdown in a callback waits for
+// that callback itself, so it needs a ctx that ends.
 func (rt *Runtime) Shutdown(ctx context.Context) (armed int, err error) {
 	if rt.isDefault {
 		return 0, errDefault
 	}
 	if rt.bubble != "" && rt.foreign() {
-		return 0, errBubble // its timers can be stopped, and its channels closed, in its bubble only
+		return 0, errBubble // its timers may only be stopped, and its channels only closed, in its bubble
 	}
 	rt.mu.Lock()
 	if !rt.closed.Load() {
@@ -41,11 +44,12 @@ func (rt *Runtime) Shutdown(ctx context.Context) (armed int, err error) {
 	return rt.armed, err
 }
 
-// withdrawInterval is how long Shutdown waits before it takes Options.Go to be blocked.
+// withdrawInterval is how long Shutdown waits before it considers Options.Go blocked.
 const withdrawInterval = 20 * time.Millisecond
 
-// waitForCallbacks waits for what runs, and for what Options.Go is to run. It withdraws what a
-// blocked Options.Go has not accepted, and runs what Options.Go has dropped.
+// waitForCallbacks waits for all callbacks and polls that are running, and for the callbacks
+// that Options.Go has accepted. It withdraws the callbacks that a blocked Options.Go has not
+// accepted, and lets the runtime run those that Options.Go has dropped.
 func (rt *Runtime) waitForCallbacks(ctx context.Context) error {
 	if rt.goFunc == nil {
 		return rt.goroutines.wait(ctx)
@@ -69,18 +73,19 @@ func (rt *Runtime) waitForCallbacks(ctx context.Context) error {
 	}
 }
 
-// A crew counts the goroutines of a runtime that Shutdown waits for: all that may be in a
-// callback, and the timekeeper's.
+// A goroutineGroup counts the goroutines of a runtime that Shutdown waits for: the driver, and
+// all goroutines that may be in a callback or a poll. A callback that was given to Options.Go
+// counts as one until it is over. Unlike sync.WaitGroup, it can be waited for with a context.
 type goroutineGroup struct {
-	// wakeup has room for one value, which wakes one of those who wait. It is made with the
-	// runtime: a channel that the first to wait makes may belong to a synctest bubble, and
-	// then no other goroutine could use it.
+	// wakeup has a buffer of one value. A value wakes one call of wait. The channel is made
+	// with the runtime. If the first call of wait made it, it might belong to a synctest
+	// bubble, and no goroutine outside of that could use it.
 	wakeup chan struct{}
 
 	mu      sync.Mutex
 	count   int
-	zeros   uint64 // how often n has fallen to 0
-	waiting int    // calls of wait
+	zeros   uint64 // how often count has become 0
+	waiting int    // the number of calls of wait that are waiting
 }
 
 func (c *goroutineGroup) open() {
@@ -103,7 +108,7 @@ func (c *goroutineGroup) done() {
 	c.mu.Unlock()
 }
 
-// wake wakes one of those who wait, if any. The caller holds mu.
+// wake wakes one call of wait, if any is waiting. The caller holds mu.
 func (c *goroutineGroup) wake() {
 	if c.waiting > 0 {
 		select {
@@ -113,7 +118,8 @@ func (c *goroutineGroup) wake() {
 	}
 }
 
-// wait returns nil when n was 0 for a moment, or the error of ctx.
+// wait waits until count is 0, at least for a moment, and returns nil. If ctx ends before, it
+// returns the error of ctx.
 func (c *goroutineGroup) wait(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +129,7 @@ func (c *goroutineGroup) wait(ctx context.Context) error {
 	c.waiting++
 	defer func() {
 		c.waiting--
-		c.wake() // the next one looks for itself
+		c.wake() // wakeup wakes one call at a time, so each wakes the next
 	}()
 	for was := c.zeros; c.zeros == was; {
 		c.mu.Unlock()

@@ -1,8 +1,8 @@
 package foliot
 
-// A timer is in one of these states, and moves from one to the next under the lock of
-// its shard and nowhere else: whoever holds the lock decides, everyone else has lost.
-// There is no second place, no flag read without the lock, that could say otherwise.
+// A state is the state of a timer. It is only read and changed with the lock of the timer's
+// shard held, so the goroutine that holds the lock decides what happens to the timer. There
+// is no other copy of the state, and no flag that is read without the lock.
 //
 //	            AfterFunc
 //	               │
@@ -19,63 +19,67 @@ package foliot
 //	                                                                   ▼    │
 //	            release leads from each of these to free            runningDue
 //
-// A callback never overlaps itself, so an arming that comes due while the callback of
-// the one before still runs waits for its end (runningDue). A one-shot has no such
-// states: its slot is given back as its callback starts.
+// In the drawing, once is stateOneShot and release is eventFree.
+//
+// The callback of a timer never runs concurrently with itself. If a timer is armed while its
+// callback runs, and comes due before the callback returns, it waits for the callback to
+// return (runningDue). A one-shot needs no such states: its slot is freed when its callback
+// starts.
 type state uint8
 
 const (
-	stateFree         state = iota // no timer: all handles of the slot are stale
+	stateFree         state = iota // there is no timer: all handles of the slot are stale
 	stateOneShot                   // a one-shot, armed
-	stateIdle                      // reusable, nothing armed
+	stateIdle                      // reusable, not armed
 	stateArmed                     // reusable and armed
-	stateRunning                   // the callback runs, nothing armed
+	stateRunning                   // the callback runs, and the timer is not armed
 	stateRunningArmed              // the callback runs, and the timer is armed again
-	stateRunningDue                // the callback runs, and the next arming has come due
+	stateRunningDue                // the callback runs, and the timer was armed again and has come due
 	numStates
 )
 
-// An event is what can befall a timer.
+// An event is something that happens to a timer.
 type event uint8
 
 const (
 	eventArm    event = iota // Reset, ResetAt
 	eventStop                // Stop
 	eventFree                // Free
-	eventExpire              // its deadline has passed
+	eventExpire              // the wheel has popped the timer: its deadline has passed
 	eventDone                // its callback has returned
 	numEvents
 )
 
-// An effect is what the holder of the lock has to do about a move.
+// An effect is the action that a move requires of the goroutine that holds the lock.
 type effect uint8
 
 const (
 	effectNone       effect = iota // nothing
-	effectSchedule                 // arm the parked entry in the wheel
-	effectReschedule               // move the armed entry in the wheel, or note that its deadline is later
-	effectPark                     // take the entry off the wheel
-	effectForget                   // call off an arming that the wheel has handed out already
-	effectFree                     // give the slot back
-	effectRun                      // call the callback
-	effectFreeAndRun               // give the slot back, then call the callback
+	effectSchedule                 // put the parked entry into the wheel
+	effectReschedule               // move the entry in the wheel, or record a later deadline in it
+	effectPark                     // take the entry out of the wheel and keep its slot
+	effectForget                   // cancel an arming that the wheel has popped already
+	effectFree                     // free the slot
+	effectRun                      // run the callback
+	effectFreeAndRun               // free the slot, then run the callback
 )
 
-// A move is what an event does to a timer in some state. The zero move is one that
-// cannot happen.
+// A move is the result of an event for a timer in some state. The zero move stands for an
+// event that cannot happen in that state.
 type move struct {
 	legal bool
-	ok    bool // what Reset, Stop or Free answers
+	ok    bool // the result of Reset, Stop or Free
 	to    state
 	do    effect
 }
 
-// next says what an event does to a timer in a state.
+// nextMove returns the move for an event in a state.
 func nextMove(s state, e event) move {
 	return moves[s&15][e&7]
 }
 
-// moves has room to spare so that no index can be out of range.
+// moves is the transition table. It is larger than needed, so that the masks of nextMove keep
+// every index in range and no bounds check is needed.
 var moves = [16][8]move{
 	stateFree: {
 		eventArm:  {legal: true, to: stateFree},
@@ -121,7 +125,8 @@ var moves = [16][8]move{
 	},
 }
 
-// pending tells whether an arming of the timer has neither run nor been stopped.
+// pending reports whether the timer is armed: it has an arming that has neither started its
+// callback nor been stopped.
 func (s state) pending() bool {
 	return 1<<s&(1<<stateOneShot|1<<stateArmed|1<<stateRunningArmed|1<<stateRunningDue) != 0
 }
