@@ -12,93 +12,107 @@ import (
 )
 
 const (
-	// never is the deadline of nothing, in nanoseconds since the start of the runtime,
-	// and that of a timer armed for longer than can be counted: 292 years.
+	// never is the time that stands for no deadline, in nanoseconds since the start of the
+	// runtime. No timer has it: deadlines beyond Runtime.last, after 292 years, are cut off.
 	never int64 = 1<<63 - 1
 
-	// refileMax bounds how many pushed-back timers are put in their new place in one
-	// go, under the lock.
+	// rescheduleMax bounds the number of entries that one call of pop, which holds the lock,
+	// takes from the wheel without finding a callback to run.
 	rescheduleMax = 64
 
-	// settleMax and settleTurns bound how many entries are looked at to find the next
-	// deadline.
+	// updateMax bounds the number of entries that updateNext looks at in one round, and
+	// updateRounds the number of rounds.
 	updateMax    = 64
 	updateRounds = 8
 )
 
-// A shard is a wheel behind a lock, and holds the timers that were made by the
-// goroutines that call it home. The lock decides everything about its timers. It is
-// held for tens of nanoseconds, now and then for some microseconds, and never while a
-// callback of the user's runs.
+// A shard is a timing wheel with a lock. A goroutine that makes a timer chooses the shard, see
+// lockShard; the timer stays there. Everything about a timer is decided with the lock of its
+// shard held. The lock is held for tens of nanoseconds, sometimes for some microseconds, and
+// never while a callback of the user runs.
 type shard struct {
 	rt     *Runtime
-	number uint32 // its place in Runtime.all, counted from 1
+	number uint32 // its index in Runtime.shards plus 1
 
-	// next is a time before which nothing in the wheel is due; never if it is empty. It
-	// is lowered by whoever arms an earlier deadline and raised by the worker that found
-	// nothing due, both with the lock held; the timekeeper reads it without.
+	// next is a time before which no timer of the shard is due; never if none is armed. A
+	// goroutine that arms an earlier deadline lowers it, updateNext raises it. Written with
+	// mu held, read without.
 	next atomic.Int64
 
 	mu     sync.Mutex
 	w      wheel.Wheel[entry]
-	closed bool // the runtime is shut down and the wheel empty
+	closed bool // the runtime is shut down, and the wheel is empty
 
-	adopted bool // the owner is not the maker
+	adopted bool // owner is not maker
 
-	armed      int // pending armings: those in the wheel and those of state runningDue
-	fired      uint64
+	armed      int    // timers that are armed, see state.pending, other than those of kindInternal
+	fired      uint64 // see Stats
 	stopped    uint64
 	rearmed    uint64
-	late       *hist.Hist // made with the first callback
-	prefetched int        // how many of the entries that are due next ahead has looked at
-	sink       uint64     // where it leaves what it read, so that it is not optimised away
+	late       *hist.Hist // how late timers fired; made when the first one fires
+	prefetched int        // how many of the next entries prefetch has read and pop has not reached
+	sink       uint64     // what prefetch has read, stored so that the reads are not optimised away
 
 	scrub    scrub
-	internal int // timers of the runtime's own
+	internal int // the number of timers of kindInternal
 
 	chanTimers chanTimers
 
 	tasks        taskArena
-	ready        readyList              // of tasks
-	maker        *worker                // the worker that it was made for. Does not change
-	owner        atomic.Pointer[worker] // the worker that runs it. Written under Runtime.mu and mu; adopted.mu of the old owner too if that is not the maker
-	lastPollTime atomic.Int64           // the latest time that one was told. Raised by compare-and-swap
+	ready        readyList              // tasks to be polled. Needs no lock
+	maker        *worker                // the worker that it was made for, in whose own it is. Does not change
+	owner        atomic.Pointer[worker] // the worker that runs it. Written under Runtime.mu and mu; if the old owner is not the maker, also under its adopted.mu
+	lastPollTime atomic.Int64           // the latest Context.Now of a poll. Raised by compare-and-swap
 
-	places places
+	places places // protected by adopted.mu of the owner
 
-	_ [128]byte // the next shard's lock is on a line of its own
+	_ [128]byte // keeps the fields of two shards on separate cache lines
 }
 
-// A body is what the wheel keeps for a timer. With it a slot has 32 bytes.
+// An entry is the value that the wheel keeps for a timer. With it, a slot of the wheel has 32
+// bytes. It is protected by the lock of the shard.
 type entry struct {
-	// what is the callback, a func(): that is a pointer. Of a drop-in's timer it is the
-	// *door.Func that has it, of one with a bell nil, of the timer of a task the *task.
+	// ptr depends on kind:
+	//
+	//	kindFunc, kindInternal, kindBrief   the callback, a func(), which is a pointer
+	//	kindGoFunc                          the *door.Func that holds the callback
+	//	kindChan                            nil
+	//	kindTask                            the *task
 	ptr unsafe.Pointer
 
-	// later is by how many ticks the deadline lies behind the tick that the entry is
-	// filed at: a deadline that is pushed back stays where it is in the wheel, and moves
-	// when that tick comes. On a manual clock, where nothing is pushed back so, it is the
-	// number of the arming. In the state runningDue: the low bits of the tick it was due. Of
-	// a timer with a bell: the number of the bell.
+	// aux depends on kind and state. The first line that applies counts:
+	//
+	//	kindChan, any state            the index of its chanTimer in shard.chanTimers
+	//	stateRunningDue                the low 32 bits of the tick at which it came due
+	//	armed, on a manual clock       the sequence number of the arming, see nextSeq
+	//	armed, Runtime.ordered, or     0
+	//	armed, kindTask
+	//	armed                          the offset: how many ticks after the tick at which the
+	//	                               entry is filed in the wheel its deadline is
+	//	not armed                      no meaning
+	//
+	// The offset is not 0 after a Reset to a later deadline: that leaves the entry where it
+	// is in the wheel, see postpone. The entry is moved when the tick comes at which it is
+	// filed, or when updateNext meets it.
 	aux     uint32
-	auxHigh uint16 // in the state runningDue: the bits above those in later
+	auxHigh uint16 // in stateRunningDue: the 16 bits above those in aux. Otherwise no meaning
 	state   state
 	kind    kind
 }
 
-// A kind is whose a timer is, and with it how its callback is run.
+// A kind says what a timer does when it fires.
 type kind uint8
 
 const (
-	kindFunc     kind = iota // the user's: on the worker, or by Options.Go
-	kindInternal             // the runtime's own: on the worker, and not counted among the user's
-	kindBrief                // made for the user, with a callback of the runtime's own: on the worker
-	kindGoFunc               // a drop-in's: on a goroutine of its own, as time.AfterFunc does
-	kindChan                 // a drop-in's with a channel: there is none, see bell.go
-	kindTask                 // a task's: idle or armed, and when it expires the task is polled
+	kindFunc     kind = iota // runs a callback of the user, on the worker or by Options.Go
+	kindInternal             // runs a callback of the runtime, on the worker. Stats and MaxTimers do not count it
+	kindBrief                // runs a callback of the runtime for the user, such as that of Sleep: on the worker, and counted
+	kindGoFunc               // starts a goroutine for its callback, as time.AfterFunc does. Used by the drop-in packages
+	kindChan                 // sends on a channel, see chantimer.go. Used by the drop-in packages
+	kindTask                 // makes a task be polled. Its state is stateIdle or stateArmed
 )
 
-// callback returns the function to be called.
+// callback returns the function that the timer calls when it fires.
 func (b *entry) callback() func() {
 	if b.kind == kindGoFunc {
 		return (*door.Func)(b.ptr).F.Func()
@@ -106,12 +120,13 @@ func (b *entry) callback() func() {
 	return *(*func())(unsafe.Pointer(&b.ptr))
 }
 
-// pointer returns what a body keeps of a func.
+// pointer returns a func as the pointer that it is, for entry.ptr.
 func pointer(f func()) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&f))
 }
 
-// arming returns the first value of body.later for an arming.
+// nextSeq returns entry.aux for a new arming: the next sequence number on a manual clock,
+// otherwise 0.
 func (rt *Runtime) nextSeq() uint32 {
 	if rt.manual == nil {
 		return 0
@@ -119,8 +134,8 @@ func (rt *Runtime) nextSeq() uint32 {
 	return rt.manual.seq.Add(1)
 }
 
-// order returns the number of the arming that is due first, on a manual clock that shows
-// the time at. It answers false, and raises next, if nothing is due.
+// firstSeq returns the sequence number of the arming that is due first, on a manual clock that
+// shows the time at. If no timer is due, it raises next and returns false.
 func (s *shard) firstSeq(at int64) (n uint32, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +147,9 @@ func (s *shard) firstSeq(at int64) (n uint32, ok bool) {
 	return s.w.Value(h).aux, true
 }
 
-// expect lowers next to a deadline that has been armed. The caller holds the lock,
-// and tells the timekeeper afterwards, without it, if expect answers true.
+// lowerNext lowers next to a deadline that has been armed, and reports whether next was later.
+// The caller holds the lock. If the result is true, it calls timekeeper.notify after it has
+// unlocked the shard.
 func (s *shard) lowerNext(at wheel.Tick) bool {
 	due := s.rt.nanos(at)
 	if due < s.next.Load() {
@@ -143,8 +159,10 @@ func (s *shard) lowerNext(at wheel.Tick) bool {
 	return false
 }
 
-// reset arms a timer for a tick. If the caller has not been through enter, it is checked here,
-// before anything changes, in the one case that matters: that the timekeeper is to be told.
+// reset arms a timer for a tick, and reports whether there is such a timer. If the caller has
+// not called enter, reset does that before it changes anything, and returns false if the call
+// is foreign. It does so only if the timekeeper must be notified: nothing else in reset can go
+// wrong in a foreign call.
 func (s *shard) reset(h wheel.Handle, at wheel.Tick, entered bool) bool {
 	s.mu.Lock()
 	filed, b := s.w.Entry(h)
@@ -160,8 +178,8 @@ func (s *shard) reset(h wheel.Handle, at wheel.Tick, entered bool) bool {
 	return ok
 }
 
-// move arms a timer that is there, for a tick; filed is the one that it is filed at. The
-// caller holds the lock, and tells the timekeeper afterwards if it is early.
+// move arms a timer for the tick at. b is its entry, filed at the tick filed. The caller holds
+// the lock, and calls timekeeper.notify afterwards if early is true.
 func (s *shard) move(h wheel.Handle, b *entry, filed, at wheel.Tick) (ok, early bool) {
 	pending := b.state.pending()
 	m := nextMove(b.state, eventArm)
@@ -188,23 +206,23 @@ func (s *shard) move(h wheel.Handle, b *entry, filed, at wheel.Tick) (ok, early 
 	return m.ok, s.lowerNext(at)
 }
 
-// postpone notes a deadline that is no earlier than the tick the entry is filed at, and
-// leaves the wheel alone. It answers false if the entry has to be moved instead.
+// postpone records in the entry a deadline that is not before the tick at which the entry is
+// filed, and leaves the wheel alone. It returns false if the entry must be moved instead.
 //
-// A timer so pushed back takes its place among those of its tick when it is moved there,
-// and so behind some that were armed later. Where that is not allowed, nothing is postponed.
+// A postponed entry is moved to its tick later, and then comes after entries that were armed
+// for that tick after it. So an ordered runtime postpones nothing.
 func (s *shard) postpone(b *entry, filed, at wheel.Tick) bool {
 	if s.rt.ordered || at < filed || at-filed >= 1<<32 {
 		return false
 	}
-	if b.kind != kindChan { // a bell knows when it is due
+	if b.kind != kindChan { // its deadline is in its chanTimer
 		b.aux = uint32(at - filed)
 	}
 	return true
 }
 
-// dueAt returns the tick that an entry is armed for: the one that it is filed at, or a later
-// one if it was postponed.
+// dueAt returns the tick for which an entry is armed: the tick at which it is filed, or a
+// later one if it was postponed.
 func (s *shard) dueAt(b *entry, filed wheel.Tick) wheel.Tick {
 	switch {
 	case s.rt.ordered:
@@ -215,15 +233,16 @@ func (s *shard) dueAt(b *entry, filed wheel.Tick) wheel.Tick {
 	return filed + wheel.Tick(b.aux)
 }
 
-// arrived notes that an entry is filed at the tick that it is due at.
+// clearOffset records that an entry is filed at the tick for which it is armed.
 func (b *entry) clearOffset() {
 	if b.kind != kindChan {
 		b.aux = 0
 	}
 }
 
-// stop calls off what is armed, and frees the timer if it is a one-shot or freeing is
-// what the event is about.
+// stop handles eventStop and eventFree: it cancels the arming of a timer, if it is armed, and
+// frees the timer if it is a one-shot or e is eventFree. It returns the result of Stop or
+// Free.
 func (s *shard) stop(h wheel.Handle, e event) bool {
 	s.mu.Lock()
 	ok, dirty := s.cancel(h, s.w.Value(h), e)
@@ -234,8 +253,8 @@ func (s *shard) stop(h wheel.Handle, e event) bool {
 	return ok
 }
 
-// callOff does what stop does; b is the body of the timer, nil if there is none. The caller
-// holds the lock, and starts the scrubber afterwards if the shard is dirty.
+// cancel does what stop does. b is the entry of the timer, nil if there is no such timer. The
+// caller holds the lock, and starts the scrubber afterwards if dirty is true.
 func (s *shard) cancel(h wheel.Handle, b *entry, e event) (ok, dirty bool) {
 	if b == nil {
 		return false, false
@@ -267,7 +286,7 @@ func (s *shard) cancel(h wheel.Handle, b *entry, e event) (ok, dirty bool) {
 	return m.ok, m.ok && (s.scrub.stopped(s) || s.armed == 0)
 }
 
-// deadline returns the tick that a timer is armed for.
+// deadline returns the tick for which a timer is armed, and false if it is not armed.
 func (s *shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,22 +300,24 @@ func (s *shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
 	return s.dueAt(b, at), true
 }
 
-// A call is a callback that has to be run: its arming is used up.
+// A call is a callback to be run, or a task to be polled. The arming that led to it is over:
+// Stop cannot cancel it any more.
 type call struct {
 	fn    func()
 	shard *shard
-	timer wheel.Handle // of a reusable timer, which wants to know when it is over; 0: none
+	timer wheel.Handle // of a reusable timer, for which finish is called afterwards; 0: none
 	kind  kind         // how fn is run
 
-	sent int64 // how many bells have rung before
+	sent int64 // how many channel timers pop has fired before it found this call
 
-	task *task // instead of fn: a task to be polled
-	gen  uint32
+	task *task  // if fn is nil: the task to be polled
+	gen  uint32 // the generation of task
 }
 
-// pop takes the next timer that is due at the time now. When there is none it raises
-// next and answers false. When it has spent its turn on timers that were pushed back it
-// answers neither: next is still due, and the caller comes back.
+// pop takes the next timer that is due at the time now, and returns its callback or task. It
+// fires channel timers itself. If no timer is due, it raises next and returns false. It also
+// returns false, without raising next, after rescheduleMax entries with nothing to run, such
+// as postponed ones; then the caller finds next still due and calls pop again.
 func (s *shard) pop(now int64) (c call, ok bool) {
 	tick := s.rt.floor(now)
 	s.mu.Lock()
@@ -349,7 +370,7 @@ func (s *shard) pop(now int64) (c call, ok bool) {
 	return call{sent: rang}, false
 }
 
-// start accounts for a callback that is about to run.
+// start updates the counters for a callback that is about to run, and frees a one-shot.
 func (s *shard) start(h wheel.Handle, b *entry, m move, late int64) call {
 	if b.kind != kindInternal {
 		s.armed--
@@ -365,7 +386,7 @@ func (s *shard) start(h wheel.Handle, b *entry, m move, late int64) call {
 	return c
 }
 
-// lateness notes how late a callback or a poll is.
+// recordLate records how late a timer fires. The caller holds the lock.
 func (s *shard) recordLate(ns int64) {
 	if s.late == nil {
 		s.late = new(hist.Hist)
@@ -373,8 +394,8 @@ func (s *shard) recordLate(ns int64) {
 	s.late.Record(ns)
 }
 
-// finish notes that the callback of a reusable timer is over. If it has come due again
-// meanwhile, it is to be run once more.
+// finish handles eventDone: the callback of a reusable timer has returned. If the timer was
+// armed again and has come due, finish returns the call to run next, and true.
 func (s *shard) finish(h wheel.Handle, now int64) (c call, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -392,20 +413,21 @@ func (s *shard) finish(h wheel.Handle, now int64) (c call, again bool) {
 	return s.start(h, b, m, now-s.rt.nanos(at)), true
 }
 
-// wasDue returns the tick at which a timer in the state runningDue came due. The entry has
-// the low 48 bits of it; the wheel had got there when it came due, and has not moved on by
-// 2^48 ticks since.
+// wasDue returns the tick at which a timer in stateRunningDue came due. The entry holds the low
+// 48 bits of it. The rest follows from the present of the wheel, which is not before that tick
+// and less than 2^48 ticks after it.
 func (s *shard) wasDue(b *entry) wheel.Tick {
 	now := uint64(s.w.Now())
 	due := uint64(b.auxHigh)<<32 | uint64(b.aux)
 	return wheel.Tick(now - (now-due)&(1<<48-1))
 }
 
-// settle sets next to the deadline that comes first.
+// updateNext sets next to the earliest deadline. The caller holds the lock.
 //
-// A few entries are looked at one by one, for the exact time: a lower bound, which is all
-// that the wheel knows for sure, would cost a wake-up for nothing. So would an entry whose
-// deadline was pushed back, so those that stand in front are moved on right away.
+// It looks at the first entries one by one to find the exact time. The wheel alone only knows
+// a lower bound, which would cost a wake-up at which no timer is due. A postponed entry would
+// cost such a wake-up, too, so postponed entries at the front are moved to their tick here. If
+// there are too many entries to look at, next becomes the lower bound.
 func (s *shard) updateNext() {
 	if s.rt.ordered {
 		at, ok := s.w.Soonest(updateMax)
@@ -438,8 +460,9 @@ func (s *shard) updateNext() {
 	s.setNext(s.w.Next())
 }
 
-// prepare leads the wheel on to the time now, when nothing is due yet, so that there is
-// less to do when something is: entries move down the levels of the wheel on the way.
+// cascade advances the wheel to the time now, at which no timer is due yet. Entries move down
+// the levels of the wheel on the way, so that less is left to do when a timer is due. It does
+// nothing if the shard is locked.
 func (s *shard) cascade(now int64) {
 	if s.mu.TryLock() {
 		s.w.Peek(s.rt.floor(now))
@@ -447,6 +470,8 @@ func (s *shard) cascade(now int64) {
 	}
 }
 
+// setNext stores the time of a tick in next, or never if ok is false. The caller holds the
+// lock.
 func (s *shard) setNext(at wheel.Tick, ok bool) {
 	due := never
 	if ok {
@@ -455,8 +480,8 @@ func (s *shard) setNext(at wheel.Tick, ok bool) {
 	s.storeNext(due)
 }
 
-// storeNext stores a time in next, and moves the shard in the heap of its owner if it is
-// adopted. The caller holds the lock.
+// storeNext stores a time in next and, if the shard is adopted, moves it in the heap of its
+// owner. The caller holds the lock.
 func (s *shard) storeNext(at int64) {
 	s.next.Store(at)
 	if s.adopted {
@@ -464,7 +489,7 @@ func (s *shard) storeNext(at int64) {
 	}
 }
 
-// review raises next if nothing is armed any more.
+// updateNextIfEmpty raises next if no timer is armed any more.
 func (s *shard) updateNextIfEmpty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -473,7 +498,7 @@ func (s *shard) updateNextIfEmpty() {
 	}
 }
 
-// close empties the shard and returns how many armings were pending.
+// close empties the shard and returns the number of timers that were armed.
 func (s *shard) close() (pending int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,27 +4,31 @@ package foliot
 // shard held, so the goroutine that holds the lock decides what happens to the timer. There
 // is no other copy of the state, and no flag that is read without the lock.
 //
-//	            AfterFunc
+//	          AfterFunc
 //	               │
-//	    expire     ▼    stop, release
-//	free ◄────── once ──────────────► free
+//	     expire    ▼      stop, free
+//	free ◄───── oneShot ──────────────► free
 //
 //	            NewTimer
 //	               │
 //	               ▼     arm           expire             arm
 //	             idle ────────► armed ────────► running ────────► runningArmed
-//	               ▲  ◄──────── │                │ ▲  ◄────────        │    ▲
-//	               │    stop    ◄────────────────┼─┼───── done ────────┤    │ arm
-//	               └──────────── done ───────────┘ └─ done: run again ─┤    │
-//	                                                                   ▼    │
-//	            release leads from each of these to free            runningDue
+//	               ▲  ◄────────   ▲             │ ▲ ▲   ◄────────  │  │   ▲
+//	               │     stop     │             │ │ │      stop    │  │   │
+//	               │              └──── done ───┼─┼─┼──────────────┘  │   │ arm
+//	               └─────────────────── done ───┘ │ │         expire  │   │
+//	                                              │ │                 ▼   │
+//	                                              │ └──── stop ── runningDue
+//	                                              └──── done: run again ─┘
 //
-// In the drawing, once is stateOneShot and release is eventFree.
+// Not drawn: the event free leads from every state to the state free, and arm leads from
+// oneShot, armed and runningArmed back to the same state.
 //
 // The callback of a timer never runs concurrently with itself. If a timer is armed while its
 // callback runs, and comes due before the callback returns, it waits for the callback to
 // return (runningDue). A one-shot needs no such states: its slot is freed when its callback
-// starts.
+// starts. Channel timers and the timers of tasks have no callback and are never in a running
+// state.
 type state uint8
 
 const (

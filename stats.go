@@ -7,48 +7,48 @@ import (
 	"github.com/foliot-go/foliot/internal/hist"
 )
 
-// Stats is a picture of a runtime. Each shard's numbers belong to one instant; different
-// shards are looked at one after the other.
+// Stats is a snapshot of a runtime. The numbers of one shard are of one instant; the shards
+// are read one after the other.
 type Stats struct {
-	Workers int // workers
-	Armed   int // timers that are armed: neither fired nor stopped
-	Slots   int // timers, armed or not
+	Workers int // workers that have not retired
+	Armed   int // timers that are armed: neither fired nor stopped. Timers of tasks count, too
+	Slots   int // timers of the user, armed or not
 	Tasks   int // tasks
 	Queued  int // values in queues, due or not
 
 	Polls   uint64 // polls of tasks
-	Fired   uint64 // callbacks of timers started
-	Stopped uint64 // armings called off by Stop or Free
-	Rearmed uint64 // Resets of timers that were armed
+	Fired   uint64 // timers that have fired: callbacks started and values sent on channels
+	Stopped uint64 // armed timers that were stopped by Stop or Free
+	Rearmed uint64 // calls of Reset for timers that were armed
 
-	Stale    int    // dead entries that still take room in the wheels
-	Scrubbed uint64 // dead entries and empty slots given back by scrubbing
-	Migrated uint64 // timers handed on by workers that retired
+	Stale    int    // dead entries: what stopped timers have left in the wheels
+	Scrubbed uint64 // dead entries and empty slots whose memory scrubbing has freed
+	Migrated uint64 // armed timers handed to other workers by workers that retired
 
-	Wakeups uint64 // times the timekeeper woke
-	Blocked uint64 // workers replaced because a callback blocked
-	Panics  uint64 // callbacks that panicked, with OnPanic
-	Running int    // workers that run callbacks now, and callbacks that run elsewhere
-	Handed  int    // callbacks that Options.Go is to run and has not started yet
-	Rescued uint64 // callbacks that Options.Go dropped or panicked on, and the runtime ran itself
+	Wakeups uint64 // how often the timekeeper woke
+	Blocked uint64 // how often a worker got a new goroutine because a callback, a poll or Options.Go blocked
+	Panics  uint64 // panics of callbacks, polls and Options.Go that went to OnPanic
+	Running int    // workers that are running, and callbacks and polls that run outside of their worker
+	Handed  int    // callbacks for Options.Go that have not started yet
+	Rescued uint64 // callbacks that the runtime ran itself because Options.Go dropped them or panicked
 
-	Late   Histogram // how late callbacks started
-	Worker []WorkerStats
+	Late   Histogram     // how late timers fired
+	Worker []WorkerStats // one for each of Workers
 }
 
-// WorkerStats is the part of one worker in Stats.
+// WorkerStats are the numbers of one worker in [Stats].
 type WorkerStats struct {
 	Armed   int    // timers that are armed
-	Due     int    // those of them whose time has come: an estimate, 1 stands for some
+	Due     int    // an estimate of the timers that are due: each shard that has any counts as 1
 	Stale   int    // dead entries
-	Fired   uint64 // callbacks started
-	Wakeups uint64 // times that the worker had something to do
-	Shards  int    // its own and those adopted
+	Fired   uint64 // timers that have fired
+	Wakeups uint64 // how often a goroutine started to run the worker
+	Shards  int    // the shards of the worker: its own and those that it has adopted
 }
 
-// Stats returns a picture of the runtime. It takes each shard's lock for a moment.
+// Stats returns a snapshot of the runtime. It locks each shard for a moment.
 func (rt *Runtime) Stats() Stats {
-	rt.mu.Lock() // lest a shard change hands meanwhile
+	rt.mu.Lock() // so that no shard changes its owner
 	defer rt.mu.Unlock()
 	team := *rt.workers.Load()
 	st := Stats{
@@ -69,7 +69,7 @@ func (rt *Runtime) Stats() Stats {
 			st.Running++
 		}
 	}
-	now, _ := rt.enter() // 0 if the call is foreign: then nothing is known to be due
+	now, _ := rt.enter() // 0 if the call is foreign: then Due does not count timers that have come due
 	for _, w := range team {
 		ws := WorkerStats{Wakeups: w.wakeups.Load()}
 		for _, s := range w.shards {
@@ -81,6 +81,7 @@ func (rt *Runtime) Stats() Stats {
 	return st
 }
 
+// addTo adds the numbers of the shard to st and ws.
 func (s *shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +106,7 @@ func (s *shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 	}
 }
 
-// String returns the Stats as JSON, which makes a Runtime an expvar.Var:
+// String returns the [Stats] as JSON. It makes a Runtime an expvar.Var:
 //
 //	expvar.Publish("timers", rt)
 func (rt *Runtime) String() string {

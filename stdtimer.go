@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// A stdTimer is a timer of the standard library that calls a method of a runtime, and
-// holds on to the runtime only while it is armed. A stopped time.Timer may stay in the
-// heap of its processor until its time would have come, and a runtime that nobody uses any
-// more would stay with it.
+// A stdTimer is a timer of the standard library that calls a function with a runtime. It
+// refers to the runtime only while it is armed. A stopped time.Timer may stay in Go's timer
+// heap until its deadline, and would keep a runtime that is no longer used from being garbage
+// collected.
 type stdTimer struct {
 	rt    *Runtime
-	holds *atomic.Pointer[Runtime]
+	holds *atomic.Pointer[Runtime] // the runtime, as the function of timer sees it; nil after stop
 	timer *time.Timer
 }
 
-// open makes the timer, not armed. It has to be made along with the runtime: one that is
-// made when it is first needed may be made in a synctest bubble that the runtime is not
-// part of.
+// open makes the timer and does not arm it. It must be called when the runtime is made. A timer
+// that is made when it is first needed could be made in a synctest bubble to which the runtime
+// does not belong.
 func (t *stdTimer) open(rt *Runtime, f func(rt *Runtime)) {
 	t.rt = rt
 	holds := new(atomic.Pointer[Runtime])

@@ -6,22 +6,24 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A Timer names a timer of a runtime for ever: it goes stale when the timer is freed,
-// and stays stale when its slot is used again. It is a plain value, free to copy and to
-// compare. The zero Timer names none. Methods may be called from any goroutine, also
-// from the timer's own callback; on a stale Timer they return false.
+// A Timer is a handle of a timer in a runtime. It becomes stale when the timer is freed, and
+// stays stale when the memory of the timer is used for another one. On a stale Timer, and on
+// the zero Timer, all methods return false. A Timer is a plain value that may be copied and
+// compared. Its methods may be called from any goroutine, also from the callback of the
+// timer.
 type Timer struct {
 	s *shard
 	h wheel.Handle
 }
 
-// Reset arms the timer to fire after d, and reports whether it could; the Reset of a
-// time.Timer reports whether it was armed before. What was armed before is replaced. It returns
-// false if the Timer is stale or the runtime closed, and in a synctest bubble that the runtime is
-// not part of.
+// Reset arms the timer to fire after d. If the timer is armed already, Reset replaces its
+// deadline. If the callback is running, it runs again after it has returned, and not before d.
 //
-// Pushing a deadline back is cheaper than pulling it forward: it leaves the wheel alone.
-// Reset while the callback runs makes a new arming that runs afterwards.
+// Reset returns true if it has armed the timer. It returns false if the Timer is stale, if the
+// runtime is shut down, and if the caller is in a synctest bubble to which the runtime does not
+// belong. In contrast, Reset of a time.Timer reports whether the timer was armed before.
+//
+// A later deadline is cheaper than an earlier one, because it leaves the timing wheel alone.
 func (t Timer) Reset(d time.Duration) bool {
 	if t.s == nil {
 		return false
@@ -30,9 +32,9 @@ func (t Timer) Reset(d time.Duration) bool {
 	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due), true)
 }
 
-// ResetAt arms the timer to fire at a time, like Reset. It goes by the monotonic reading
-// of when, if there is one, and then need not read the clock: where the time is known
-// already, it costs less than Reset.
+// ResetAt arms the timer to fire at the time when, like [Timer.Reset]. If when has a monotonic
+// reading, ResetAt uses it and does not read the clock, so that it costs less than Reset for a
+// caller that knows the time.
 func (t Timer) ResetAt(when time.Time) bool {
 	if t.s == nil {
 		return false
@@ -41,25 +43,24 @@ func (t Timer) ResetAt(when time.Time) bool {
 	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due), false)
 }
 
-// Stop calls off what is armed. It returns true if there was something: that arming
-// will not run, whatever else happens at that instant. It returns false if nothing was
-// armed, in particular if the callback has started. A one-shot that is stopped is freed.
+// Stop disarms the timer. It returns true if the timer was armed: then the callback will not
+// run for that arming, whatever else happens at the same time. It returns false if the timer
+// was not armed, in particular if its callback has started. Stop frees a timer of AfterFunc.
 func (t Timer) Stop() bool {
 	return t.s != nil && t.s.stop(t.h, eventStop)
 }
 
-// Free stops the timer and gives its slot back. Every copy of the Timer goes stale. It
-// returns true if the Timer was not stale before. It does not wait for a callback that
-// runs.
+// Free stops the timer and frees it. Every copy of the Timer becomes stale. Free returns true
+// if the Timer was not stale before. It does not wait for a callback that is running.
 //
-// A timer of NewTimer that is not freed stays for as long as its runtime, with its callback
-// and all that the callback refers to.
+// A timer of [Runtime.NewTimer] that is never freed lives as long as its runtime, and keeps its
+// callback and everything that the callback refers to alive.
 func (t Timer) Free() bool {
 	return t.s != nil && t.s.stop(t.h, eventFree)
 }
 
-// Deadline returns the time that the timer is armed for, rounded up to the resolution,
-// and false if it is not armed.
+// Deadline returns the time for which the timer is armed, rounded up to a tick, see
+// Options.Resolution. It returns false if the timer is not armed.
 func (t Timer) Deadline() (time.Time, bool) {
 	if t.s == nil {
 		return time.Time{}, false
