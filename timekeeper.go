@@ -9,96 +9,102 @@ import (
 )
 
 const (
-	// farAway is the distance of a deadline from which on no goroutine waits for it: the
-	// standard library's timer wakes one, early enough for the rest to be waited for
-	// exactly.
+	// farAway separates near and far deadlines. For a deadline that is further away than
+	// this, no goroutine waits. A timer of the standard library wakes one farMargin before
+	// the deadline, early enough to wait for the rest of the time with the timerfd.
 	farAway   = int64(50 * time.Millisecond)
 	farMargin = int64(3 * time.Millisecond)
 
-	// spinPrecise and spinAlways are how long a goroutine spins rather than sleeps, with
-	// Options.Precise and without: to fall asleep and be woken takes longer than that.
+	// spinPrecise and spinAlways are how long before a deadline the driver spins instead of
+	// sleeping, with Options.Precise and without it: falling asleep and being woken takes
+	// longer than that.
 	spinPrecise = int64(100 * time.Microsecond)
 	spinAlways  = int64(20 * time.Microsecond)
 
-	// spinExact is the last part of a spin, in which nothing but the time is looked at.
+	// spinExact is the last part of a spin, in which the driver only reads the clock.
 	spinExact = int64(2 * time.Microsecond)
 
-	// After a wake-up that fired n timers the next is not before n*spacing, at most
-	// spacingMax, have passed. So dense timers share wake-ups, and sparse ones do not wait.
+	// After a wake-up that fired n timers, n > 1, the next wake-up comes n*spacing later at
+	// the earliest, or spacingMax later if that is less. So dense timers share wake-ups, and
+	// sparse timers are not delayed.
 	spacing    = int64(10 * time.Microsecond)
 	spacingMax = int64(time.Millisecond)
 
-	// A wake-up takes 30 to 50 µs of processor time whatever it is for. So in the long run
-	// there is one every wakePrice, and timers that come thicker share; but who has had few for
-	// a while can have a wakeBurst of them, one for each timer.
+	// A wake-up takes 30 to 50 µs of processor time, however many timers it fires. So in the
+	// long run there is at most one wake-up every wakePrice, and timers that are denser share
+	// wake-ups. After a time with few wake-ups there can be a burst of wakeBurst/wakePrice
+	// wake-ups, one for each timer.
 	wakePrice = int64(500 * time.Microsecond)
 	wakeBurst = 512 * wakePrice
 
-	// alarmIdle is how long no deadline has to be near before the timerfd is closed. It is
-	// closed only if none will be near for another alarmIdle.
+	// alarmIdle is how long the timerfd must be unused before it is closed. It is closed only
+	// if the next deadline is more than another alarmIdle away.
 	alarmIdle = int64(time.Second)
 
-	// alarmRetry is how long no timerfd is opened after one has failed.
+	// alarmRetry is how long after a failure of a timerfd no other is opened.
 	alarmRetry = int64(time.Second)
 )
 
-// The timekeeper of a runtime wakes when the earliest deadline of all shards has come
-// and has the workers run what is due. It is a turn that at most one goroutine has, the
-// pump, and none when there is nothing to wait for, or nothing soon:
+// The timekeeper of a runtime wakes at the earliest deadline of all shards, and lets the
+// workers run the timers that are due. The goroutine that currently is the timekeeper is the
+// driver. There is at most one, and none while no deadline is near:
 //
-//	mode      who waits                                  wakeAt
-//	parked    nobody: nothing is armed                   never
-//	far       the standard library's timer; the pump     when it will wake
-//	          is the goroutine that it starts
-//	near      the pump, in a read of the timerfd         when it will wake
-//	awake     nobody: the pump runs callbacks            0
-//	          or is about to look for the next deadline  never, lowered by whoever arms
+//	mode      state                                        wakeAt
+//	parked    there is no driver: no timer is armed        never
+//	far       there is no driver: std, a timer of the      the time of the wake-up
+//	          standard library, will start one
+//	near      the driver waits for the alarm: it reads     the time of the wake-up
+//	          from a timerfd
+//	awake     the driver runs callbacks,                   0
+//	          or is about to read the shards for the       never, or the earliest deadline
+//	          next deadline,                               armed since
+//	          or spins until the next deadline             that deadline
 //
-// The pump opens the timerfd when it has to wait for a near deadline and none is open. In
-// mode far the standard library's timer also wakes the pump to close one that has not been
-// used for alarmIdle. Mode parked keeps it open: a parked runtime must not wake, and one
-// that is used with pauses would open one after each pause. If nobody refers to the
-// runtime, the garbage collector closes it.
+// The driver opens a timerfd when it must wait for a near deadline and none is open. In mode
+// far, std also starts a driver to close a timerfd that has not been used for alarmIdle. In
+// mode parked the timerfd stays open: a parked runtime must not wake, and a runtime that is
+// used with pauses would otherwise open a timerfd after each pause. When the runtime is no
+// longer reachable, the garbage collector closes the timerfd.
 //
-// If the timerfd cannot be opened, set or read, it is closed. The standard library's timer
-// then waits for near deadlines too, in mode far. The pump opens another one for the first
-// near deadline that comes after alarmRetry.
+// A timerfd that cannot be set or read is closed. After that, or if none can be opened, std
+// waits for near deadlines, too, in mode far. The driver opens another timerfd for the first
+// near deadline after alarmRetry.
 //
-// Who arms a deadline stores it in the next of the shard, and then compares it with
-// wakeAt. If that is later, he sets the alarm himself, under mu; the pump need not wake
-// for it. The pump sets wakeAt to never before it looks at the shards for the last time,
-// and afterwards waits for the earlier of what it saw and what wakeAt says. All of these
-// are atomic operations in a single order, so of an arming goroutine and the pump at
-// least one sees the other, and no deadline is slept over.
+// A goroutine that arms a deadline first stores it in shard.next, then loads wakeAt. If wakeAt
+// is later, it sets the alarm itself under mu, without waking the driver. The driver stores
+// never in wakeAt before it reads the shards for the last time. Then it waits for the earlier
+// of the deadline that it has read and wakeAt. Atomic operations happen in a single order, so
+// at least one of the two goroutines sees the store of the other, and no deadline is missed.
 type timekeeper struct {
 	rt *Runtime
 
-	wakeAt    atomic.Int64 // as above. Written under mu
-	notBefore atomic.Int64 // not to wake before this, for the sake of spacing. Written by the pump
-	paidUntil atomic.Int64 // until when wake-ups are paid for. Written by the pump
+	wakeAt    atomic.Int64 // see the table. Written under mu
+	notBefore atomic.Int64 // the earliest time of the next wake-up, see spaceOut. Written by the driver
+	paidUntil atomic.Int64 // wakePrice is added for each wake-up, see spaceOut. Written by the driver
 
 	mu           sync.Mutex
 	mode         mode
-	epoch        uint64 // of the pump in office; another is out of office
-	closed       bool
-	std          stdTimer     // wakes for far deadlines
-	watchdog     stdTimer     // looks for blocked workers
-	alarm        *alarm.Alarm // for near deadlines; nil: none is open
-	alarmUsed    int64        // when alarm was last set
+	epoch        uint64       // of the current driver; a driver with another epoch has been replaced
+	closed       bool         // by Shutdown
+	std          stdTimer     // starts a driver for far deadlines
+	watchdog     stdTimer     // calls onWatchdog
+	alarm        *alarm.Alarm // the timerfd, for near deadlines; nil: none is open
+	alarmUsed    int64        // when the alarm was last set
 	alarmRetryAt int64        // no timerfd is opened before this time
 
 	alarmFailing atomic.Bool // the last timerfd failed, and none has worked since. Written under mu
 
-	watchdogAt atomic.Int64 // when watch goes off; never: it is not armed. Written under mu
+	watchdogAt atomic.Int64 // when watchdog fires; never: it is not armed. Written under mu
 	retired    []*worker    // retired workers that may be busy. Protected by mu
 
-	spinTime int64                        // how long to spin rather than sleep. Set by open
+	spinTime int64                        // how long before a deadline the driver spins. Set by open
 	spaced   bool                         // wake-ups are spaced. Set by open
-	newAlarm func() (*alarm.Alarm, error) // opens a timerfd; nil: std does it all. Set by open
+	newAlarm func() (*alarm.Alarm, error) // opens a timerfd; nil: none is used, and std waits for all deadlines. Set by open
 
-	wakeups atomic.Uint64
+	wakeups atomic.Uint64 // see Stats
 }
 
+// A mode is a mode of the timekeeper, see there.
 type mode uint8
 
 const (
@@ -108,7 +114,7 @@ const (
 	modeAwake
 )
 
-// open makes the timekeeper ready.
+// open initialises the timekeeper. Without timerfd it never opens one.
 func (k *timekeeper) open(rt *Runtime, timerfd bool) {
 	k.rt = rt
 	k.wakeAt.Store(never)
@@ -129,7 +135,8 @@ func (k *timekeeper) open(rt *Runtime, timerfd bool) {
 	}
 }
 
-// target returns when to wake for a deadline.
+// wakeTime returns when to wake for a deadline: then, or later because of Options.Slack or
+// spaceOut.
 func (k *timekeeper) wakeTime(due int64) int64 {
 	if s := k.rt.slack; s > 0 {
 		if due > never-s {
@@ -140,8 +147,9 @@ func (k *timekeeper) wakeTime(due int64) int64 {
 	return max(due, k.notBefore.Load())
 }
 
-// notice makes sure that the pump is awake at a deadline. It is called after the
-// deadline was stored where the pump looks for it, without locks.
+// notify ensures that a driver is awake at a deadline. The caller has stored the deadline in
+// shard.next, where the driver reads it. The caller must not hold the lock of a shard, because
+// parkIfIdle locks shards with k.mu held.
 func (k *timekeeper) notify(due int64) {
 	if due == never || k.rt.manual != nil {
 		return
@@ -167,7 +175,7 @@ func (k *timekeeper) notify(due int64) {
 	k.setAlarm(at, now)
 }
 
-// space puts the next wake-up off after one that fired n timers.
+// spaceOut delays the next wake-up after one that fired n timers. The caller is the driver.
 func (k *timekeeper) spaceOut(n int64) {
 	now := k.rt.now()
 	paid := max(k.paidUntil.Load(), now-wakeBurst) + wakePrice
@@ -181,16 +189,16 @@ func (k *timekeeper) spaceOut(n int64) {
 	}
 }
 
-// exact reports whether the pump can wait with a timerfd at a given time: one is open, or
-// may be opened then. The caller holds mu.
+// canUseAlarm reports whether the driver can wait with a timerfd at a given time: one is open,
+// or may be opened then. The caller holds mu.
 func (k *timekeeper) canUseAlarm(at int64) bool {
 	return k.alarm != nil || k.newAlarm != nil && at >= k.alarmRetryAt
 }
 
-// provide opens the timerfd if the deadline that the pump has to wait for is near. It
-// closes the timerfd if it has not been used for alarmIdle and will not be for that long.
-// The caller is the pump and holds mu. Nobody else may open one: a goroutine that arms a
-// timer may be in a synctest bubble.
+// openOrCloseAlarm opens a timerfd if the time at, for which the driver must wait, is near. It
+// closes the timerfd if it has not been used for alarmIdle and will not be used for that long.
+// The caller is the driver and holds mu. No other goroutine may open a timerfd: a goroutine
+// that arms a timer may be in a synctest bubble.
 func (k *timekeeper) openOrCloseAlarm(at, now int64) {
 	switch left := at - now; {
 	case k.alarm == nil && left <= farAway && k.canUseAlarm(now):
@@ -206,8 +214,9 @@ func (k *timekeeper) openOrCloseAlarm(at, now int64) {
 	}
 }
 
-// set sets the alarm. The caller holds mu; if it is the pump, and the mode is near
-// afterwards, it goes on to wait.
+// setAlarm sets the alarm for the time at and changes to mode near. If at is far, or no timerfd
+// is open or works, it sets std instead and changes to mode far. The caller holds mu. If the
+// caller is the driver, it then waits for the alarm in mode near, and ends in mode far.
 func (k *timekeeper) setAlarm(at, now int64) {
 	left := at - now
 	if k.alarm != nil && left <= farAway {
@@ -227,26 +236,27 @@ func (k *timekeeper) setAlarm(at, now int64) {
 		left -= farMargin
 	}
 	if idle := k.alarmUsed + alarmIdle; k.alarm != nil && at-max(idle, now) > alarmIdle {
-		left = min(left, idle-now) // to close it
+		left = min(left, idle-now) // to close the timerfd
 	}
 	k.mode = modeFar
 	k.scheduleWatchdog(never, now)
 	k.std.reset(max(left, 0))
 }
 
-// fail closes the timerfd after an error. The first error of a run of failures is logged.
-// A goroutine does that, as the logger may use timers of this runtime. The caller holds mu.
+// alarmFailed closes the timerfd after an error. It logs the first error of a series, on a
+// separate goroutine, because the logger may use timers of this runtime. The caller holds mu.
 func (k *timekeeper) alarmFailed(err error, now int64) {
 	k.alarm.Close()
 	k.alarm = nil
 	k.alarmRetryAt = now + alarmRetry
 	if !k.alarmFailing.Swap(true) {
-		go k.rt.event("foliot: the timerfd has failed; until one works, timers are as late as those of package time", "error", err)
+		go k.rt.event("foliot: the timerfd has failed; until it works again, timers are as late as those of package time", "error", err)
 	}
 }
 
-// ring is what the standard library's timer calls. It may come late, when somebody has
-// set another alarm meanwhile; the pump then finds nothing due and sets it anew.
+// onStdTimer is called by std. It makes its goroutine the driver. It may be called although
+// std has been set to a later time since; then the driver finds no timer due and sets std
+// again.
 func (k *timekeeper) onStdTimer() {
 	k.mu.Lock()
 	if k.mode != modeFar || k.closed {
@@ -259,7 +269,8 @@ func (k *timekeeper) onStdTimer() {
 	k.drive(e)
 }
 
-// takeOffice makes the caller, or a goroutine that it starts, the pump.
+// startDriver makes a goroutine the driver, and returns its epoch. That goroutine, the caller
+// or one that it starts, calls drive. A previous driver is replaced. The caller holds mu.
 func (k *timekeeper) startDriver() (epoch uint64) {
 	k.mode = modeAwake
 	k.epoch++
@@ -268,8 +279,8 @@ func (k *timekeeper) startDriver() (epoch uint64) {
 	return k.epoch
 }
 
-// pump keeps the time until there is nothing to wait for, nothing near, or another pump
-// is in office.
+// drive is the driver. It returns when no deadline is near, when the timekeeper is closed, and
+// when another goroutine has become the driver.
 func (k *timekeeper) drive(e uint64) {
 	k.rt.label()
 	for k.driveOnce(e) {
@@ -277,8 +288,8 @@ func (k *timekeeper) drive(e uint64) {
 	k.rt.goroutines.done()
 }
 
-// turn runs what is due and waits for the next deadline. It answers false when the pump
-// is no longer needed.
+// driveOnce runs the timers that are due, sets the alarm for the next deadline and waits for
+// it. It returns false if the driver must end.
 func (k *timekeeper) driveOnce(e uint64) bool {
 	if !k.setPhase(e, 0) {
 		return false
@@ -325,9 +336,9 @@ func (k *timekeeper) driveOnce(e uint64) bool {
 	}
 }
 
-// wake is called by the pump, before it runs callbacks and before it looks for the next
-// deadline, to say in wakeAt which of the two it does. It answers false if the pump is
-// out of office or the timekeeper closed.
+// setPhase changes to mode awake and stores wakeAt, which says what the driver does next: 0 if
+// it runs callbacks, never if it reads the shards for the next deadline. It returns false if
+// the driver must end: another goroutine has replaced it, or the timekeeper is closed.
 func (k *timekeeper) setPhase(e uint64, wakeAt int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -345,7 +356,8 @@ func (k *timekeeper) setPhase(e uint64, wakeAt int64) bool {
 	return true
 }
 
-// wait waits for the alarm. Only then it is known whether a timerfd works.
+// waitForAlarm waits for the alarm. A timerfd is known to work after a successful wait, not
+// before.
 func (k *timekeeper) waitForAlarm(a *alarm.Alarm) {
 	err := a.Wait()
 	k.wakeups.Add(1)
@@ -355,7 +367,7 @@ func (k *timekeeper) waitForAlarm(a *alarm.Alarm) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
-	case k.alarm != a || k.closed: // it was closed or woken by another goroutine
+	case k.alarm != a || k.closed: // another goroutine has closed the timerfd, or close has woken this one
 	case err != nil:
 		k.alarmFailed(err, k.rt.now())
 	default:
@@ -364,7 +376,8 @@ func (k *timekeeper) waitForAlarm(a *alarm.Alarm) {
 	}
 }
 
-// spin waits for wakeAt without sleeping. Whoever arms an earlier deadline lowers it.
+// spin waits until wakeAt without sleeping. A goroutine that arms an earlier deadline lowers
+// wakeAt. Meanwhile spin lets shards with near deadlines cascade.
 func (k *timekeeper) spin() {
 	for now := k.rt.now(); now < k.wakeAt.Load(); now = k.rt.now() {
 		if k.wakeAt.Load()-now < spinExact {
@@ -378,8 +391,9 @@ func (k *timekeeper) spin() {
 	}
 }
 
-// dispatch runs what is due, on this goroutine as long as it is little. It stops when
-// no worker that is free has anything due.
+// dispatch runs the workers that have timers due. It runs a worker on this goroutine for up to
+// inlineTime, and then starts a goroutine for the rest. It returns when no worker that is not
+// busy has timers due, or when this driver has been replaced.
 func (k *timekeeper) dispatch(e uint64) {
 	ran := int64(0)
 	for again := true; again; {
@@ -405,7 +419,7 @@ func (k *timekeeper) dispatch(e uint64) {
 				ours = w.release(c)
 			}
 			if !ours {
-				return // held up for so long that there is another pump by now
+				return // a callback took so long that another goroutine is the driver now
 			}
 		}
 	}
@@ -414,14 +428,15 @@ func (k *timekeeper) dispatch(e uint64) {
 	}
 }
 
-// resume takes over from a pump whose goroutine was ended by a callback of w.
+// resumeDriver continues, on a new goroutine, for a driver whose goroutine a callback of w has
+// ended with Goexit.
 func (k *timekeeper) resumeDriver(e uint64, w *worker, c uint64) {
 	w.delegate(c)
 	k.drive(e)
 }
 
-// earliest returns when the first worker that is free has something due. One that is
-// busy will see to its own when it is released.
+// earliest returns the earliest deadline of the workers that are not busy. A busy worker
+// notifies the timekeeper of its deadlines when it is released.
 func (k *timekeeper) earliest() int64 {
 	at := never
 	for _, w := range *k.rt.workers.Load() {
@@ -432,9 +447,10 @@ func (k *timekeeper) earliest() int64 {
 	return at
 }
 
-// rest makes the timekeeper parked if it waits for a far deadline and nothing is armed any
-// more. It does as the pump does: what is armed meanwhile is found in a shard, or by its
-// owner in wakeAt once mu is free.
+// parkIfIdle changes from mode far to mode parked if no timer is armed any more and no worker
+// is busy. Like the driver, it stores never in wakeAt before it reads the shards. If a deadline
+// is armed meanwhile, parkIfIdle finds it in shard.next, or the goroutine that arms it finds
+// never in wakeAt, waits for mu and sets the alarm.
 func (k *timekeeper) parkIfIdle() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -454,7 +470,7 @@ func (k *timekeeper) parkIfIdle() {
 	k.wakeAt.Store(at)
 }
 
-// close ends the timekeeper. Its goroutine, if there is one asleep, wakes and ends.
+// close closes the timekeeper. If the driver waits for the alarm, it wakes and ends.
 func (k *timekeeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// overdue is how late the timekeeper may be before the watch does its work.
+// driverLate is how late the driver may be before the watchdog runs the timers that are due.
 const driverLate = int64(time.Millisecond)
 
-// Two things can keep the timekeeper from its work. A callback may block, or compute for
-// long, and its worker with it, and the timekeeper too if it was the one to run it. And
-// when all processors are busy, a goroutine that waits in the network poller comes last: the
-// scheduler fires the timers of the standard library whenever it switches goroutines, but
-// looks at the poller only when it has nothing else to do, or every 10 ms.
+// Two things can delay timers. First, a callback may block or compute for a long time. Then its
+// worker cannot run other callbacks, and neither can the driver if it runs that worker. Second,
+// the driver may wake late when all processors are busy, because it waits in the network
+// poller: Go's scheduler fires the timers of the standard library whenever it switches
+// goroutines, but checks the poller only when no goroutine can run, or every 10 ms.
 //
-// So somebody has to look: the watch, a timer of the standard library. It is set when the
-// timekeeper goes to sleep, to a little after the time of the alarm, so that in the normal
-// run of things it is only ever moved. To set it upon each wake-up instead would wake
-// another thread each time.
+// The watchdog handles both. It is a timer of the standard library. It is set before the driver
+// sleeps, to shortly after the time of the alarm. So it is normally moved before it fires.
+// Setting it at each wake-up instead would wake another thread each time.
 
-// guardFrom sets the watch for a timekeeper that goes to sleep until a time. The caller
-// holds mu.
+// scheduleWatchdog sets the watchdog when the driver is about to sleep until the time at; never
+// means that there is no driver to watch. While any worker is busy, the watchdog fires after
+// patience at the latest. The caller holds mu.
 func (k *timekeeper) scheduleWatchdog(at, now int64) {
 	if at != never {
 		at = max(at, now) + driverLate
@@ -38,14 +38,14 @@ func (k *timekeeper) scheduleWatchdog(at, now int64) {
 	k.setWatchdog(at-now, at)
 }
 
-// watchAt sets the watch to go off in d, at a time.
+// setWatchdog sets the watchdog to fire after d, which is at the time at. The caller holds mu.
 func (k *timekeeper) setWatchdog(d, at int64) {
 	k.watchdogAt.Store(at)
 	k.watchdog.reset(d)
 }
 
-// guarded makes sure that the watch goes off soon, before callbacks are run. It mostly
-// does.
+// ensureWatchdog sets the watchdog to fire within patience, unless it is set so already, which
+// is the common case. It is called before callbacks are run.
 func (k *timekeeper) ensureWatchdog(now int64) {
 	if k.watchdogAt.Load() <= now+patience {
 		return
@@ -57,7 +57,8 @@ func (k *timekeeper) ensureWatchdog(now int64) {
 	}
 }
 
-// anyBusy reports whether any worker is busy, in the team or retired. The caller holds mu.
+// anyBusy reports whether any worker, retired or not, is busy or has a goroutine in Options.Go.
+// The caller holds mu.
 func (k *timekeeper) anyBusy() bool {
 	for _, w := range *k.rt.workers.Load() {
 		if w.busy.Load() != 0 || w.goCalls.caller.Load() != 0 {
@@ -67,10 +68,10 @@ func (k *timekeeper) anyBusy() bool {
 	return len(k.retired) > 0 && len(k.retiredBusy()) > 0
 }
 
-// watchRetired makes the watch look at a retired worker as long as that is busy. Resize sets
+// watchRetired makes the watchdog check a retired worker as long as it is busy. Resize sets
 // worker.retired and then calls watchRetired if the worker is busy. A goroutine that claims a
-// worker makes it busy and then calls watchRetired if retired is set. So at least one of the
-// two calls it before a callback runs.
+// worker makes it busy and then calls watchRetired if worker.retired is set. So at least one
+// of the two calls watchRetired before a callback runs.
 func (k *timekeeper) watchRetired(w *worker) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,7 +82,7 @@ func (k *timekeeper) watchRetired(w *worker) {
 }
 
 // retiredBusy removes the workers that are not busy from k.retired and returns the rest. Some
-// of those may be in the team again. The caller holds mu.
+// of these may be in Runtime.workers again. The caller holds mu.
 func (k *timekeeper) retiredBusy() []*worker {
 	k.retired = slices.DeleteFunc(k.retired, func(w *worker) bool {
 		w.watched = w.busy.Load() != 0 || w.goCalls.caller.Load() != 0
@@ -90,13 +91,14 @@ func (k *timekeeper) retiredBusy() []*worker {
 	return k.retired
 }
 
-// look replaces workers that are held up in a callback, and the pump if it is the one. If
-// the pump should have woken by now, look does its work for once.
+// onWatchdog is called by the watchdog. It replaces the goroutines of workers that are blocked.
+// If one of these is the driver, onWatchdog becomes the driver. If the driver should have woken
+// by now, onWatchdog runs the timers that are due, once.
 func (k *timekeeper) onWatchdog() {
 	blocked, epoch, late := k.replaceBlocked()
 	if len(blocked) > 0 {
 		k.rt.blocked.Add(uint64(len(blocked)))
-		go k.reportBlocked(blocked) // a logger may take its time
+		go k.reportBlocked(blocked) // the logger may be slow
 	}
 	switch {
 	case epoch != 0:
@@ -106,24 +108,24 @@ func (k *timekeeper) onWatchdog() {
 	}
 }
 
-// A blockage is what is logged of a worker that was held up.
+// A blockage is the log record of a worker that was blocked.
 type blockage struct {
 	worker   int
 	callback string
-	full     bool // it was Options.Go that held it up
+	full     bool // Options.Go blocks and has not started the callback
 }
 
 func (k *timekeeper) reportBlocked(blocked []blockage) {
 	for _, b := range blocked {
-		msg := "foliot: a callback blocks its worker; another goroutine goes on"
+		msg := "foliot: a callback blocks its worker; another goroutine continues"
 		if b.full {
-			msg = "foliot: Options.Go blocks before it has started its callback; callbacks wait until it returns"
+			msg = "foliot: Options.Go blocks and has not started its callback; callbacks wait until it returns"
 		}
 		k.rt.event(msg, "worker", b.worker, "callback", b.callback)
 	}
 }
 
-// blockage describes what holds the goroutine with a claim up.
+// blockage returns the log record for the goroutine that had the given claim.
 func (w *worker) blockage(claim uint64) blockage {
 	b := blockage{worker: w.id}
 	fn, full := w.goCalls.blocked(claim)
@@ -135,9 +137,10 @@ func (w *worker) blockage(claim uint64) blockage {
 	return b
 }
 
-// inspect starts a goroutine for each worker that is held up, and returns what is to be logged.
-// If the pump is among them, the caller is to be the new one, with the epoch returned. If
-// the pump is late, the caller is to stand in for it.
+// replaceBlocked starts a goroutine for each worker that is blocked, and returns the log records.
+// If the driver ran one of these workers, the caller becomes the driver and calls drive with the
+// epoch that is returned, which is not 0. If late is true, the driver should have woken by now,
+// and the caller calls runOverdue. replaceBlocked also sets the watchdog again.
 func (k *timekeeper) replaceBlocked() (blocked []blockage, epoch uint64, late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -176,10 +179,10 @@ func (k *timekeeper) replaceBlocked() (blocked []blockage, epoch uint64, late bo
 	return blocked, 0, false
 }
 
-// standIn runs what is due, and sets the watch again. The pump will find nothing due when
-// it comes.
+// runOverdue runs the timers that are due, and sets the watchdog again. The driver will find no
+// timer due when it wakes.
 func (k *timekeeper) runOverdue() {
-	defer k.rt.goroutines.done() // also if a callback ends this goroutine
+	defer k.rt.goroutines.done() // also if a callback ends this goroutine with Goexit
 	k.rt.label()
 	now := k.rt.now()
 	for _, w := range *k.rt.workers.Load() {
@@ -194,6 +197,6 @@ func (k *timekeeper) runOverdue() {
 	defer k.mu.Unlock()
 	if !k.closed && k.mode == modeNear {
 		now = k.rt.now()
-		k.scheduleWatchdog(min(max(k.earliest(), now), now+patience), now) // it looks again until the pump has come
+		k.scheduleWatchdog(min(max(k.earliest(), now), now+patience), now) // checks again until the driver has woken
 	}
 }
