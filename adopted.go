@@ -36,8 +36,8 @@ import (
 // A shard is only ever in the list of its owner: list checks the owner with mu held, and the
 // owner of an adopted shard is only changed with mu of the old owner held.
 type adopted struct {
-	first atomic.Int64          // next of the first shard in the heap; never if the heap is empty. Written with mu held
-	ready atomic.Pointer[shard] // the first shard in the list; nil if the list is empty. Written with mu held
+	first atomic.Int64          // next of the first shard in the heap; never: it is empty. Written under mu
+	ready atomic.Pointer[shard] // the first shard in the list; nil: it is empty. Written under mu
 
 	mu   sync.Mutex
 	heap []heapEntry

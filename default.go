@@ -42,7 +42,7 @@ func Default() *Runtime {
 }
 
 var (
-	errDefaultInUse  = errors.New("foliot: SetDefault after the default runtime was first used; call it at the start of main")
+	errDefaultInUse  = errors.New("foliot: SetDefault comes too late, the default runtime is in use; call it at the start of main")
 	errDefaultBubble = errors.New("foliot: SetDefault in a synctest bubble; call it outside, as the default runtime must outlive the bubble")
 	errDefaultClock  = errors.New("foliot: SetDefault with Options.Clock; leave it nil, the default runtime uses the system clock")
 	errDefaultFull   = errors.New("foliot: SetDefault with Options.MaxTimers; leave it 0, the drop-in packages cannot return ErrFull")

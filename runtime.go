@@ -28,7 +28,7 @@ type Runtime struct {
 	manual        *ManualClock // nil: the clock is not a manual one
 	bubble        string       // the name of the synctest bubble in which it was made; "": none
 	fake          bool         // the clock is a manual one or that of a bubble
-	ordered       bool         // timers with the same tick fire in the order of arming, also after a Reset to later
+	ordered       bool         // timers with the same tick fire in the order of arming, see postpone
 	precise       bool
 	isDefault     bool // Default returns it, and it cannot be shut down
 	slack         int64

@@ -34,9 +34,9 @@ type shard struct {
 	rt     *Runtime
 	number uint32 // its index in Runtime.shards plus 1
 
-	// next is a time before which no timer of the shard is due; never if none is armed. A
-	// goroutine that arms an earlier deadline lowers it, updateNext raises it. Written with
-	// mu held, read without.
+	// next is a time before which no timer of the shard is due; never: none is armed. A
+	// goroutine that arms an earlier deadline lowers it, updateNext raises it. Stop leaves it
+	// alone, so it may be too early. Written with mu held, read without.
 	next atomic.Int64
 
 	mu     sync.Mutex
@@ -58,11 +58,15 @@ type shard struct {
 
 	chanTimers chanTimers
 
-	tasks        taskArena
-	ready        readyList              // tasks to be polled. Needs no lock
-	maker        *worker                // the worker that it was made for, in whose own it is. Does not change
-	owner        atomic.Pointer[worker] // the worker that runs it. Written under Runtime.mu and mu; if the old owner is not the maker, also under its adopted.mu
-	lastPollTime atomic.Int64           // the latest Context.Now of a poll. Raised by compare-and-swap
+	tasks taskArena
+	ready readyList // tasks to be polled. Needs no lock
+	maker *worker   // the worker that it was made with, see worker.own. Does not change
+
+	// owner is the worker that runs the shard. Written under Runtime.mu and mu; if the old owner
+	// is not the maker, also under adopted.mu of the old owner.
+	owner atomic.Pointer[worker]
+
+	lastPollTime atomic.Int64 // the latest Context.Now of a poll. Raised by compare-and-swap
 
 	places places // protected by adopted.mu of the owner
 
@@ -85,15 +89,15 @@ type entry struct {
 	//	kindChan, any state            the index of its chanTimer in shard.chanTimers
 	//	stateRunningDue                the low 32 bits of the tick at which it came due
 	//	armed, on a manual clock       the sequence number of the arming, see nextSeq
-	//	armed, Runtime.ordered, or     0
-	//	armed, kindTask
-	//	armed                          the offset: how many ticks after the tick at which the
-	//	                               entry is filed in the wheel its deadline is
+	//	armed, kindTask                0
+	//	armed, in an ordered runtime   0
+	//	armed                          the offset: the deadline, in ticks, minus the tick at
+	//	                               which the entry is filed in the wheel
 	//	not armed                      no meaning
 	//
-	// The offset is not 0 after a Reset to a later deadline: that leaves the entry where it
-	// is in the wheel, see postpone. The entry is moved when the tick comes at which it is
-	// filed, or when updateNext meets it.
+	// A Reset to a later deadline only changes the offset, see postpone, and leaves the entry
+	// at its tick in the wheel. The entry is moved when that tick comes, or when updateNext
+	// finds it.
 	aux     uint32
 	auxHigh uint16 // in stateRunningDue: the 16 bits above those in aux. Otherwise no meaning
 	state   state
@@ -105,10 +109,10 @@ type kind uint8
 
 const (
 	kindFunc     kind = iota // runs a callback of the user, on the worker or by Options.Go
-	kindInternal             // runs a callback of the runtime, on the worker. Stats and MaxTimers do not count it
-	kindBrief                // runs a callback of the runtime for the user, such as that of Sleep: on the worker, and counted
-	kindGoFunc               // starts a goroutine for its callback, as time.AfterFunc does. Used by the drop-in packages
-	kindChan                 // sends on a channel, see chantimer.go. Used by the drop-in packages
+	kindInternal             // like kindBrief, but not counted by Stats and Options.MaxTimers
+	kindBrief                // runs a callback of the runtime for the user, such as that of Sleep, on the worker
+	kindGoFunc               // starts a goroutine for its callback, as time.AfterFunc does. For package time
+	kindChan                 // sends on a channel, see chantimer.go. For package time
 	kindTask                 // makes a task be polled. Its state is stateIdle or stateArmed
 )
 

@@ -50,7 +50,8 @@ const (
 // driver. There is at most one, and none while no deadline is near:
 //
 //	mode      state                                        wakeAt
-//	parked    there is no driver: no timer is armed        never
+//	parked    there is no driver: no timer is armed,       never
+//	          or only timers of busy workers
 //	far       there is no driver: std, a timer of the      the time of the wake-up
 //	          standard library, will start one
 //	near      the driver waits for the alarm: it reads     the time of the wake-up
@@ -71,10 +72,13 @@ const (
 // near deadline after alarmRetry.
 //
 // A goroutine that arms a deadline first stores it in shard.next, then loads wakeAt. If wakeAt
-// is later, it sets the alarm itself under mu, without waking the driver. The driver stores
-// never in wakeAt before it reads the shards for the last time. Then it waits for the earlier
-// of the deadline that it has read and wakeAt. Atomic operations happen in a single order, so
-// at least one of the two goroutines sees the store of the other, and no deadline is missed.
+// is later, it takes mu and lowers wakeAt. Unless the driver is awake, it also resets the alarm
+// or std itself, or starts a driver; it never wakes a driver that waits for the alarm.
+//
+// The driver stores never in wakeAt before it reads the shards for the last time. Then it waits
+// for the earlier of the deadline that it has read and wakeAt. Atomic operations happen in a
+// single order, so at least one of the two goroutines sees the store of the other, and no
+// deadline is missed.
 type timekeeper struct {
 	rt *Runtime
 
@@ -99,7 +103,7 @@ type timekeeper struct {
 
 	spinTime int64                        // how long before a deadline the driver spins. Set by open
 	spaced   bool                         // wake-ups are spaced. Set by open
-	newAlarm func() (*alarm.Alarm, error) // opens a timerfd; nil: none is used, and std waits for all deadlines. Set by open
+	newAlarm func() (*alarm.Alarm, error) // opens a timerfd; nil: only std is used. Set by open
 
 	wakeups atomic.Uint64 // see Stats
 }

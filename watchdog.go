@@ -197,6 +197,6 @@ func (k *timekeeper) runOverdue() {
 	defer k.mu.Unlock()
 	if !k.closed && k.mode == modeNear {
 		now = k.rt.now()
-		k.scheduleWatchdog(min(max(k.earliest(), now), now+patience), now) // checks again until the driver has woken
+		k.scheduleWatchdog(min(max(k.earliest(), now), now+patience), now) // until the driver has woken
 	}
 }
