@@ -8,13 +8,13 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A Task is a small state machine that a worker polls: when it is spawned, when it is
-// woken, and when the time has come that it asked for. It takes no goroutine. A task is
-// never polled concurrently with itself, and never after Done.
+// A Task is a small state machine. A worker polls it when it is spawned, when it is woken,
+// and at the time that it has asked for. It takes no goroutine. A task is never polled
+// concurrently with itself, and never after Done.
 type Task interface {
-	// Poll lets the task go on as far as it can. Pending means that it wants to be polled
-	// again: upon a Wake, or at the time that it told cx. Poll should not block; if it
-	// does, its worker is replaced, as with callbacks.
+	// Poll continues the task until it is done or must wait. If it returns Pending, the task
+	// is polled again after a Wake, or at the time that was requested from cx. Poll should
+	// not block. If it does, another goroutine takes over its worker, as with callbacks.
 	Poll(cx *Context) Status
 }
 
@@ -24,18 +24,20 @@ type TaskFunc func(cx *Context) Status
 // Poll calls f.
 func (f TaskFunc) Poll(cx *Context) Status { return f(cx) }
 
-// A Status is what a Poll has come to.
+// A Status is the result of a Poll.
 type Status uint8
 
 const (
 	// Pending means that the task wants to be polled again.
 	Pending Status = iota
-	// Done means that the task has come to its end. A Poll that panics, with
-	// Options.OnPanic, or calls runtime.Goexit has, too.
+	// Done means that the task has ended. A Poll that calls runtime.Goexit, or that panics
+	// where Options.OnPanic is set, ends its task too.
 	Done
 )
 
-// Spawn makes a task of t and polls it soon. Tasks do not count for Options.MaxTimers.
+// Spawn makes a task of t and has it polled soon. Tasks do not count for Options.MaxTimers.
+// Spawn returns ErrClosed after Shutdown, and another error if t is nil. It may return an
+// error in a synctest bubble that the runtime is not part of.
 func (rt *Runtime) Spawn(t Task) (TaskHandle, error) {
 	if f, ok := t.(TaskFunc); t == nil || ok && f == nil {
 		return TaskHandle{}, errNilTask
@@ -54,7 +56,8 @@ func (rt *Runtime) Spawn(t Task) (TaskHandle, error) {
 	return TaskHandle{s, p, gen}, nil
 }
 
-// refusesTask returns why a shard, which is locked, does not take a task.
+// refusesTask returns the error with which a shard rejects a task, or nil if it does not. The
+// caller holds the lock.
 func (s *shard) refusesTask() error {
 	switch {
 	case s.closed:
@@ -65,19 +68,19 @@ func (s *shard) refusesTask() error {
 	return nil
 }
 
-// A TaskHandle names a task for ever: it goes stale when the task is done or aborted, and
-// stays stale when its slot is used again. It is a plain value, free to copy and to
-// compare. The zero TaskHandle names none. Its methods may be called from any goroutine,
-// also from a Poll.
+// A TaskHandle names a task. It becomes stale when the task is done or aborted, and stays
+// stale when the memory of the task is used for another one. It is a plain value that can be
+// copied and compared. The zero TaskHandle names no task. Its methods may be called from any
+// goroutine, also from a Poll.
 type TaskHandle struct {
 	s   *shard
 	t   *task
 	gen uint32
 }
 
-// Wake has the task polled soon. Many wakes before the poll are one poll; a wake during a
-// poll is another poll after it. It returns false, and does nothing, if the handle is stale,
-// or if the call comes from a synctest bubble that the runtime is not part of.
+// Wake has the task polled soon. Several wakes before a poll lead to one poll. A wake during
+// a poll leads to another poll after it. Wake returns false, and does nothing, if the handle
+// is stale. It may also do so in a synctest bubble that the runtime is not part of.
 func (h TaskHandle) Wake() bool {
 	if h.t == nil || !h.s.mayEnqueue() {
 		return false
@@ -89,8 +92,9 @@ func (h TaskHandle) Wake() bool {
 	return m.ok
 }
 
-// Abort ends the task: it is not polled again, and its timer is gone. It does not wait:
-// a poll that has begun may still finish. Of several calls exactly one answers true.
+// Abort ends the task. The task is not polled again, and its timer is stopped. Abort does not
+// wait: a poll that has started goes on to its end. Abort returns false if the handle is
+// stale, so of several calls at most one returns true.
 func (h TaskHandle) Abort() bool {
 	if h.t == nil {
 		return false
@@ -99,7 +103,7 @@ func (h TaskHandle) Abort() bool {
 	if m.do != taskStay {
 		h.s.mu.Lock()
 		idle := false
-		// The slot may have been given back and taken again before the lock was ours.
+		// The slot may have been freed and taken again before this goroutine got the lock.
 		if gen, _ := h.t.word.load(); gen == h.gen && !h.s.closed {
 			h.s.unarm(h.t)
 			if m.do == taskDelete {
@@ -115,7 +119,7 @@ func (h TaskHandle) Abort() bool {
 	return m.ok
 }
 
-// Alive tells whether the task is neither done nor aborted.
+// Alive reports whether the task is neither done nor aborted.
 func (h TaskHandle) Alive() bool {
 	if h.t == nil {
 		return false
@@ -124,15 +128,15 @@ func (h TaskHandle) Alive() bool {
 	return gen == h.gen && s.alive()
 }
 
-// A task is the slot of a task.
+// A task is a slot for a Task, free or in use.
 type task struct {
 	word  taskWord
-	link  atomic.Uint32 // the next in a list; owned by the list that the task is in
-	index uint32        // the number of this slot; does not change
-	body  Task          // written by Spawn, and when the slot is given back
+	link  atomic.Uint32 // the index of the next task in a list. Owned by the list that the task is in
+	index uint32        // the index of this slot. Does not change
+	body  Task          // written by Spawn, and when the slot is freed; both under the shard's lock
 
-	// timer is the task's entry in the wheel, parked when nothing is armed; 0 until it is
-	// first needed. It belongs to the holder of the shard's lock.
+	// timer is the wheel entry of the task. It is parked while nothing is armed. It is 0 until
+	// it is first needed. Protected by the shard's lock.
 	timer wheel.Handle
 }
 
@@ -141,16 +145,16 @@ const (
 	taskSlabSize = 1 << taskSlabBits
 )
 
-// A taskArena has the slots of the tasks of a shard. They are in slabs that do not move.
-// The lock of the shard protects it; slabs alone is read without, by those who poll.
+// A taskArena has the task slots of a shard, in slabs that do not move. It is protected by
+// the shard's lock. Only slabs is read without it, by goroutines that poll.
 type taskArena struct {
 	slabs  atomic.Pointer[[]*[taskSlabSize]task]
 	free   []*task
-	count  int // tasks
-	timers int // entries of the wheel that belong to tasks
+	count  int // slots in use
+	timers int // wheel entries of tasks
 }
 
-// at returns the slot of a number. Number 0 is none.
+// at returns the slot with an index. Index 0 is not used: it stands for no task.
 func (a *taskArena) at(i uint32) *task {
 	return &(*a.slabs.Load())[i>>taskSlabBits][i&(taskSlabSize-1)]
 }
@@ -183,7 +187,8 @@ func (a *taskArena) grow() {
 	a.slabs.Store(&grown)
 }
 
-// put gives back the slot of a task that is gone, or was never there for others to see.
+// put frees the slot of a task that is gone. It starts a new generation, so that the handles
+// of the old task stay stale. A slot whose generations are used up is not used again.
 func (a *taskArena) put(t *task) {
 	gen, _ := t.word.load()
 	t.body = nil
@@ -194,7 +199,8 @@ func (a *taskArena) put(t *task) {
 	}
 }
 
-// clear makes all tasks gone. Those that are being polled will find out.
+// clear ends all tasks. A goroutine that polls one finds out when its Poll returns; until
+// then it needs the body.
 func (a *taskArena) clear() {
 	if slabs := a.slabs.Load(); slabs != nil {
 		for _, slab := range *slabs {
@@ -208,7 +214,7 @@ func (a *taskArena) clear() {
 	a.free, a.count, a.timers = nil, 0, 0
 }
 
-// unarm takes the timer of a task away. The caller holds the lock.
+// unarm stops the timer of a task and frees its wheel entry. The caller holds the lock.
 func (s *shard) unarm(t *task) {
 	if t.timer == 0 {
 		return
@@ -221,8 +227,8 @@ func (s *shard) unarm(t *task) {
 	t.timer = 0
 }
 
-// rearm sets the timer of a task to a tick. The caller holds the lock, and tells the
-// timekeeper if rearm answers true.
+// rearm arms the timer of a task for a tick. The caller holds the lock. If rearm returns
+// true, the caller calls timekeeper.notify after it has unlocked.
 func (s *shard) rearm(t *task, at wheel.Tick) (early bool) {
 	if t.timer == 0 {
 		t.timer = s.w.Reserve(entry{ptr: unsafe.Pointer(t), state: stateIdle, kind: kindTask})
@@ -238,44 +244,44 @@ func (s *shard) rearm(t *task, at wheel.Tick) (early bool) {
 	return s.lowerNext(at)
 }
 
-// A Context is what a Poll knows about its task and the time. It is good during that
-// poll only.
+// A Context gives a Poll the time and the handle of its task, and takes its requests to be
+// polled again. It must not be used after the Poll has returned.
 type Context struct {
 	s     *shard
 	t     *task
 	gen   uint32
 	now   int64
-	want  int64 // when the poll wants the task to be woken; never: it has not said
-	unset bool  // the poll has taken its timer back
+	want  int64 // when the poll wants the task to be polled again; never: no request
+	unset bool  // the poll has called CancelWake
 
-	polls uint64 // how many there were that the worker has not counted yet
-	away  bool   // the polls are not on the goroutine that runs the worker
+	polls uint64 // polls that the worker has not counted yet
+	away  bool   // the polls are not made by the goroutine that runs the worker
 }
 
-// polling tells whether a poll is under way.
+// polling reports whether a poll has started and not been finished.
 func (cx *Context) polling() bool {
 	return cx != nil && cx.t != nil
 }
 
-// Handle returns the handle of the task, the same that Spawn returned.
+// Handle returns the handle of the task. It equals the handle that Spawn has returned.
 func (cx *Context) Handle() TaskHandle {
 	return TaskHandle{cx.s, cx.t, cx.gen}
 }
 
-// Now returns the time on the worker's clock: monotonic, since the start of the runtime,
-// and constant within one poll. It costs nothing: the worker has read the clock.
+// Now returns the time since the start of the runtime. It is monotonic, and constant during
+// one poll. Now does not read the clock: the worker has read it before the poll.
 func (cx *Context) Now() time.Duration {
 	return time.Duration(cx.now)
 }
 
-// WakeAfter has the task polled after d. Within one poll the earliest request wins; it
-// replaces what earlier polls have asked for. It counts from this moment, which is a
-// little after Now, so that it is never early.
+// WakeAfter has the task polled after d. The earliest request of a poll counts. It replaces
+// the request of earlier polls. The time d starts at the call of WakeAfter, which is a little
+// after Now, so that the poll is never early.
 func (cx *Context) WakeAfter(d time.Duration) {
 	cx.wake(cx.s.rt.add(cx.clock(), d))
 }
 
-// WakeAt has the task polled when Now will be t, like WakeAfter.
+// WakeAt has the task polled when Now has reached t. Otherwise it is like WakeAfter.
 func (cx *Context) WakeAt(t time.Duration) {
 	cx.wake(min(max(int64(t), 0), cx.s.rt.last))
 }
@@ -284,7 +290,7 @@ func (cx *Context) wake(due int64) {
 	cx.want = min(cx.want, due)
 }
 
-// clock reads the clock.
+// clock reads the clock. It does not return a time before Now.
 func (cx *Context) clock() int64 {
 	now, err := cx.s.rt.enter()
 	if err != nil {
@@ -293,8 +299,8 @@ func (cx *Context) clock() int64 {
 	return max(now, cx.now)
 }
 
-// CancelWake takes back what this poll and those before have asked for, and tells whether
-// there was anything.
+// CancelWake cancels the requests of this poll and of earlier ones, and reports whether there
+// was any.
 func (cx *Context) CancelWake() bool {
 	had := cx.want != never
 	cx.want = never

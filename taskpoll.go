@@ -8,13 +8,15 @@ import (
 // pollBatch is how many tasks are polled between two readings of the clock.
 const pollBatch = 32
 
-// pollSlow is how long a batch may take before tasks are polled one by one, so that what
-// takes long is not taken to block.
+// pollSlow is how long a batch may take before tasks are polled one by one. The watchdog
+// measures from the start of a batch. Without this limit, a batch of slow polls would look
+// like one poll that blocks.
 const pollSlow = int64(500 * time.Microsecond)
 
 // mayEnqueue reports whether the caller may enqueue a task of the shard. A foreign call may
-// not, as it could not start a goroutine for the worker. That is found out by reading the
-// clock, and only if nobody runs the worker: a goroutine that runs it will see the task.
+// not, because it could not start a goroutine for the worker. The check reads the clock. A
+// runtime that belongs to no bubble does without it while a goroutine runs the worker: that
+// goroutine will see the task.
 func (s *shard) mayEnqueue() bool {
 	if s.rt.bubble == "" && s.owner.Load().busy.Load() != 0 {
 		return true
@@ -22,16 +24,17 @@ func (s *shard) mayEnqueue() bool {
 	return !s.rt.refuses()
 }
 
-// enqueue has a task polled that has just been moved to taskScheduled. The caller is a
-// goroutine of the runtime, or has asked mayEnqueue.
+// enqueue adds a task to the ready list and makes sure that it is polled. The caller has just
+// moved the task to the state taskScheduled. It is a goroutine of the runtime, or has called
+// mayEnqueue.
 func (s *shard) enqueue(t *task) {
 	if s.ready.push(t) {
 		s.announce()
 	}
 }
 
-// ready returns a shard that has tasks to be polled, or nil. An adopted shard may have none any
-// more; then the next call of pollable removes it from the list.
+// ready returns a shard that has tasks to be polled, or nil. An adopted shard that it returns
+// may have none left. Then the next call of pollable removes that shard from the list.
 func (w *worker) ready() *shard {
 	for _, s := range w.own {
 		if !s.ready.empty() {
@@ -41,9 +44,8 @@ func (w *worker) ready() *shard {
 	return w.adopted.ready.Load()
 }
 
-// pollReady polls some of the tasks that are to be polled, at most limit. cx is in use
-// while its task is set: then somebody up the stack has to see to what a Poll that panics
-// leaves behind.
+// pollReady polls tasks of the ready list, at most limit. It sets cx.t while it polls a task.
+// If a Poll panics or calls Goexit, cx.t is still set, and run finishes the poll.
 func (w *worker) pollReady(s *shard, cx *Context, claim uint64, limit int, now int64) {
 	for range limit {
 		if w.busy.Load() != claim {
@@ -54,7 +56,7 @@ func (w *worker) pollReady(s *shard, cx *Context, claim uint64, limit int, now i
 			return
 		}
 		if (s.maker != w || w.busy.Load() != claim) && !s.ready.empty() {
-			s.announce() // pop may have made the queue look empty, see adopted
+			s.announce() // pop may have made the ready list look empty, see adopted
 		}
 		gen, _ := t.word.load()
 		switch t.word.move(gen, taskTake).do {
@@ -66,8 +68,8 @@ func (w *worker) pollReady(s *shard, cx *Context, claim uint64, limit int, now i
 	}
 }
 
-// poll polls a task that is in the state taskExecuting, and again, up to limit times, if
-// it is woken meanwhile and nobody else waits.
+// poll polls a task that is in the state taskExecuting. If the task is woken meanwhile and no
+// other task of the shard is ready, poll polls it again, up to limit times.
 func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, limit int, now int64) {
 	cx.s, cx.t, cx.gen, cx.now = s, t, gen, s.monotonic(now)
 	for n := 1; ; n++ {
@@ -87,7 +89,8 @@ func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, limit int, now
 	cx.finish(taskPending)
 }
 
-// pollOnce calls Poll, and does what the options want to know.
+// pollOnce calls Poll. For Options.Logger it notes which task is polled, and for
+// Options.SlowCallback it measures how long the Poll takes.
 func (w *worker) pollOnce(cx *Context, body Task) Status {
 	rt := w.rt
 	if rt.logger == nil && rt.slowAfter == 0 {
@@ -104,8 +107,8 @@ func (w *worker) pollOnce(cx *Context, body Task) Status {
 	return status
 }
 
-// tell returns the time to tell a task: now, or what another goroutine has told a task of
-// the shard before, so that it does not go back.
+// monotonic returns now, or the latest time that any goroutine has polled a task of the shard
+// with, if that is later. So Context.Now does not go back for a task.
 func (s *shard) monotonic(now int64) int64 {
 	for {
 		last := s.lastPollTime.Load()
@@ -118,7 +121,7 @@ func (s *shard) monotonic(now int64) int64 {
 	}
 }
 
-// arm sets the task's timer to what the poll has asked for.
+// arm arms the timer of the task for the time that the poll has requested.
 func (cx *Context) arm() {
 	s := cx.s
 	at := s.rt.ceil(cx.want)
@@ -130,7 +133,7 @@ func (cx *Context) arm() {
 	}
 }
 
-// finish does what is to be done after a Poll that has come to an end.
+// finish ends a poll. e says how it has ended.
 func (cx *Context) finish(e taskEvent) {
 	s, t := cx.s, cx.t
 	cx.t = nil
@@ -142,7 +145,7 @@ func (cx *Context) finish(e taskEvent) {
 	}
 }
 
-// delete gives back the slot of a task that is gone.
+// delete frees the slot of a task that is gone, and its timer.
 func (s *shard) delete(t *task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,14 +156,16 @@ func (s *shard) delete(t *task) {
 	s.tasks.put(t)
 }
 
-// expired polls a task whose timer has expired, unless it is to be polled anyway.
+// pollExpired polls a task whose timer has expired, unless the task is in the ready list, is
+// being polled, or is gone.
 func (w *worker) pollExpired(cx *Context, c call, now int64) {
 	if c.task.word.move(c.gen, taskExpire).do == taskPoll {
 		w.pollOrSpawn(cx, c.shard, c.task, c.gen, 1, now)
 	}
 }
 
-// pollOrHand polls a task here, or elsewhere if polls have blocked the worker just now.
+// pollOrSpawn polls a task on this goroutine. If the worker was blocked a short time ago, it
+// polls the task on a new one.
 func (w *worker) pollOrSpawn(cx *Context, s *shard, t *task, gen uint32, limit int, now int64) {
 	if w.shouldSpawn(now) {
 		w.spawn(call{shard: s, task: t, gen: gen})
@@ -169,8 +174,9 @@ func (w *worker) pollOrSpawn(cx *Context, s *shard, t *task, gen uint32, limit i
 	w.poll(cx, s, t, gen, limit, now)
 }
 
-// linger waits a little for more tasks to be woken, and tells whether any were: to start a
-// goroutine takes longer than most wait for an answer.
+// linger spins for a short time, and reports whether a task was woken meanwhile. A task that
+// waits for another goroutine is often woken within that time. Starting a new goroutine for
+// it would take longer.
 func (w *worker) linger() bool {
 	rt := w.rt
 	if rt.fake || runtime.GOMAXPROCS(0) == 1 {
@@ -186,7 +192,7 @@ func (w *worker) linger() bool {
 	return false
 }
 
-// rouse starts a goroutine that polls the tasks of a worker that nobody runs.
+// startWorker starts a goroutine that runs a worker, unless a goroutine runs it already.
 func (k *timekeeper) startWorker(w *worker) {
 	rt := k.rt
 	now, err := rt.enter()
@@ -207,9 +213,10 @@ func (k *timekeeper) startWorker(w *worker) {
 	go w.work(e)
 }
 
-// rouseOutside is rouse for a foreign caller that enqueued a task while somebody ran the
-// worker, and found it released afterwards. A goroutine that it starts would belong to its
-// bubble. A cleanup does not: it runs after the next garbage collection, outside of any.
+// startWorkerByCleanup does what startWorker does for a foreign caller. Such a caller has
+// enqueued a task while a goroutine ran the worker, and has found the worker released
+// afterwards. A goroutine that it starts would belong to its synctest bubble. A cleanup
+// belongs to no bubble: it runs after the next garbage collection, on a goroutine of Go.
 func (k *timekeeper) startWorkerByCleanup(w *worker) {
 	runtime.AddCleanup(new(gcSentinel), func(w *worker) { w.rt.timekeeper.startWorker(w) }, w)
 	runtime.GC()

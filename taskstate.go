@@ -2,12 +2,12 @@ package foliot
 
 import "sync/atomic"
 
-// A task is in one of these states. They are kept in one word with the generation of the
-// slot, and change by compare-and-swap: whoever wins it has decided, and does what the
-// move says. The generation in the same word is what keeps a stale handle from hitting
-// the successor in the slot.
+// A taskState is the state of a task. It is kept in one word with the generation of the slot,
+// and changes by compare-and-swap. The goroutine whose compare-and-swap succeeds carries out
+// the effect of the move. Because the generation is in the same word, a stale handle cannot
+// change the state of a later task in the same slot.
 //
-//	 Spawn        wake, or the poll's own             take            finished
+//	 Spawn                 wake                       take            finished
 //	   │        ┌────────────────────────┐  ┌────────────────────┐  ┌──────────► gone
 //	   ▼        │                        ▼  │                    ▼  │
 //	scheduled ◄─┤ idle ─── expire ──────────────────────────► executing
@@ -18,55 +18,61 @@ import "sync/atomic"
 //	   ▼                                                           ▼
 //	 dead ─── take ──► gone                  gone ◄── pending, finished ── dying
 //
-// An idle task that is aborted is gone at once.
+// These moves are not drawn:
+//
+//	idle       abort      ─► gone
+//	executing  abort      ─► dying
+//	woken      again      ─► executing
+//	woken      finished   ─► gone
+//	any        Shutdown   ─► gone
 type taskState uint8
 
 const (
 	taskGone      taskState = iota // no task: all handles of the slot are stale
-	taskIdle                       // waits for a wake or its timer
-	taskScheduled                  // in a list of tasks to be polled
+	taskIdle                       // waits for a wake or for its timer
+	taskScheduled                  // in the ready list
 	taskExecuting                  // being polled
 	taskWoken                      // being polled, and to be polled again
 	taskDying                      // being polled, and aborted
-	taskDead                       // in a list of tasks to be polled, and aborted
+	taskDead                       // in the ready list, and aborted
 	numTaskStates
 )
 
-// A taskEvent is what can befall a task.
+// A taskEvent is something that happens to a task.
 type taskEvent uint8
 
 const (
 	taskWake     taskEvent = iota // Wake
-	taskTake                      // its turn in the list has come
+	taskTake                      // it was taken from the ready list
 	taskExpire                    // its timer has expired
 	taskPending                   // its Poll has returned Pending
 	taskFinished                  // its Poll has returned Done, panicked or called Goexit
 	taskAbort                     // Abort
-	taskAgain                     // its Poll has returned Pending, and nobody else is to be polled
+	taskAgain                     // its Poll has returned Pending, and the ready list is empty
 	numTaskEvents
 )
 
-// A taskEffect is what the winner of a move has to do.
+// A taskEffect is what a goroutine must do after it has made a move.
 type taskEffect uint8
 
 const (
 	taskStay   taskEffect = iota // nothing
-	taskQueue                    // append the task to the list of those to be polled
-	taskPoll                     // poll it
-	taskUnarm                    // take its timer away
-	taskDelete                   // take its timer away and give the slot back
+	taskQueue                    // add the task to the ready list
+	taskPoll                     // poll the task
+	taskUnarm                    // stop its timer and free the wheel entry
+	taskDelete                   // the same, and free the slot
 )
 
-// A taskMove is what an event does to a task in some state. The zero move is one that
-// cannot happen.
+// A taskMove is what an event does to a task in some state. The zero taskMove means that the
+// event cannot happen in that state.
 type taskMove struct {
 	legal bool
-	ok    bool // what Wake or Abort answers
+	ok    bool // the result of Wake or Abort
 	to    taskState
 	do    taskEffect
 }
 
-// taskMoves has room to spare so that no index can be out of range.
+// taskMoves is larger than needed, so that nextTask needs no bounds checks.
 var taskMoves = [8][8]taskMove{
 	taskGone: {
 		taskWake:     {legal: true, to: taskGone},
@@ -120,17 +126,17 @@ var taskMoves = [8][8]taskMove{
 	},
 }
 
-// nextTask says what an event does to a task in a state.
+// nextTask returns what an event does to a task in a state.
 func nextTask(s taskState, e taskEvent) taskMove {
 	return taskMoves[s&7][e&7]
 }
 
-// alive tells whether handles of the task are good.
+// alive reports whether handles of the task are not stale.
 func (s taskState) alive() bool {
 	return s == taskIdle || s == taskScheduled || s == taskExecuting || s == taskWoken
 }
 
-// polled tells whether the task is being polled.
+// polled reports whether the task is being polled.
 func (s taskState) polled() bool {
 	return s == taskExecuting || s == taskWoken || s == taskDying
 }
@@ -145,7 +151,8 @@ func (t *taskWord) load() (gen uint32, s taskState) {
 	return uint32(w >> 8), taskState(w)
 }
 
-// end makes whatever task there is gone, and returns what it was.
+// end makes the task in the slot gone, whatever its generation, and returns the state that it
+// was in.
 func (t *taskWord) end() taskState {
 	for {
 		w := t.w.Load()
@@ -156,13 +163,14 @@ func (t *taskWord) end() taskState {
 	}
 }
 
-// set is for the owner of a slot that nobody else can know of.
+// set stores a generation and a state. The caller is the only goroutine that may change the
+// word: the task is gone, or no other goroutine has its handle yet.
 func (t *taskWord) set(gen uint32, s taskState) {
 	t.w.Store(uint64(gen)<<8 | uint64(s))
 }
 
-// move lets an event befall the task of a generation. If the slot has another one by
-// now, that is a task that is gone.
+// move applies an event to the task of a generation. If the slot has another generation now,
+// the task counts as gone.
 func (t *taskWord) move(gen uint32, e taskEvent) taskMove {
 	for {
 		w := t.w.Load()
