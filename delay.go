@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Delay is a pause within a task, kept as a plain value in the task's own struct:
+// A Delay is a pause in a task. It is a plain value that the task keeps in its struct:
 //
 //	func (c *client) Poll(cx *foliot.Context) foliot.Status {
 //		if !c.backoff.Poll(cx) {
@@ -13,21 +13,21 @@ import (
 //		}
 //		…
 //
-// A task may have several. It starts at its first Poll after NewDelay or Reset. The zero
-// Delay is due at once.
+// A task may have several. A Delay starts at its first Poll after NewDelay or Reset. The zero
+// Delay is over at once.
 type Delay struct {
 	d       time.Duration
 	at      int64
 	started bool
 }
 
-// NewDelay returns a pause of d.
+// NewDelay returns a Delay of d.
 func NewDelay(d time.Duration) Delay {
 	return Delay{d: d}
 }
 
-// Poll tells whether the pause is over, and goes on to say so. Before that it makes sure
-// that the task is polled when it is.
+// Poll reports whether the pause is over. Once it has returned true, it returns true until
+// Reset. If it returns false, it has the task polled when the pause is over.
 func (d *Delay) Poll(cx *Context) bool {
 	if !d.started {
 		d.started = true
@@ -43,26 +43,27 @@ func (d *Delay) Poll(cx *Context) bool {
 	return false
 }
 
-// Reset makes it a pause of d2 that starts at the next Poll.
+// Reset makes d a pause of d2 that starts at the next Poll.
 func (d *Delay) Reset(d2 time.Duration) {
 	*d = Delay{d: d2}
 }
 
-// Missed says what an Interval does about ticks that nobody was there to see.
+// Missed says what an Interval does if several ticks have passed since its last Poll.
 type Missed uint8
 
 const (
-	// Skip makes one of them all and stays on the grid.
+	// Skip counts them as one tick. The following ticks stay on the grid.
 	Skip Missed = iota
-	// Burst counts each of them.
+	// Burst counts each of them. The following ticks stay on the grid.
 	Burst
-	// Shift makes one of them all and moves the grid: the next tick comes a period from now.
+	// Shift counts them as one tick and moves the grid: the next tick comes one period after
+	// this Poll.
 	Shift
 )
 
-// An Interval ticks within a task on a fixed grid, kept as a plain value in the task's own
-// struct. It first ticks one period after its first Poll. The zero Interval never ticks:
-// make one with NewInterval.
+// An Interval counts ticks for a task, on a grid of one tick for each period. It is a plain
+// value that the task keeps in its struct. The first tick comes one period after the first
+// Poll. The zero Interval has no ticks: make one with NewInterval.
 type Interval struct {
 	period  int64
 	next    int64
@@ -70,7 +71,7 @@ type Interval struct {
 	started bool
 }
 
-// NewInterval returns an interval. The period must be positive.
+// NewInterval returns an Interval. It returns an error if the period is not positive.
 func NewInterval(period time.Duration, m Missed) (Interval, error) {
 	if period <= 0 {
 		return Interval{}, fmt.Errorf("foliot: NewInterval with a period of %v; it must be positive", period)
@@ -81,8 +82,8 @@ func NewInterval(period time.Duration, m Missed) (Interval, error) {
 	return Interval{period: int64(period), missed: m}, nil
 }
 
-// Poll returns how many ticks are due, 0 if none, and makes sure that the task is polled
-// at the next one.
+// Poll returns how many ticks are due since the last Poll, and has the task polled at the next
+// tick. If several have passed, the number depends on Missed.
 func (i *Interval) Poll(cx *Context) int {
 	if i.period <= 0 {
 		return 0
@@ -99,7 +100,8 @@ func (i *Interval) Poll(cx *Context) int {
 	return ticks
 }
 
-// due moves next behind now and returns the number of ticks in between.
+// due moves next past now and returns the number of ticks to report. The caller has checked
+// that next is not after now.
 func (i *Interval) due(now int64) int {
 	passed := (now-i.next)/i.period + 1
 	switch {
