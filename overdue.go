@@ -7,16 +7,17 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// overdueValues holds the values of a Queue that were put in when their deadline was before the
-// present of the wheel. The wheel would take them for due now, in the order of arming; here
-// they are in the order of their deadlines, and of Push among equal ones. The values
-// themselves are parked in the wheel, so that their handles are like all others.
+// overdueValues has the values of a Queue whose deadline was before the current tick of the
+// wheel when they were pushed or reset. The wheel would treat them as due at the current tick,
+// in the order of Push. Here they are ordered by deadline, and by Push or Reset among equal
+// deadlines. The values themselves are parked in the wheel, so that their handles are like all
+// other handles.
 //
-// It is a heap.Interface. It belongs to the holder of the queue's lock.
+// It implements heap.Interface. It is protected by the queue's lock.
 type overdueValues struct {
 	items []overdueItem
-	place map[wheel.Handle]int // the index of each in items
-	count uint64               // numbers the items
+	place map[wheel.Handle]int // the index of each value in items
+	count uint64               // the order of the item that was added last
 }
 
 type overdueItem struct {
@@ -53,7 +54,7 @@ func (o *overdueValues) Pop() any {
 	return last
 }
 
-// add puts a value in that is not there.
+// add adds a value. The value must not be there.
 func (o *overdueValues) add(h wheel.Handle, due int64) {
 	if o.place == nil {
 		o.place = map[wheel.Handle]int{}
@@ -62,7 +63,7 @@ func (o *overdueValues) add(h wheel.Handle, due int64) {
 	heap.Push(o, overdueItem{due, o.count, h})
 }
 
-// remove takes a value out if it is there. It gives the memory back with the last one.
+// remove removes a value if it is there. When the last value is removed, it frees the memory.
 func (o *overdueValues) remove(h wheel.Handle) {
 	if i, ok := o.place[h]; ok {
 		heap.Remove(o, i)
@@ -72,7 +73,7 @@ func (o *overdueValues) remove(h wheel.Handle) {
 	}
 }
 
-// first returns the value whose deadline is earliest, and false if there is none.
+// first returns the value with the earliest deadline, or false if there is none.
 func (o *overdueValues) first() (item overdueItem, ok bool) {
 	if len(o.items) == 0 {
 		return overdueItem{}, false

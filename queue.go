@@ -11,39 +11,40 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-var errNoBuffer = errors.New("foliot: Queue.Wait with an empty buffer: it would have nowhere to put a value")
+var errNoBuffer = errors.New("foliot: Queue.Wait with an empty buffer; pass one with room for at least one value")
 
-// A Queue is a delay queue: values go in with a delay and come out when it is over, in the
-// order of their deadlines. It is safe for concurrent use, and has a wheel of its own: values
-// without pointers cost the garbage collector nothing.
+// A Queue is a delay queue. A value is pushed with a delay and can be fetched when the delay
+// is over. Values are fetched in the order of their deadlines. A Queue may be used by several
+// goroutines at the same time. It keeps its values in a separate wheel, so values without
+// pointers cost the garbage collector nothing.
 type Queue[V any] struct {
 	rt    *Runtime
 	state *queueState
 
-	// What follows belongs to the holder of state.mu.
+	// These are protected by state.mu.
 	w       wheel.Wheel[V]
 	overdue overdueValues
-	waiting []*waiter // those in Wait, the one that has waited longest first
-	timer   Timer     // rings when the first value is due; armed only while somebody waits
-	timerAt int64     // when it rings; never: it is not armed
+	waiting []*waiter // the calls of Wait that wait, the oldest first
+	timer   Timer     // calls onTimer when the first value is due. Armed only if a call of Wait waits
+	timerAt int64     // the deadline of timer; never: it is not armed
 }
 
-// A queueState is the part of a queue that its runtime knows. It is apart, so that the
-// runtime does not keep a queue alive that nobody uses any more.
+// A queueState is the part of a queue that its runtime holds. The runtime does not hold the
+// queue itself, so a queue that is not used any more can be collected.
 type queueState struct {
 	mu     sync.Mutex // the lock of the queue
-	n      int        // how many values are in the queue
-	closed bool       // the runtime is shut down
+	n      int        // values in the queue. Protected by mu
+	closed bool       // the runtime is shut down. Protected by mu
 }
 
-// queues are the queues of a runtime.
+// queues has the queues of a runtime. Its lock is taken before the lock of a queue.
 type queues struct {
 	mu     sync.Mutex
 	all    map[*queueState]struct{}
 	closed bool // the runtime is shut down
 }
 
-// add enters a queue.
+// add adds a new queue.
 func (qs *queues) add(q *queueState) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -60,14 +61,14 @@ func (qs *queues) remove(q *queueState) {
 	delete(qs.all, q)
 }
 
-// count returns how many values there are in all queues.
+// count returns the number of values in all queues.
 func (qs *queues) count() (n int) {
 	qs.each(func(q *queueState) { n += q.n })
 	return n
 }
 
-// close closes all queues, and those that are made later. It returns how many values there
-// are: none is added afterwards.
+// close closes all queues. Queues that are made later are closed from the start. It returns
+// the number of values in all queues. No value is added afterwards.
 func (qs *queues) close() (n int) {
 	qs.mu.Lock()
 	qs.closed = true
@@ -79,7 +80,7 @@ func (qs *queues) close() (n int) {
 	return n
 }
 
-// each calls f for each queue, with the lock of that queue held.
+// each calls f for each queue. It holds the lock of that queue meanwhile.
 func (qs *queues) each(f func(q *queueState)) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -90,13 +91,13 @@ func (qs *queues) each(f func(q *queueState)) {
 	}
 }
 
-// A waiter is a call of Wait. It is told to look again through its channel, which has
-// room for one.
+// A waiter is a call of Wait that waits.
 type waiter struct {
-	wake chan struct{}
+	wake chan struct{} // a value makes the call look for due values again. Has room for one
 }
 
-// NewQueue returns an empty queue whose time is that of rt.
+// NewQueue returns an empty queue. Its delays are measured by the clock of rt, and Shutdown of
+// rt closes it.
 func NewQueue[V any](rt *Runtime) *Queue[V] {
 	q := &Queue[V]{rt: rt, state: new(queueState), timerAt: never}
 	rt.queues.add(q.state)
@@ -109,14 +110,15 @@ func (q *Queue[V]) lock() {
 	q.state.mu.Lock()
 }
 
-// unlock notes how many values there are and unlocks the queue.
+// unlock updates state.n and unlocks the queue.
 func (q *Queue[V]) unlock() {
 	q.state.n = q.w.Len()
 	q.state.mu.Unlock()
 }
 
-// Push puts a value in, to come out after d. A negative d means that it is overdue by that
-// much: it comes out before those whose deadlines are later.
+// Push adds a value that is due after d. A negative d means that the value has been due for
+// that long: it comes before values with later deadlines. Push returns ErrClosed after
+// Shutdown, and another error in a synctest bubble that the runtime is not part of.
 func (q *Queue[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
 	now, err := q.rt.enter()
 	if err != nil {
@@ -139,8 +141,10 @@ func (q *Queue[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
 	return h, nil
 }
 
-// Reset makes a value come out after d from now instead. It returns false if h names no
-// value: it has come out or been removed, or never was.
+// Reset changes the deadline of a value to d from now. A negative d has the same meaning as
+// for Push. Reset returns false if h names no value of the queue, for example because the
+// value was fetched or removed. It also returns false after Shutdown, and in a synctest
+// bubble that the runtime is not part of.
 func (q *Queue[V]) Reset(h wheel.Handle, d time.Duration) bool {
 	now, err := q.rt.enter()
 	if err != nil {
@@ -163,8 +167,8 @@ func (q *Queue[V]) Reset(h wheel.Handle, d time.Duration) bool {
 	return true
 }
 
-// tick returns the tick to file a deadline at. It returns false if that is before the present
-// of the wheel.
+// tick returns the tick of a deadline. It returns false if that tick is before the current
+// tick of the wheel.
 func (q *Queue[V]) tick(due int64) (at wheel.Tick, ok bool) {
 	if due < 0 {
 		return 0, false
@@ -173,8 +177,8 @@ func (q *Queue[V]) tick(due int64) (at wheel.Tick, ok bool) {
 	return at, at >= q.w.Now()
 }
 
-// Remove takes a value out before it is due, or before anyone has fetched it. It returns the
-// zero V and false if h names none.
+// Remove removes a value from the queue, due or not, and returns it. It returns the zero V and
+// false if h names no value of the queue.
 func (q *Queue[V]) Remove(h wheel.Handle) (V, bool) {
 	q.lock()
 	defer q.unlock()
@@ -189,13 +193,14 @@ func (q *Queue[V]) Len() int {
 	return q.w.Len()
 }
 
-// Wait fetches values that are due, as many as there are or fit into buf, in the order of
-// their deadlines, and returns their number. If none is due, it waits for the first. It
-// returns early with the error of ctx when that ends, or with ErrClosed when the runtime
-// is shut down. Values that are due are returned even if ctx has ended.
+// Wait removes values that are due from the queue and stores them in buf, in the order of
+// their deadlines. It returns their number. If no value is due, it waits for the first one. It
+// stops waiting with the error of ctx when ctx ends, and with ErrClosed when the runtime is
+// shut down. If values are due, Wait returns them even if ctx has ended. It returns an error
+// if buf is empty.
 //
-// On a manual clock Wait panics if it would have to wait in a callback or a poll: the clock
-// does not go on before that has returned.
+// On a manual clock, Wait panics if no value is due and it is called in a callback or a poll:
+// the clock does not move until that callback or poll has returned.
 func (q *Queue[V]) Wait(ctx context.Context, buf []V) (int, error) {
 	if len(buf) == 0 {
 		return 0, errNoBuffer
@@ -228,8 +233,8 @@ func (q *Queue[V]) Wait(ctx context.Context, buf []V) (int, error) {
 	}
 }
 
-// fetch takes what is due at the time now. If that is nothing, joins is entered among those
-// who wait, unless it is nil, and the timer is set if anybody waits.
+// fetch removes values that are due at the time now. If there are none, it adds joins to the
+// waiters, unless joins is nil, and arms the timer if there are waiters.
 func (q *Queue[V]) fetch(joins *waiter, buf []V, now int64) (n int, err error) {
 	q.lock()
 	defer q.unlock()
@@ -248,7 +253,8 @@ func (q *Queue[V]) fetch(joins *waiter, buf []V, now int64) (n int, err error) {
 	return 0, q.setTimer()
 }
 
-// take takes values that are due at a tick, by deadline.
+// take removes values that are due at a tick, the earliest deadline first. The caller holds
+// the lock.
 func (q *Queue[V]) take(buf []V, now wheel.Tick) (n int) {
 	for n < len(buf) {
 		item, ok := q.overdue.first()
@@ -275,7 +281,8 @@ func (q *Queue[V]) take(buf []V, now wheel.Tick) (n int) {
 	return n
 }
 
-// leave ends the waiting of me. If there may be more to fetch, another is told.
+// leave removes me from the waiters. It wakes another one: there may be more to fetch, and me
+// may have been woken for it.
 func (q *Queue[V]) leave(me *waiter) {
 	q.lock()
 	defer q.unlock()
@@ -290,8 +297,8 @@ func (q *Queue[V]) leave(me *waiter) {
 	}
 }
 
-// expect has those who wait look at a deadline that has been put in: at once if it has
-// passed, or else when it comes. The caller holds the lock.
+// notice makes sure that a waiter looks for a deadline that was just added: at once if it has
+// passed, otherwise when it comes. The caller holds the lock.
 func (q *Queue[V]) notice(due, now int64) {
 	switch {
 	case len(q.waiting) == 0:
@@ -299,12 +306,13 @@ func (q *Queue[V]) notice(due, now int64) {
 		q.wakeOne()
 	case due < q.timerAt:
 		if err := q.setTimer(); err != nil {
-			q.wakeOne() // it finds the same error
+			q.wakeOne() // it will get the same error
 		}
 	}
 }
 
-// setAlarm arms the timer for the first deadline in the wheel. The caller holds the lock.
+// setTimer arms the timer for the first deadline in the wheel, unless it is armed for that
+// time or an earlier one. The caller holds the lock.
 func (q *Queue[V]) setTimer() error {
 	at, ok := q.w.Soonest(updateMax)
 	if !ok {
@@ -315,7 +323,7 @@ func (q *Queue[V]) setTimer() error {
 		return nil
 	}
 	if q.timer == (Timer{}) {
-		// The runtime does not keep a queue alive that nobody waits for.
+		// A strong reference would keep the queue alive until the timer is freed.
 		weakly := weak.Make(q)
 		t, err := q.rt.newOwn(func() {
 			if q := weakly.Value(); q != nil {
@@ -335,7 +343,7 @@ func (q *Queue[V]) setTimer() error {
 	return nil
 }
 
-// rang is the callback of the timer.
+// onTimer is the callback of the timer.
 func (q *Queue[V]) onTimer() {
 	q.lock()
 	defer q.unlock()
@@ -343,13 +351,13 @@ func (q *Queue[V]) onTimer() {
 	q.wakeOne()
 }
 
-// ring tells the one that has waited longest to look. The caller holds the lock.
+// wakeOne wakes the oldest waiter that has not been woken yet. The caller holds the lock.
 func (q *Queue[V]) wakeOne() {
 	for _, w := range q.waiting {
 		select {
 		case w.wake <- struct{}{}:
 			return
-		default: // told already
+		default: // woken already
 		}
 	}
 }
