@@ -10,53 +10,56 @@ import (
 	"time"
 )
 
-// A ManualClock stands still until it is told to go on: time for tests and simulations.
-// It may serve several runtimes. Its methods may be called from any goroutine.
+// A ManualClock is a clock for tests and simulations. It moves only in Advance. Several
+// runtimes may use the same one. Its methods may be called from any goroutine.
 //
-// Callbacks run in Advance. Tasks are polled when they are spawned or woken, without an
-// Advance, on a goroutine of their own; Advance waits for them before it moves the time. All
-// that happens in callbacks and polls happens one after the other and in the same order
-// each time. What a goroutine does beside them, between a Spawn and the next Advance, may
-// fall before or after those polls: a simulation that is to be the same each time makes
-// its tasks in a callback or a poll, or has an Advance(0) after each.
+// Callbacks run during Advance. Tasks are polled when they are spawned or woken, without an
+// Advance, on a goroutine of the runtime. Advance waits for these polls before it moves the
+// time. Callbacks and polls run one after the other, and in the same order each time.
+//
+// Between a Spawn or a Wake and the next Advance, the polls run concurrently with the
+// goroutine that has called Spawn or Wake. In a simulation that must be reproducible, spawn
+// and wake tasks in callbacks and polls, or call Advance(0) after each Spawn and Wake.
 type ManualClock struct {
 	start time.Time
-	now   atomic.Int64  // nanoseconds since start. Written by the goroutine of Advance
-	seq   atomic.Uint32 // numbers the armings of all runtimes, modulo 2^32
+	now   atomic.Int64  // nanoseconds since start. Written only during Advance
+	seq   atomic.Uint32 // the sequence number of the last arming on any of the runtimes, modulo 2^32
 
-	advancing sync.Mutex // held by Advance: one at a time
+	advancing sync.Mutex // held during Advance
 
 	mu       sync.Mutex
 	runtimes []*Runtime     // in the order in which they were made
-	inside   map[string]int // the goroutines that run callbacks, and how many, one in the other
+	inside   map[string]int // by goroutine: how many callbacks or polls it may be in, one inside the other
 }
 
-// NewManualClock returns a clock that shows the time start.
+// NewManualClock returns a clock whose time is start.
 func NewManualClock(start time.Time) *ManualClock {
 	return &ManualClock{start: start, inside: map[string]int{}}
 }
 
-// Now returns the time that the clock shows. In a callback that is its deadline.
+// Now returns the time of the clock. In a callback, that is normally the deadline of its
+// timer. It is later if the deadline had passed when the timer was armed.
 func (c *ManualClock) Now() time.Time {
 	return c.start.Add(time.Duration(c.now.Load()))
 }
 
 func (c *ManualClock) sealed() {}
 
-// Advance lets the time go on by d, and runs all that comes due on the way, by deadline, then
-// in the order of arming, on whichever runtime: also what callbacks arm meanwhile. It returns
-// when all of that has run and the clock shows the new time. Advance(0) runs what is due
-// already. A negative d does nothing. Advance in a callback panics: it would wait for that
-// very callback.
+// Advance moves the clock forward by d. It fires all timers that are due on the way, on all
+// runtimes of the clock, in the order of their deadlines, and in the order of arming among
+// equal deadlines. That includes timers that callbacks arm meanwhile. Advance returns when all
+// callbacks and polls have returned and the clock has reached the new time. Advance(0) fires
+// timers that are due already. If d is negative, Advance does nothing. Advance panics in a
+// callback or a poll, because it would wait for that callback or poll.
 //
-// Advance does not wait for goroutines that it wakes. A goroutine that loops on
-// [Runtime.Sleep] is woken once by an Advance, however long that is, as it calls Sleep again only
-// after Advance has gone on. Use a timer or a task for what has to happen again and again, or
-// advance by one period at a time and wait for the goroutine in between: it sleeps again when
-// Stats().Armed says so.
+// Advance does not wait for goroutines that it wakes. A goroutine that calls [Runtime.Sleep]
+// in a loop is woken once by an Advance, however long the Advance is, because it calls Sleep
+// again only after the clock has moved on. For something that happens repeatedly, use a timer
+// or a task. Or advance by one period at a time and wait for the goroutine after each: when it
+// sleeps again, it counts in [Stats].Armed.
 func (c *ManualClock) Advance(d time.Duration) {
 	if c.isInside() {
-		panic("foliot: Advance in a callback or a poll on the same clock: it would wait for that very one; call it outside, or arm a timer")
+		panic("foliot: Advance in a callback or a poll on the same clock: it would wait for itself; call it outside, or arm a timer")
 	}
 	c.refuseForeign()
 	c.advancing.Lock()
@@ -79,16 +82,17 @@ func (c *ManualClock) Advance(d time.Duration) {
 	c.now.Store(target)
 }
 
-// A drive is an Advance under way: a goroutine of its own, so that a callback that ends its
-// goroutine does not end the one of Advance.
+// An advance is a call of Advance. The callbacks run on a goroutine that it starts, because a
+// callback may end its goroutine, and must not end the caller of Advance.
 type advance struct {
 	clock    *ManualClock
 	target   int64
 	finished chan struct{}
-	me       string // the goroutine
+	me       string // the goroutine that runs the callbacks
 }
 
-// on runs what comes due until the time target.
+// run moves the clock from one deadline to the next and fires the timers, until the next
+// deadline is after target.
 func (d *advance) run() {
 	c := d.clock
 	d.me = goroutine()
@@ -101,12 +105,13 @@ func (d *advance) run() {
 		c.now.Store(at)
 		rt := c.nextRuntime(at)
 		if rt == nil {
-			continue // it was stopped, and there is another earliest now
+			continue // the timer was stopped, or next was too early; firstSeq has updated next
 		}
 		w := (*rt.workers.Load())[0]
 		if e := w.claim(at, 0); e != 0 {
 			rt.goroutines.add()
-			// A span of nothing: just one timer, for the next may be another runtime's.
+			// The span lets run fire one timer only, because the next one may belong to
+			// another runtime.
 			w.run(runMode{claim: e, span: -1, advance: d})
 			w.busy.Store(0)
 			rt.goroutines.done()
@@ -117,7 +122,7 @@ func (d *advance) run() {
 	close(d.finished)
 }
 
-// resume goes on with a drive whose goroutine was ended by a callback of w.
+// resume continues after a callback of w has ended the goroutine. It runs on a new one.
 func (d *advance) resume(w *worker) {
 	w.busy.Store(0)
 	w.rt.goroutines.done()
@@ -125,7 +130,7 @@ func (d *advance) resume(w *worker) {
 	d.run()
 }
 
-// serve polls tasks that were woken while the clock stands still.
+// pollWoken polls the tasks of a worker that were woken. It fires no timers.
 func (c *ManualClock) pollWoken(w *worker, e uint64) {
 	me := goroutine()
 	c.setInside(me, true)
@@ -138,7 +143,7 @@ func (c *ManualClock) pollWoken(w *worker, e uint64) {
 	w.rt.goroutines.done()
 }
 
-// quiet waits until nothing runs on any of the runtimes.
+// waitIdle waits for the callbacks and polls of all runtimes.
 func (c *ManualClock) waitIdle() {
 	c.mu.Lock()
 	runtimes := slices.Clone(c.runtimes)
@@ -148,8 +153,8 @@ func (c *ManualClock) waitIdle() {
 	}
 }
 
-// earliest returns when there is something to do on any of the runtimes: now if a task is
-// to be polled.
+// earliest returns a time before which no timer is due on any of the runtimes. It returns the
+// time of the clock if a task is to be polled.
 func (c *ManualClock) earliest() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,9 +169,10 @@ func (c *ManualClock) earliest() int64 {
 	return at
 }
 
-// whose returns the runtime whose turn it is at a time that the clock shows already, so
-// that nothing can be armed for before: one with a task to be polled, or of those with
-// something due the one that armed it first; nil if there is none.
+// nextRuntime returns the runtime to run next at the time at. The clock has reached that time,
+// so no timer can be armed for an earlier one. A runtime with a task to be polled comes first.
+// Otherwise it is the runtime with the timer that is due and was armed first. nextRuntime
+// returns nil if nothing is due.
 func (c *ManualClock) nextRuntime(at int64) (rt *Runtime) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,12 +204,12 @@ func (c *ManualClock) refuseForeign() {
 	}
 }
 
-// mustNotBlock panics if the caller is in a callback or a poll on a manual clock, and about to
-// wait for that clock to go on. Advance waits for the callback, so both would wait for ever.
+// mustNotBlock panics if the caller is in a callback or a poll on a manual clock. The caller is
+// about to wait until the clock moves. Advance waits for the callback, so neither would return.
 func (rt *Runtime) mustNotBlock(what string) {
 	if rt.manual != nil && rt.manual.isInside() {
-		panic("foliot: " + what + " in a callback or a poll on the same manual clock, which goes on only when that has returned;" +
-			" arm a timer instead, or wait on a goroutine of its own")
+		panic("foliot: " + what + " in a callback or a poll on the same manual clock, which does not move until that has returned;" +
+			" arm a timer instead, or wait on another goroutine")
 	}
 }
 
@@ -243,8 +249,8 @@ func (c *ManualClock) isInside() bool {
 	return len(c.inside) > 0 && c.inside[goroutine()] > 0
 }
 
-// goroutine names the calling goroutine. There is no quicker way to ask, so it is asked
-// only where time is not the point.
+// goroutine returns a name for the calling goroutine. It is slow, and there is no faster way,
+// so it is called only where speed does not matter.
 func goroutine() string {
 	var buf [40]byte
 	b := buf[:runtime.Stack(buf[:], false)]

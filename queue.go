@@ -118,7 +118,7 @@ func (q *Queue[V]) unlock() {
 
 // Push adds a value that is due after d. A negative d means that the value has been due for
 // that long: it comes before values with later deadlines. Push returns ErrClosed after
-// Shutdown, and another error in a synctest bubble that the runtime is not part of.
+// Shutdown. It may return an error in a synctest bubble that the runtime is not part of.
 func (q *Queue[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
 	now, err := q.rt.enter()
 	if err != nil {
@@ -143,8 +143,8 @@ func (q *Queue[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
 
 // Reset changes the deadline of a value to d from now. A negative d has the same meaning as
 // for Push. Reset returns false if h names no value of the queue, for example because the
-// value was fetched or removed. It also returns false after Shutdown, and in a synctest
-// bubble that the runtime is not part of.
+// value was fetched or removed. It also returns false after Shutdown. It may return false in a
+// synctest bubble that the runtime is not part of.
 func (q *Queue[V]) Reset(h wheel.Handle, d time.Duration) bool {
 	now, err := q.rt.enter()
 	if err != nil {
@@ -197,7 +197,7 @@ func (q *Queue[V]) Len() int {
 // their deadlines. It returns their number. If no value is due, it waits for the first one. It
 // stops waiting with the error of ctx when ctx ends, and with ErrClosed when the runtime is
 // shut down. If values are due, Wait returns them even if ctx has ended. It returns an error
-// if buf is empty.
+// if buf is empty, and in a synctest bubble that the runtime is not part of.
 //
 // On a manual clock, Wait panics if no value is due and it is called in a callback or a poll:
 // the clock does not move until that callback or poll has returned.
@@ -323,7 +323,8 @@ func (q *Queue[V]) setTimer() error {
 		return nil
 	}
 	if q.timer == (Timer{}) {
-		// A strong reference would keep the queue alive until the timer is freed.
+		// A strong reference in the callback would keep the queue alive: the timer is freed
+		// only when the queue has been collected.
 		weakly := weak.Make(q)
 		t, err := q.rt.newOwn(func() {
 			if q := weakly.Value(); q != nil {
