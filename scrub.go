@@ -2,48 +2,50 @@ package foliot
 
 import "sync/atomic"
 
-// Stopping a timer is quick because it leaves things behind: a dead word in the wheel, a
-// free slot in a slab. The wheel bounds the former and uses the latter again. But where a
-// great many timers were stopped and no such number comes again, the memory should go
-// back. That is scrubbing: now and then a little of it, by a timer of the standard
-// library, as long as there is something to do.
+// Stopping a timer is fast because it does not clean up completely: it leaves a dead entry in
+// the wheel and a free slot in a slab. The wheel bounds the number of dead entries, and uses
+// free slots again. But if very many timers were stopped and not so many are armed again, the
+// memory should be given back. Scrubbing does that, in rounds of small steps. A timer of the
+// standard library starts each step. It is armed only while there is something to do.
 
 // slabTimers is how many timers share a slab of the wheel.
 const slabTimers = 1024
 
-// scrub is what a shard knows about its garbage. It belongs to the holder of the
-// shard's lock.
+// scrub is the scrubbing of one shard. It is protected by the shard's lock.
 type scrub struct {
 	stops int    // timers stopped since the last round began
-	left  int    // steps of the round under way that are still to be done, not counting those that find something
-	total uint64 // dead entries and empty slots given back
+	left  int    // steps left in this round; a step that frees something does not count. 0: no round
+	total uint64 // dead entries removed and slots given back
 }
 
-// stopped counts a timer that was stopped, and tells whether it is time to scrub.
+// stopped counts a timer that was stopped. It returns true if a round has begun, so that the
+// scrubber must be started.
 func (g *scrub) stopped(s *shard) bool {
 	g.stops++
 	return (g.stops >= s.rt.staleLimit || s.armed == 0) && g.left == 0 && g.begin(s)
 }
 
-// begin begins a round if it is worth it: many were stopped, and no fewer than are left;
-// or some, and none are left.
+// begin begins a round if it is worth it, and reports whether it has. It is worth it if at
+// least staleLimit timers were stopped, and at least as many as are still armed. If none is
+// armed, a sixteenth of staleLimit is enough.
 func (g *scrub) begin(s *shard) bool {
 	many := g.stops >= s.rt.staleLimit && g.stops >= s.armed
 	all := s.armed == 0 && g.stops >= s.rt.staleLimit/16
 	if !many && !all || g.stops == 0 {
 		return false
 	}
-	g.left = s.w.Cap()/(slabTimers*s.scrubSlabs()) + 2 // it looks at every slab
+	g.left = s.w.Cap()/(slabTimers*s.scrubSlabs()) + 2 // enough to look at every slab
 	g.stops = 0
 	return true
 }
 
-// scrubSlabs is how many slabs a step looks at.
+// scrubSlabs returns how many slabs a step looks at.
 func (s *shard) scrubSlabs() int {
 	return max(1, s.rt.scrubBudget/slabTimers)
 }
 
-// step does a little of the round under way, if any, and tells whether more is to be done.
+// step does a step of the round, and begins a round if there is none and it is worth it. It
+// reports whether there is more to do.
 func (g *scrub) step(s *shard) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,9 +61,9 @@ func (g *scrub) step(s *shard) bool {
 	return g.left > 0 || g.begin(s)
 }
 
-// A scrubber has the shards of a runtime scrubbed, and the timekeeper put to rest when
-// the last timer was stopped: otherwise it would wake for nothing, and keep a runtime
-// that nobody uses any more from being collected.
+// A scrubber scrubs the shards of a runtime. It also parks the timekeeper when the last timer
+// was stopped. Otherwise the timekeeper would wake for nothing, and its armed timer would keep
+// a runtime that is not used any more from being collected.
 type scrubber struct {
 	rt    *Runtime
 	timer stdTimer
@@ -69,10 +71,10 @@ type scrubber struct {
 }
 
 const (
-	scrubOff   uint32 = iota
-	scrubOn           // the timer is armed, or step under way
-	scrubAgain        // and start was called meanwhile
-	scrubEnded        // for good
+	scrubOff   uint32 = iota // the timer is not armed
+	scrubOn                  // the timer is armed, or onTimer runs
+	scrubAgain               // like scrubOn, and start was called since: onTimer arms the timer again
+	scrubEnded               // the runtime is shut down
 )
 
 func (g *scrubber) open(rt *Runtime) {
@@ -80,8 +82,9 @@ func (g *scrubber) open(rt *Runtime) {
 	g.timer.open(rt, func(rt *Runtime) { rt.scrubber.onTimer() })
 }
 
-// start begins a round, or makes sure that there is another after the one under way. It is
-// called for every timer that leaves its shard empty: it mostly is one load.
+// start has onTimer called after the scrub interval. If the timer is armed already, onTimer is
+// called once more after that. start is called for every stopped timer that leaves its shard
+// empty. In most cases it is one load.
 func (g *scrubber) start() {
 	for {
 		switch g.state.Load() {
@@ -89,7 +92,7 @@ func (g *scrubber) start() {
 			return
 		case scrubOff:
 			if g.rt.foreign() {
-				return // the timer would be set by the clock of another bubble. The next start will do
+				return // the timer would use the clock of another bubble. A later call of start arms it
 			}
 			if g.state.CompareAndSwap(scrubOff, scrubOn) {
 				g.timer.reset(int64(g.rt.scrubInterval))
@@ -103,7 +106,7 @@ func (g *scrubber) start() {
 	}
 }
 
-// step does a little for each shard that wants it, and sets the timer for the next step.
+// onTimer does a step for each shard that needs it, and arms the timer for the next step.
 func (g *scrubber) onTimer() {
 	again := g.state.CompareAndSwap(scrubAgain, scrubOn)
 	for _, s := range *g.rt.shards.Load() {

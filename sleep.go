@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A sleeper is what a goroutine in Sleep waits for. It is used again, if it is certain
-// that its timer will not ring it later.
+// A sleeper is what a goroutine in Sleep waits on. It may be used again only after its timer
+// has fired or was stopped in time. Otherwise the old timer could wake the next goroutine.
 type sleeper struct {
 	ch   chan struct{} // has room for one
-	wake func()
+	wake func()        // the callback of the timer. It does not block
 }
 
 func newSleeper() any {
@@ -19,29 +19,30 @@ func newSleeper() any {
 	return s
 }
 
-// waitOut is the longest time that is waited out on the spot, as that takes less than to have
-// somebody else wait.
+// shortWait is the longest time that the calling goroutine waits by itself. Arming a timer and
+// waking the goroutine would take longer.
 const shortWait = time.Microsecond
 
-// soon waits for d, from the time now on, if it is short, and tells whether d has passed. The
-// clock is the system's. Who waits lets others run, as if it were asleep.
+// waitShort waits until d has passed since the time now, if d is at most shortWait. It reports
+// whether it has waited. Other goroutines can run meanwhile, as during a sleep. The runtime
+// uses the system clock.
 func (rt *Runtime) waitShort(now int64, d time.Duration) bool {
 	return d <= shortWait && rt.spinFor(now, d)
 }
 
 func (rt *Runtime) spinFor(now int64, d time.Duration) bool {
-	for d > 0 && rt.now()-now < int64(d) { // not once, or up to ten times
+	for d > 0 && rt.now()-now < int64(d) { // at most about ten rounds
 		runtime.Gosched()
 	}
 	return true
 }
 
-// Sleep pauses the calling goroutine for at least d. It returns early with the error of
-// ctx when that ends, or with ErrClosed when the runtime is shut down. A sleep counts as a
-// timer: Sleep returns ErrFull if there are Options.MaxTimers of them already.
+// Sleep pauses the calling goroutine for at least d. It returns earlier with the error of ctx
+// when ctx ends, and with ErrClosed when the runtime is shut down. A sleep counts as a timer:
+// Sleep returns ErrFull if the runtime has Options.MaxTimers timers already.
 //
-// On a manual clock Sleep panics in a callback or a poll, unless d is 0 or less: the clock
-// does not go on before that has returned.
+// On a manual clock, Sleep panics in a callback or a poll, unless d is 0 or less: the clock
+// does not move until that callback or poll has returned.
 func (rt *Runtime) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (rt *Runtime) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	if !rt.fake && rt.waitShort(now, d) {
-		runtime.Gosched() // as a sleep lets others run
+		runtime.Gosched() // other goroutines can run, as during a longer sleep
 		return nil
 	}
 	rt.mustNotBlock("Sleep")
