@@ -8,13 +8,15 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// The timers of the drop-in package time are one-shots like those of AfterFunc, but can be
-// armed again when they are gone, in the same shard and in another slot. So nobody has to
-// free them, and whoever forgets one that is not armed leaves nothing behind.
+// The timers of the drop-in package time are one-shots like those of AfterFunc. A timer of
+// package time can be armed again after its wheel entry was freed. It then gets a new entry in
+// the same shard. So these timers need no Free: a timer that is not armed and becomes
+// unreachable leaves nothing in the runtime. (A weak channel timer is freed by the reaper.)
 //
-// One that runs a function is known by its address: its entry in the wheel refers to it, and
-// it notes the number of its slot. If the slot is another's by now, that one refers to
-// something else. One with a channel is of the kind bell, see bell.go.
+// A timer with a function is identified by its address. Its wheel entry has a pointer to it,
+// and the timer has the slot number of the entry. If the slot was given to another timer
+// meanwhile, the pointer in the entry is a different one. A timer with a channel has an entry
+// of kindChan, see chanTimer.
 func init() {
 	door.ArmFunc = func(t *door.Func, d time.Duration) bool {
 		rt := Default()
@@ -67,14 +69,15 @@ func init() {
 	}
 }
 
-// numbered returns a shard of the default runtime by its number.
+// shardByNumber returns the shard of the default runtime with a number. Numbers start at 1.
 func shardByNumber(n uint32) *shard {
 	return (*defaultRuntime.current.Load().shards.Load())[n-1]
 }
 
-// fileFunc arms a timer in a new slot. If it is due at once, it need not go through the wheel
-// and wait for its worker, which takes some microseconds. The caller holds the lock, and tells
-// the timekeeper afterwards if it is early.
+// armGoFunc arms a timer in a new slot. If now is set, the timer is due, and armGoFunc starts
+// its function directly: the way through the wheel and a worker would take some microseconds.
+// The caller holds the lock. If armGoFunc returns true, the caller calls timekeeper.notify
+// after it has unlocked.
 func (s *shard) armGoFunc(t *door.Func, due int64, now bool) (early bool) {
 	if now {
 		s.fired++
@@ -89,7 +92,8 @@ func (s *shard) armGoFunc(t *door.Func, due int64, now bool) (early bool) {
 	return s.lowerNext(at)
 }
 
-// findFunc returns where a timer is, and no body if it is nowhere.
+// findGoFunc returns the wheel entry of a timer, and its handle and tick. It returns a nil
+// entry if the timer has none. The caller holds the lock.
 func (s *shard) findGoFunc(t *door.Func) (h wheel.Handle, filed wheel.Tick, b *entry) {
 	h, filed, b = s.w.Numbered(t.Slot)
 	if b == nil || b.ptr != unsafe.Pointer(t) {
@@ -135,7 +139,7 @@ func (s *shard) stopGoFunc(t *door.Func) bool {
 	return was
 }
 
-// fileChan does for a timer with a channel what fileFunc does for one with a function.
+// armChan does for a timer with a channel what armGoFunc does for one with a function.
 func (s *shard) armChan(t *door.Chan, due int64, now bool, period time.Duration) (early bool) {
 	if now {
 		s.fired++
@@ -194,8 +198,9 @@ func (s *shard) stopChan(t *door.Chan) bool {
 	return was
 }
 
-// supersede calls off what is armed because there is something new at once, and tells whether
-// there was anything.
+// cancelForRearm stops a timer that is about to be armed again in a new slot, and reports
+// whether it was armed. That counts as a rearming and not as a stop. The caller holds the
+// lock, and starts the scrubber afterwards if dirty is set.
 func (s *shard) cancelForRearm(h wheel.Handle, b *entry) (was, dirty bool) {
 	was, dirty = s.cancel(h, b, eventStop)
 	if was {
@@ -205,7 +210,7 @@ func (s *shard) cancelForRearm(h wheel.Handle, b *entry) (was, dirty bool) {
 	return was, dirty
 }
 
-// settleReset does what is left of a Reset when the lock is free again.
+// afterReset completes a Reset after the caller has unlocked the shard.
 func (s *shard) afterReset(due int64, early, dirty bool) {
 	if early {
 		s.rt.timekeeper.notify(s.rt.nanos(s.rt.ceil(due)))
@@ -215,7 +220,7 @@ func (s *shard) afterReset(due int64, early, dirty bool) {
 	}
 }
 
-// drain takes a value out of a channel.
+// drain takes a value out of a channel, and reports whether there was one.
 func drain(c <-chan time.Time) bool {
 	select {
 	case <-c:

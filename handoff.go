@@ -11,37 +11,37 @@ import (
 	"github.com/foliot-go/foliot/internal/bubble"
 )
 
-// A handoff is a callback that Options.Go is to run: from the moment its timer has fired until
-// it is over. Options.Go is the user's: it may run the callback at once or much later, block
-// because its pool is full, panic, or forget the callback. Whatever it does, the callback is
-// run once, or counted by Shutdown. One compare-and-swap of taken decides which:
+// A handoff is a callback that Options.Go should run. Options.Go is code of the user. It may
+// run the callback at once or much later. It may also block because a pool is full, panic, or
+// drop the callback. In each case the callback runs exactly once, or Shutdown counts it as
+// armed. One compare-and-swap of taken decides what happens:
 //
-//	start     Options.Go has called the function that it got: the callback runs there
-//	rescue    Options.Go has panicked or called Goexit, or dropped the function: the callback
-//	          runs on a goroutine of the runtime
-//	withdraw  Options.Go blocks while Shutdown waits: the callback is not run, and counts as
+//	run       Options.Go has called the function that it was given: the callback runs there
+//	rescue    Options.Go has panicked, has called Goexit or has dropped the function: the
+//	          callback runs on a goroutine of the runtime
+//	withdraw  Options.Go blocks while Shutdown waits: the callback does not run, and counts as
 //	          armed
 //
-// Whoever comes later does nothing.
+// The first of them succeeds. The others do nothing.
 type handoff struct {
 	w     *worker
 	c     call
 	taken atomic.Bool
 
-	accepted atomic.Bool // Options.Go has returned: it will call the function, or has
+	accepted atomic.Bool // Options.Go has returned normally, so it has called the function or will
 
-	// These belong to the holder of handoffs.mu.
-	fn    *handoffFunc // nil: nobody but Options.Go holds it any more, see handoffs.sweep
-	given int64        // when Options.Go got it, in real time; 0: it has not
-	in    *list.List   // which of the lists of handoffs it is in
+	// These are protected by handoffs.mu.
+	fn    *handoffFunc // nil: only Options.Go may still hold it, see handoffs.releaseOld
+	given int64        // when it was passed to Options.Go, in real time; 0: not yet
+	in    *list.List   // the list of handoffs that it is in
 	place *list.Element
 }
 
-// A handoffFunc is what the function holds that Options.Go gets. When nobody refers to it any
-// more, the function can no longer be called.
+// A handoffFunc is the receiver of the function that Options.Go is given. When it is
+// unreachable, the function cannot be called any more.
 type handoffFunc struct{ h *handoff }
 
-// run is the function that Options.Go gets.
+// run is the function that Options.Go is given.
 func (f *handoffFunc) run() {
 	if h := f.h; h.take() {
 		h.w.rt.spawned.Add(1)
@@ -49,8 +49,8 @@ func (f *handoffFunc) run() {
 	}
 }
 
-// take reports whether the caller is the one to decide about the callback. It takes the handoff
-// out of the list.
+// take reports whether the caller is the first to take the handoff. If so, take removes the
+// handoff from its list.
 func (h *handoff) take() bool {
 	if !h.taken.CompareAndSwap(false, true) {
 		return false
@@ -59,7 +59,8 @@ func (h *handoff) take() bool {
 	return true
 }
 
-// rescue runs the callback on a goroutine of the runtime, unless it has been taken.
+// rescue runs the callback on a goroutine of the runtime, unless the handoff was taken. why is
+// the log message.
 func (h *handoff) rescue(why string) {
 	if !h.take() {
 		return
@@ -75,25 +76,25 @@ func (h *handoff) rescue(why string) {
 }
 
 const (
-	// sweepInterval is after what time a function that Options.Go got is suspected of having
-	// been dropped.
+	// sweepInterval is how long Options.Go may have a function without calling it before
+	// releaseOld releases it. It is also the time between two calls of releaseOld.
 	sweepInterval = int64(time.Second)
 
-	// sweepMax bounds how many are looked at in one go.
+	// sweepMax bounds how many handoffs releaseOld looks at with the lock held.
 	sweepMax = 1024
 )
 
-// handoffs are the handoffs of a runtime that nobody has taken.
+// handoffs has the handoffs of a runtime that have not been taken.
 type handoffs struct {
 	rt      *Runtime
-	timer   stdTimer // calls sweep; armed while there are any
+	timer   stdTimer // calls releaseOld. Armed while held is not empty
 	rescued atomic.Uint64
 
 	mu       sync.Mutex
-	held     list.List // those whose function is held here, the oldest first
-	released list.List // the others
-	armed    bool      // the timer is
-	closed   bool      // by Shutdown
+	held     list.List // handoffs with fn set, the oldest first
+	released list.List // handoffs without fn
+	armed    bool      // timer is armed
+	closed   bool      // the runtime is shut down
 }
 
 func (hs *handoffs) open(rt *Runtime) {
@@ -101,7 +102,7 @@ func (hs *handoffs) open(rt *Runtime) {
 	hs.timer.open(rt, func(rt *Runtime) { rt.handoffs.releaseOld() })
 }
 
-// add makes a handoff of a callback. It returns nil if the runtime is shut down.
+// add makes a handoff for a callback. It returns nil if the runtime is shut down.
 func (hs *handoffs) add(w *worker, c call) *handoff {
 	h := &handoff{w: w, c: c}
 	h.fn = &handoffFunc{h}
@@ -124,15 +125,16 @@ func (hs *handoffs) remove(h *handoff) {
 	h.in.Remove(h.place)
 }
 
-// sweeps reports whether functions that are dropped can be found. Not in a synctest bubble: a
-// cleanup runs outside of it.
+// sweeps reports whether dropped functions can be found. They cannot in a synctest bubble,
+// because a cleanup runs outside of the bubble.
 func (hs *handoffs) sweeps() bool {
 	return bubble.Current() == "" && hs.rt.bubble == ""
 }
 
-// sweep finds functions that Options.Go has dropped. It stops holding those that Options.Go
-// has had for long: their cleanup runs when nobody else holds them, either. A cleanup for each
-// from the start would cost as much as all the rest.
+// releaseOld finds functions that Options.Go has dropped. It releases functions that
+// Options.Go has had for a long time, and gives them a cleanup. If Options.Go does not hold
+// such a function either, its cleanup runs after the next garbage collection. A cleanup for
+// each function from the start would double the cost of a handoff.
 func (hs *handoffs) releaseOld() {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -143,8 +145,8 @@ func (hs *handoffs) releaseOld() {
 	}
 }
 
-// release stops holding the functions that Options.Go has had for longer than a time. It looks
-// at limit of them at most. The caller holds mu.
+// release releases the functions that Options.Go has had for at least the time longer. It
+// looks at no more than limit handoffs. The caller holds mu.
 func (hs *handoffs) release(limit int, longer int64) {
 	now := int64(time.Since(processStart))
 	e := hs.held.Front()
@@ -163,8 +165,8 @@ func (hs *handoffs) release(limit int, longer int64) {
 	}
 }
 
-// findDropped finds those that Options.Go has dropped, without waiting for a sweep and a
-// garbage collection to come.
+// findDropped finds functions that Options.Go has dropped, without waiting for releaseOld and
+// for a garbage collection.
 func (hs *handoffs) findDropped() {
 	if hs.rt.bubble != "" {
 		return
@@ -178,14 +180,14 @@ func (hs *handoffs) findDropped() {
 	}
 }
 
-// waiting returns how many there are.
+// waiting returns the number of handoffs that have not been taken.
 func (hs *handoffs) waiting() int {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	return hs.held.Len() + hs.released.Len()
 }
 
-// close ends the making of handoffs.
+// close makes add return nil from now on.
 func (hs *handoffs) close() {
 	hs.mu.Lock()
 	hs.closed = true
@@ -193,8 +195,9 @@ func (hs *handoffs) close() {
 	hs.timer.stop()
 }
 
-// withdraw withdraws those that Options.Go has not accepted, and returns how many there were.
-// It is called when Shutdown has waited for a while, so that Options.Go must be blocked.
+// withdraw takes the handoffs that Options.Go has not accepted, and returns how many there
+// were. Their callbacks do not run. Shutdown calls it after it has waited for some time:
+// Options.Go is taken to be blocked then.
 func (hs *handoffs) withdraw() (n int) {
 	for _, h := range hs.all() {
 		if !h.accepted.Load() && h.take() {
@@ -217,22 +220,24 @@ func (hs *handoffs) all() (all []*handoff) {
 	return all
 }
 
-// goCalls are the calls of Options.Go for one worker. At most one of its goroutines is in such
-// a call, and what comes meanwhile waits in the backlog. So a full pool holds up two goroutines
-// at most: the one in Options.Go, and none of those that replace it.
+// goCalls manages the calls of Options.Go for one worker. One goroutine at a time is its
+// caller: it passes the handoffs of the backlog to Options.Go. Handoffs that arrive while the
+// caller is in Options.Go wait in the backlog. So a full pool blocks one goroutine of a
+// worker, and not also the goroutines that replace it. While the worker starts a goroutine for
+// each callback, those goroutines call Options.Go themselves, see callGoAlone.
 type goCalls struct {
-	caller atomic.Uint64 // numbers the goroutine that calls Options.Go; 0: none. Written under mu
+	caller atomic.Uint64 // the number of the current caller; 0: there is none. Written under mu
 
 	mu      sync.Mutex
-	numbers uint64
-	backlog []*handoff // still to be given to Options.Go, in order
-	current *handoff   // what caller has given to it
-	since   int64      // when
-	claim   uint64     // the claim of the worker then: mostly the caller's own
+	numbers uint64     // the number of the last caller
+	backlog []*handoff // handoffs that Options.Go has not been given, the oldest first
+	current *handoff   // the handoff that the caller has passed to Options.Go last
+	since   int64      // when the caller has passed it
+	claim   uint64     // worker.busy at that time: in most cases the claim of the caller
 }
 
-// push adds a handoff to the backlog. If nobody calls Options.Go, the caller of push becomes
-// the one that does, with the number that is returned; otherwise that is 0.
+// push adds a handoff to the backlog. If there is no caller, the calling goroutine becomes the
+// caller, and push returns its number. Otherwise push returns 0.
 func (g *goCalls) push(h *handoff) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -240,8 +245,8 @@ func (g *goCalls) push(h *handoff) uint64 {
 	return g.takeOver()
 }
 
-// takeOver makes the calling goroutine the one that calls Options.Go, if there is none and
-// something to be called. The caller holds mu.
+// takeOver returns the number for a new caller. It returns 0 if there is a caller, or if the
+// backlog is empty. mu is held.
 func (g *goCalls) takeOver() uint64 {
 	if g.caller.Load() != 0 || len(g.backlog) == 0 {
 		return 0
@@ -251,8 +256,8 @@ func (g *goCalls) takeOver() uint64 {
 	return g.numbers
 }
 
-// next returns what a caller of Options.Go has to give to it next. It returns nil if there is
-// nothing left, or the caller was replaced.
+// next returns the handoff that a caller must pass to Options.Go next. It returns nil if the
+// backlog is empty or the caller was replaced.
 func (g *goCalls) next(caller, claim uint64, now int64) *handoff {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -270,9 +275,9 @@ func (g *goCalls) next(caller, claim uint64, now int64) *handoff {
 	return g.current
 }
 
-// blocked returns the callback that the goroutine with a claim has given to Options.Go, and
-// whether the pool behind that is full: the callback has not started. It returns nil if that
-// goroutine is not in Options.Go.
+// blocked returns the callback that the goroutine with a claim has passed to Options.Go. full
+// says that the callback has not started, so that the pool behind Options.Go seems to be full.
+// blocked returns nil if that goroutine is not in Options.Go.
 func (g *goCalls) blocked(claim uint64) (fn func(), full bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -282,9 +287,10 @@ func (g *goCalls) blocked(claim uint64) (fn func(), full bool) {
 	return g.current.c.fn, !g.current.taken.Load()
 }
 
-// replace makes room for another caller if the one there is held up by a callback that it runs
-// itself, or if it has the given number. The new caller's number is returned if there is a
-// backlog for it, otherwise 0.
+// replace ends the role of the current caller if its number is the given one. It also does so
+// if the callback has started and Options.Go has not returned for too long: then Options.Go
+// seems to run the callback on the caller's goroutine. replace returns the number for a new
+// caller if it has ended the role and the backlog is not empty. Otherwise it returns 0.
 func (g *goCalls) replace(now int64, caller uint64) uint64 {
 	if g.caller.Load() == 0 {
 		return 0
@@ -300,8 +306,8 @@ func (g *goCalls) replace(now int64, caller uint64) uint64 {
 	return g.takeOver()
 }
 
-// hand has a callback run by Options.Go. It returns false if the runtime is shut down: then
-// the worker runs it.
+// callGoFor has Options.Go run a callback. It returns false if the runtime is shut down. Then
+// the worker must run the callback.
 func (w *worker) callGoFor(c call, now int64) bool {
 	h := w.handoff(c)
 	switch {
@@ -318,7 +324,8 @@ func (w *worker) callGoFor(c call, now int64) bool {
 	return true
 }
 
-// handLater is hand on a goroutine that must not be held up by Options.Go.
+// callGoLater has Options.Go run a callback. It does not block: another goroutine calls
+// Options.Go.
 func (w *worker) callGoLater(c call) {
 	h := w.handoff(c)
 	if h == nil {
@@ -328,7 +335,7 @@ func (w *worker) callGoLater(c call) {
 	w.startCaller(w.goCalls.push(h))
 }
 
-// handoff makes a handoff and counts it.
+// handoff makes a handoff and counts it. It returns nil if the runtime is shut down.
 func (w *worker) handoff(c call) *handoff {
 	h := w.rt.handoffs.add(w, c)
 	if h != nil {
@@ -338,7 +345,8 @@ func (w *worker) handoff(c call) *handoff {
 	return h
 }
 
-// startCaller starts a goroutine that calls Options.Go, unless its number is 0.
+// startCaller starts a goroutine that is the caller with a number. If the number is 0, it does
+// nothing.
 func (w *worker) startCaller(caller uint64) {
 	if caller != 0 {
 		w.rt.goroutines.add()
@@ -349,7 +357,8 @@ func (w *worker) startCaller(caller uint64) {
 	}
 }
 
-// callGo gives Options.Go what is in the backlog.
+// callGo passes the handoffs of the backlog to Options.Go. The calling goroutine is the caller
+// with the given number. If Options.Go ends the goroutine, a new one continues.
 func (w *worker) callGo(caller uint64) {
 	returned := false
 	defer func() {
@@ -372,9 +381,9 @@ func (w *worker) callGoAlone(h *handoff) {
 	w.callGoOnce(h)
 }
 
-// callGoOnce gives a callback to Options.Go. Shutdown does not wait for the goroutine as long
-// as it is in there: it waits for the callback, or withdraws it. If the call does not return
-// normally, the callback is run without it.
+// callGoOnce passes a callback to Options.Go. While Options.Go runs, Shutdown does not wait for
+// this goroutine: it waits for the callback, or withdraws it. If Options.Go does not return
+// normally, the callback runs on a goroutine of the runtime.
 func (w *worker) callGoOnce(h *handoff) {
 	if h.taken.Load() {
 		return
@@ -387,10 +396,10 @@ func (w *worker) callGoOnce(h *handoff) {
 		rt.goroutines.add()
 		rt.label()
 		if !returned {
-			h.rescue("foliot: Options.Go has not returned normally; its callback runs on a goroutine of the runtime")
+			h.rescue("foliot: Options.Go did not return normally; its callback runs on a goroutine of the runtime")
 		}
 	}()
-	unlabel() // goroutines that it starts would have the label for good
+	unlabel() // a goroutine that Options.Go starts would inherit the label and keep it
 	if rt.onPanic == nil {
 		rt.goFunc(fn.run)
 	} else if p := catch(func() { rt.goFunc(fn.run) }); p != nil {
@@ -401,7 +410,7 @@ func (w *worker) callGoOnce(h *handoff) {
 	returned = true
 }
 
-// give returns what Options.Go gets, and notes that it has.
+// give returns the function for Options.Go, and stores the time.
 func (hs *handoffs) give(h *handoff) *handoffFunc {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

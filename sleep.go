@@ -23,9 +23,9 @@ func newSleeper() any {
 // waking the goroutine would take longer.
 const shortWait = time.Microsecond
 
-// waitShort waits until d has passed since the time now, if d is at most shortWait. It reports
-// whether it has waited. Other goroutines can run meanwhile, as during a sleep. The runtime
-// uses the system clock.
+// waitShort waits until d has passed since the time now, and returns true. If d is longer than
+// shortWait, it returns false at once. Other goroutines can run meanwhile, as during a sleep.
+// It is only for runtimes on the system clock.
 func (rt *Runtime) waitShort(now int64, d time.Duration) bool {
 	return d <= shortWait && rt.spinFor(now, d)
 }
