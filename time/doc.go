@@ -1,5 +1,5 @@
-// Package time is the standard package of that name with timers of Foliot: change the
-// import path and keep the program.
+// Package time is a drop-in replacement for the standard package time. Its timers run on
+// Foliot. To use it, change the import path; the rest of the program stays as it is.
 //
 //	import "github.com/foliot-go/foliot/time"
 //
@@ -12,69 +12,72 @@
 //		giveUp()
 //	}
 //
-// # What is its own
+// # What is replaced
 //
 // [Timer], [Ticker], [NewTimer], [NewTicker], [AfterFunc], [After], [Tick] and [Sleep] run
-// on [foliot.Default]. Everything else is the standard package's: its types are the same
-// types, so a [Duration] or a [Time] goes freely between code that imports the one and code
-// that imports the other. Only a *Timer and a *Ticker do not, and the compiler says where.
+// on [foliot.Default]. Everything else comes from the standard package. [Duration], [Time] and
+// the other types are the same types, so their values can be passed between code that imports
+// this package and code that imports the standard one. *Timer and *Ticker are different types.
+// The compiler reports where they are mixed.
 //
 // # What holds
 //
 // The rules are those of the standard package since Go 1.23:
 //
-//   - After Stop or Reset has returned, no value that was sent before is received. Nobody
-//     has to drain a channel.
-//   - Stop and Reset of a timer with a channel answer true as long as its value was not
-//     received.
-//   - A Timer or Ticker that nobody refers to is collected, stopped or not, and so is one
-//     of which nobody has kept the channel. Who has kept the channel alone goes on
-//     receiving. What is collected stops to cost anything with one of the next garbage
-//     collections.
-//   - A function given to AfterFunc has a goroutine of its own. It may block, or end its
-//     goroutine, and no other timer waits for it. A function may run again while it still runs.
-//   - A Ticker keeps to its grid: one tick that is late does not make the next one late. It
-//     drops ticks if its reader is slow.
-//   - Nothing is early. No time at all, or less, is over at once; more than can be counted
-//     is centuries.
-//   - What is wrong panics, with the same words.
+//   - After Stop or Reset has returned, no value that was sent before is received. There is no
+//     need to drain the channel.
+//   - Stop and Reset of a timer with a channel return true as long as its value was not
+//     received, even if the timer has expired.
+//   - A Timer or Ticker with a channel is garbage collected when it and its channel are
+//     unreachable, stopped or not. A program that keeps only the channel still receives from
+//     it. One of the next garbage collections also frees what the runtime keeps for the timer.
+//   - AfterFunc runs its function on a new goroutine. The function may block or end its
+//     goroutine, and other timers are not delayed. After a Reset the function may run again
+//     while an earlier call still runs.
+//   - The ticks of a Ticker are on a grid: if one tick is late, the next one is not late because
+//     of that. A Ticker drops ticks if its reader is slow.
+//   - Nothing fires early. A duration of 0 or less is over at once. A duration that is too long
+//     to be represented ends after centuries.
+//   - Invalid calls panic with the same texts.
 //
-// There is no goroutine for a timer that is merely armed, however near its deadline: a
-// test that looks for leaked goroutines finds none.
+// A timer that is only armed needs no goroutine, even shortly before its deadline. So a test
+// that looks for leaked goroutines finds none.
 //
 // # How exact it is
 //
-// The default runtime leaves the waiting to the standard package's timers, so it is as exact
-// as these, to within a tick of 16 microseconds. A program that needs more gives it a
-// timekeeper of its own, first thing in main:
+// The default runtime waits by timers of the standard package. So it is as exact as those, to
+// within a tick of 16 microseconds. A program that needs more can make the default runtime
+// precise, at the start of main:
 //
 //	func main() {
 //		if err := foliot.SetDefault(foliot.Options{Precise: true}); err != nil {
 //			log.Fatal(err)
 //		}
 //
-// With it, a goroutine waits while a deadline is near. See [foliot.SetDefault].
+// Then a goroutine waits while a deadline is near. See [foliot.SetDefault].
 //
 // # What it costs
 //
-// A timer with a function is one allocation, a timer with a channel three, two of them the
-// channel; Reset, Stop and Sleep are none.
+// A timer with a function takes one allocation. A timer with a channel takes three, two of them
+// for the channel. Reset, Stop and Sleep allocate nothing.
 //
-// A Ticker costs something also while nobody reads its channel, but less and less: it then
-// leaves ticks out that would be dropped anyway. Who comes back to a ticker after some time
-// finds one tick waiting, and the next on the grid, but up to an eighth of that time, at most
-// a tenth of a second, later than he might. From then on all of them come.
+// A Ticker whose channel is not read still costs something, but less and less: it skips ticks
+// that would be dropped anyway. When the program starts to read again, one tick is waiting. The
+// next tick is on the grid, but it may be late: by up to an eighth of the time in which the
+// channel was not read, and by at most 100 ms. After that no tick is skipped.
 //
 // # In a synctest bubble
 //
 // A timer that is made in a testing/synctest bubble is a timer of the standard package, and
-// has the bubble's time. One that was made outside can be stopped inside, and its channel
-// received from, but Reset panics there: time in the bubble is not the time that it runs on.
+// uses the time of the bubble. A timer that was made outside of the bubble can be stopped
+// inside, and its channel can be received from. Its Reset panics there, because the timer does
+// not use the time of the bubble.
 //
 // # What is different
 //
-// The channels have room for one value, and len and cap of them tell; in the standard
-// package both are always 0. [Local] and [UTC] are copies of the standard package's variables,
-// and assigning to them has no effect. docs/compat.md of this module has the whole list,
-// and what was run to find it: Go's own tests of the package are among that.
+// The channels have room for one value, and their len and cap show that. In the standard
+// package both are always 0. [Local] and [UTC] are copies of the variables of the standard
+// package, and assigning to them has no effect. The file docs/compat.md of this module has the
+// whole list of differences, and names the tests that have found them. Go's own tests of
+// package time are among them.
 package time

@@ -7,18 +7,18 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// shortest is what is left to the standard package: programs sleep for a nanosecond to let others
-// run, and it knows who.
+// shortest is the longest duration for which Sleep calls the Sleep of the standard package.
+// Programs sleep for a nanosecond to let other goroutines run. The standard Sleep leaves it to
+// the scheduler which of them runs.
 const shortest = Microsecond
 
-// Sleep pauses the current goroutine for at least the duration d. A negative or zero
-// duration causes Sleep to return immediately.
+// Sleep pauses the calling goroutine for at least d. If d is 0 or less, Sleep returns at once.
 func Sleep(d Duration) {
 	if d <= shortest {
 		std.Sleep(d)
 		return
 	}
 	if foliot.Default().Sleep(context.Background(), d) != nil {
-		std.Sleep(d) // in a synctest bubble, which the default runtime is not part of
+		std.Sleep(d) // the caller is in a synctest bubble, and the default runtime is not
 	}
 }

@@ -6,25 +6,25 @@ import (
 	"github.com/foliot-go/foliot/internal/door"
 )
 
-// A Ticker holds a channel that delivers ticks of a clock at intervals. A Ticker must be
-// made with [NewTicker].
+// A Ticker sends the time on a channel at regular intervals. A Ticker must be made with
+// [NewTicker].
 type Ticker struct {
-	C <-chan Time
+	C <-chan Time // The channel on which the ticks are delivered.
 
-	at  door.Chan   // its C is nil if it was not made here
-	std *std.Ticker // of a Ticker made in a synctest bubble, instead
+	timer door.Chan   // its C is nil if the Ticker was not made by NewTicker, or if std is set
+	std   *std.Ticker // set in a Ticker that was made in a synctest bubble: it does everything
 }
 
-// NewTicker makes a Ticker that sends the time on its channel every d. It drops ticks to
-// make up for slow receivers. A Ticker that nobody refers to is collected, stopped or not.
-// NewTicker panics if d is not positive.
+// NewTicker makes a Ticker that sends the time on its channel every d. It drops ticks if the
+// receiver is slow. A Ticker is garbage collected when it and its channel are unreachable,
+// stopped or not. NewTicker panics if d is not positive.
 func NewTicker(d Duration) *Ticker {
 	if d <= 0 {
 		panic("non-positive interval for NewTicker")
 	}
 	c := make(chan Time, 1)
-	t := &Ticker{C: c, at: door.Chan{C: c}}
-	if !door.ArmChan(&t.at, d, d) {
+	t := &Ticker{C: c, timer: door.Chan{C: c}}
+	if !door.ArmChan(&t.timer, d, d) {
 		b := std.NewTicker(d)
 		return &Ticker{C: b.C, std: b}
 	}
@@ -39,19 +39,20 @@ func Tick(d Duration) <-chan Time {
 	return NewTicker(d).C
 }
 
-// Stop turns the ticker off. No tick is received after it, not even one that was sent
-// before. It does not close the channel.
+// Stop stops the ticker. After Stop has returned, no tick is received, not even one that was
+// sent before. Stop does not close the channel.
 func (t *Ticker) Stop() {
 	switch {
 	case t.std != nil:
 		t.std.Stop()
-	case t.at.C != nil:
-		door.StopChan(&t.at)
+	case t.timer.C != nil:
+		door.StopChan(&t.timer)
 	}
 }
 
-// Reset stops the ticker and sets its period to d. The next tick comes after that period.
-// Reset panics if d is not positive.
+// Reset stops the ticker and sets its period to d. The next tick comes after d. A tick that was
+// sent before is not received. Reset panics if d is not positive, and in a synctest bubble if
+// the ticker was made outside of it.
 func (t *Ticker) Reset(d Duration) {
 	if d <= 0 {
 		panic("non-positive interval for Ticker.Reset")
@@ -60,10 +61,10 @@ func (t *Ticker) Reset(d Duration) {
 		t.std.Reset(d)
 		return
 	}
-	if t.at.C == nil {
+	if t.timer.C == nil {
 		panic("time: Reset called on uninitialized Ticker")
 	}
-	if _, ok := door.ResetChan(&t.at, d, d); !ok {
-		panic("time: Reset, in a synctest bubble, of a Ticker made outside of it")
+	if _, ok := door.ResetChan(&t.timer, d, d); !ok {
+		panic("time: Reset, in a synctest bubble, of a Ticker that was made outside of it")
 	}
 }

@@ -10,110 +10,115 @@ import (
 // A Timer is a single event. When it expires, the time is sent on C, unless the Timer was
 // made by [AfterFunc]. A Timer must be made with [NewTimer] or AfterFunc.
 type Timer struct {
-	C <-chan Time
+	C <-chan Time // The channel on which the time is sent; nil for a Timer of AfterFunc.
 
-	at door.Func // of one made by AfterFunc. Of others at.F says what they are; none: not made here
+	// fn is the timer of AfterFunc. In other Timers fn.F is hasChannel or inBubble. In a Timer
+	// that was not made by this package it is zero.
+	fn door.Func
 }
 
-// There is more to a Timer that was not made by AfterFunc: it is the head of one of these, and
-// its function, which is not called, tells of which. So a Timer of AfterFunc has 24 bytes.
+// A Timer that was not made by AfterFunc is the first field of one of these structs. The
+// function in fn says of which; it is not called. So a Timer of AfterFunc takes 24 bytes only.
 type (
 	chanTimer struct {
 		Timer
-		bell door.Chan // its C is that of the Timer, which the user can change
+		timer door.Chan // has the channel too, because the user can change Timer.C
 	}
 	bubbleTimer struct {
 		Timer
-		std *std.Timer // made in a synctest bubble, and does everything
+		std *std.Timer // was made in a synctest bubble, and does everything
 	}
 )
 
 var (
-	hasChannel = door.CallbackOf(func() { panic("a timer with a channel") })
-	inBubble   = door.CallbackOf(func() { panic("a timer of a bubble") })
+	hasChannel = door.CallbackOf(func() { panic("the Timer is part of a chanTimer") })
+	inBubble   = door.CallbackOf(func() { panic("the Timer is part of a bubbleTimer") })
 )
 
-func (t *Timer) bell() *door.Chan { return &(*chanTimer)(unsafe.Pointer(t)).bell }
+// chanTimer returns the timer of a Timer whose fn.F is hasChannel.
+func (t *Timer) chanTimer() *door.Chan { return &(*chanTimer)(unsafe.Pointer(t)).timer }
 
-func (t *Timer) bubbled() *std.Timer { return (*bubbleTimer)(unsafe.Pointer(t)).std }
+// stdTimer returns the standard timer of a Timer whose fn.F is inBubble.
+func (t *Timer) stdTimer() *std.Timer { return (*bubbleTimer)(unsafe.Pointer(t)).std }
 
-func newBubbled(t *std.Timer) *Timer {
-	b := &bubbleTimer{Timer{C: t.C, at: door.Func{F: inBubble}}, t}
+func newBubbleTimer(t *std.Timer) *Timer {
+	b := &bubbleTimer{Timer{C: t.C, fn: door.Func{F: inBubble}}, t}
 	return &b.Timer
 }
 
-// AfterFunc waits for the duration to elapse and then calls f in its own goroutine. It
-// returns a Timer that can be used to cancel the call using its Stop method. The Timer's C
-// is nil.
+// AfterFunc makes a Timer that calls f on a new goroutine after d. The call can be canceled
+// with the Stop method of the Timer. The channel C of the Timer is nil.
 func AfterFunc(d Duration, f func()) *Timer {
 	if f == nil {
-		f = callNil // when it is due, as in the standard package
+		f = callNil // it panics when it is called, as in the standard package
 	}
-	t := &Timer{at: door.Func{F: door.CallbackOf(f)}}
-	if !door.ArmFunc(&t.at, d) {
-		return newBubbled(std.AfterFunc(d, f))
+	t := &Timer{fn: door.Func{F: door.CallbackOf(f)}}
+	if !door.ArmFunc(&t.fn, d) {
+		return newBubbleTimer(std.AfterFunc(d, f))
 	}
 	return t
 }
 
-// NewTimer makes a Timer that will send the time on its channel after at least d. A Timer
-// that nobody refers to is collected, stopped or not.
+// NewTimer makes a Timer that sends the time on its channel after at least d. A Timer is
+// garbage collected when it and its channel are unreachable, stopped or not.
 func NewTimer(d Duration) *Timer {
 	c := make(chan Time, 1)
-	t := &chanTimer{Timer{C: c, at: door.Func{F: hasChannel}}, door.Chan{C: c}}
-	if !door.ArmChan(&t.bell, d, 0) {
-		return newBubbled(std.NewTimer(d))
+	t := &chanTimer{Timer{C: c, fn: door.Func{F: hasChannel}}, door.Chan{C: c}}
+	if !door.ArmChan(&t.timer, d, 0) {
+		return newBubbleTimer(std.NewTimer(d))
 	}
 	return &t.Timer
 }
 
-// After returns a channel on which the time is sent once, after the duration has elapsed.
+// After returns a channel on which the time is sent once, after at least d.
 func After(d Duration) <-chan Time {
 	return NewTimer(d).C
 }
 
-// Stop prevents the Timer from firing. It returns true if the call stops the timer, false
-// if the timer has already expired or been stopped. No value that was sent before is
-// received from C after Stop has returned.
+// Stop prevents the Timer from firing. It returns true if it has stopped the timer, and false
+// if the timer had expired or been stopped. After Stop has returned, no value that was sent
+// before is received from C. A timer whose value was not received counts as not expired.
 //
-// For a timer of AfterFunc, false means that f has been started in its own goroutine or that
-// the timer was stopped. Stop does not wait for f.
+// For a Timer of AfterFunc, false means that f was started on its goroutine, or that the timer
+// was stopped before. Stop does not wait for f to return.
 func (t *Timer) Stop() bool {
-	switch t.at.F {
+	switch t.fn.F {
 	case hasChannel:
-		return door.StopChan(t.bell())
+		return door.StopChan(t.chanTimer())
 	case inBubble:
-		return t.bubbled().Stop()
+		return t.stdTimer().Stop()
 	case door.Callback{}:
 		panic("time: Stop called on uninitialized Timer")
 	}
-	return door.StopFunc(&t.at)
+	return door.StopFunc(&t.fn)
 }
 
-// Reset changes the timer to expire after the duration d. It returns true if the timer had
-// been active, false if it had expired or been stopped. No value that was sent before is
-// received from C after Reset has returned.
+// Reset makes the timer expire after d. It returns true if the timer was armed, and false if
+// it had expired or been stopped. After Reset has returned, no value that was sent before is
+// received from C. A timer whose value was not received counts as not expired. In a synctest
+// bubble, Reset panics if the timer was made outside of it.
 //
-// For a timer of AfterFunc, Reset does not wait for a call of f that is under way, so the
-// next may run at the same time.
+// For a Timer of AfterFunc, Reset does not wait for a running call of f. So the next call of f
+// may run at the same time.
 func (t *Timer) Reset(d Duration) bool {
 	var was, ok bool
-	switch t.at.F {
+	switch t.fn.F {
 	case hasChannel:
-		was, ok = door.ResetChan(t.bell(), d, 0)
+		was, ok = door.ResetChan(t.chanTimer(), d, 0)
 	case inBubble:
-		return t.bubbled().Reset(d)
+		return t.stdTimer().Reset(d)
 	case door.Callback{}:
 		panic("time: Reset called on uninitialized Timer")
 	default:
-		was, ok = door.ResetFunc(&t.at, d)
+		was, ok = door.ResetFunc(&t.fn, d)
 	}
 	if !ok {
-		panic("time: Reset, in a synctest bubble, of a Timer made outside of it")
+		panic("time: Reset, in a synctest bubble, of a Timer that was made outside of it")
 	}
 	return was
 }
 
+// callNil panics like the call of a nil function.
 func callNil() {
 	var f func()
 	f()
