@@ -56,7 +56,7 @@ func TestAFunctionMayRunWhileItRuns(t *testing.T) {
 	receive(t, started, "the first call")
 	for _, d := range []time.Duration{time.Millisecond, 0} {
 		timer.Reset(d)
-		receive(t, started, "a call while the first is under way")
+		receive(t, started, "a call while the first one runs")
 	}
 	close(release)
 }

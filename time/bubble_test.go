@@ -76,8 +76,9 @@ func TestInABubblePanicsHaveTheSameWords(t *testing.T) {
 	})
 }
 
-// What a goroutine in a bubble has used is used by others outside right afterwards, and the other way round.
-func TestInsideAndOutsideDoNotShareWhatIsBound(t *testing.T) {
+// Go ends the program if a channel or timer of a bubble is used outside of it. So objects that
+// are used again must not go from a bubble to the outside.
+func TestABubbleAndItsOutsideShareNothingThatBelongsToABubble(t *testing.T) {
 	for range 5 {
 		synctest.Test(t, func(t *testing.T) {
 			for range 10 {
@@ -162,7 +163,7 @@ func TestATimerFromOutsideCannotBeResetInABubble(t *testing.T) {
 
 func TestATimerFromOutsideCanBeStoppedInABubble(t *testing.T) {
 	timer, f, ticker := time.NewTimer(0), time.AfterFunc(time.Hour, func() {}), time.NewTicker(time.Millisecond)
-	rung(t, ticker.C)
+	waitForValue(t, ticker.C)
 	synctest.Test(t, func(t *testing.T) {
 		if !timer.Stop() || !f.Stop() || f.Stop() {
 			t.Error("Stop, Stop, and Stop again are not true, true, false")

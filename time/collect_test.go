@@ -11,15 +11,16 @@ import (
 	"github.com/foliot-go/foliot/time"
 )
 
-// A channel stands for what Go keeps for a channel, which a weak pointer can tell of.
+// A channel stands for the struct behind a channel. A weak pointer to it shows whether the
+// channel was collected.
 type channel struct{ _ uintptr }
 
 func weakly(c <-chan time.Time) weak.Pointer[channel] {
 	return weak.Make(*(**channel)(unsafe.Pointer(&c)))
 }
 
-// makers make a timer or a ticker each that nobody refers to any more. They are not inlined, so that nothing on the
-// stack does.
+// makers has functions that make a timer or a ticker and keep no reference to it. They are not
+// inlined, so that there is no reference on the stack of the caller either.
 var makers = map[string]func() weak.Pointer[channel]{
 	"After":          makeAfter,
 	"NewTimer":       makeTimer,
@@ -73,7 +74,7 @@ func makeTicker() weak.Pointer[channel] { return weakly(time.NewTicker(time.Hour
 //go:noinline
 func makeFastTicker() weak.Pointer[channel] { return weakly(time.NewTicker(5 * time.Millisecond).C) }
 
-// allGone waits until there are no timers at all, not even ones that are not armed.
+// allGone waits until the default runtime has no timers, armed or not.
 func allGone(t *testing.T, what string) {
 	t.Helper()
 	eventually(t, what+": all timers are gone", func() bool {
@@ -83,7 +84,7 @@ func allGone(t *testing.T, what string) {
 	})
 }
 
-func TestWhatNobodyRefersToIsCollectedWithoutStop(t *testing.T) {
+func TestAnUnreachableTimerIsCollectedWithoutStop(t *testing.T) {
 	for name, forget := range makers {
 		for _, n := range []int{1, 10, 1000} {
 			var all []weak.Pointer[channel]
@@ -106,8 +107,8 @@ func TestWhatNobodyRefersToIsCollectedWithoutStop(t *testing.T) {
 	}
 }
 
-// Once it is collected it costs nothing any more, even if no other timer is made afterwards.
-func TestAForgottenTickerDoesNotTick(t *testing.T) {
+// A ticker that was collected costs nothing, even if no other timer is made afterwards.
+func TestAnUnreachableTickerDoesNotTick(t *testing.T) {
 	allGone(t, "of other tests")
 	makeFastTicker()
 	allGone(t, "the ticker")
@@ -131,10 +132,10 @@ func channelOfATimer(d time.Duration) (<-chan time.Time, weak.Pointer[time.Timer
 }
 
 func TestAChannelThatIsHeldTicksAlthoughItsTickerIsGone(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		c, ticker := channelOfATicker(time.Millisecond)
 		receive(t, c, "a tick")
-		age()
+		weaken()
 		eventually(t, "the Ticker is collected", func() bool {
 			runtime.GC()
 			return ticker.Value() == nil
@@ -147,10 +148,10 @@ func TestAChannelThatIsHeldTicksAlthoughItsTickerIsGone(t *testing.T) {
 	})
 }
 
-func TestAChannelThatIsHeldRingsAlthoughItsTimerIsGone(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+func TestAChannelThatIsHeldReceivesAlthoughItsTimerIsGone(t *testing.T) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		c, timer := channelOfATimer(50 * time.Millisecond)
-		age()
+		weaken()
 		eventually(t, "the Timer is collected", func() bool {
 			runtime.GC()
 			return timer.Value() == nil
@@ -159,9 +160,9 @@ func TestAChannelThatIsHeldRingsAlthoughItsTimerIsGone(t *testing.T) {
 	})
 }
 
-// A goroutine that waits for a channel refers to it, and may be the only one that does.
+// A goroutine that waits on a channel may have the only reference to it.
 func TestAChannelThatIsWaitedForIsNotCollected(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		got := make(chan time.Time)
 		for range 10 {
 			go func() { got <- <-time.After(30 * time.Millisecond) }()
@@ -173,7 +174,7 @@ func TestAChannelThatIsWaitedForIsNotCollected(t *testing.T) {
 				}
 			}()
 		}
-		age()
+		weaken()
 		for range 20 {
 			runtime.GC()
 			receive(t, got, "what a goroutine waits for")
@@ -181,10 +182,10 @@ func TestAChannelThatIsWaitedForIsNotCollected(t *testing.T) {
 	})
 }
 
-func TestATimerThatIsHeldRingsWheneverItIsReset(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+func TestATimerThatIsHeldFiresWheneverItIsReset(t *testing.T) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		timer := time.NewTimer(time.Hour)
-		age()
+		weaken()
 		for i := range 12 {
 			runtime.GC()
 			if i%3 == 0 {
@@ -197,8 +198,8 @@ func TestATimerThatIsHeldRingsWheneverItIsReset(t *testing.T) {
 	})
 }
 
-// A function is what its timer is for: it is called although nobody refers to the timer.
-func TestAFunctionIsCalledAlthoughItsTimerIsForgotten(t *testing.T) {
+// A timer with a function is not collected before it has fired.
+func TestAFunctionIsCalledAlthoughItsTimerIsUnreachable(t *testing.T) {
 	ran := make(chan struct{}, 100)
 	for range cap(ran) {
 		time.AfterFunc(10*time.Millisecond, func() { ran <- struct{}{} })
@@ -210,7 +211,7 @@ func TestAFunctionIsCalledAlthoughItsTimerIsForgotten(t *testing.T) {
 }
 
 //go:noinline
-func forgottenFunction(use func(*time.Timer)) weak.Pointer[[1024]byte] {
+func makeFunction(use func(*time.Timer)) weak.Pointer[[1024]byte] {
 	p := new([1024]byte)
 	timer := time.AfterFunc(time.Hour, func() { p[0]++ })
 	use(timer)
@@ -223,7 +224,7 @@ func TestAFunctionIsCollectedWhenItsTimerIsStopped(t *testing.T) {
 		"reset and stopped": func(timer *time.Timer) { timer.Reset(time.Minute); timer.Stop() },
 		"called":            func(timer *time.Timer) { timer.Reset(0) },
 	} {
-		w := forgottenFunction(use)
+		w := makeFunction(use)
 		eventually(t, name, func() bool {
 			runtime.GC()
 			return w.Value() == nil

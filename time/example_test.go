@@ -11,11 +11,11 @@ func ExampleAfterFunc() {
 	var done sync.WaitGroup
 	done.Add(1)
 	time.AfterFunc(time.Millisecond, func() {
-		fmt.Println("a millisecond later, on a goroutine of its own")
+		fmt.Println("a millisecond later, on a new goroutine")
 		done.Done()
 	})
 	done.Wait()
-	// Output: a millisecond later, on a goroutine of its own
+	// Output: a millisecond later, on a new goroutine
 }
 
 func ExampleAfter() {
@@ -29,7 +29,7 @@ func ExampleAfter() {
 	// Output: no reply
 }
 
-// A timer that is used again and again needs no draining: what it sent before Reset is not received.
+// A channel need not be drained before Reset: a value that was sent before is not received.
 func ExampleTimer_Reset() {
 	idle := time.NewTimer(0)
 	defer idle.Stop()
@@ -71,7 +71,8 @@ func ExampleNewTicker() {
 	// tick 2
 }
 
-// Nobody has to stop a ticker that is not needed any more: who forgets its channel forgets the ticker.
+// A ticker that is not needed any more need not be stopped: when its channel is unreachable,
+// the ticker is garbage collected.
 func ExampleTick() {
 	n := 0
 	for range time.Tick(time.Millisecond) {
@@ -83,7 +84,7 @@ func ExampleTick() {
 	// Output: 3 ticks
 }
 
-// Types are those of the standard package, and only a Timer and a Ticker are not.
+// All types but Timer and Ticker are those of the standard package.
 func ExampleDuration() {
 	start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	fmt.Println(start.Add(90 * time.Minute).Format(time.Kitchen))

@@ -9,10 +9,12 @@ import (
 	"github.com/foliot-go/foliot/time"
 )
 
-// patience is how long a test waits for what must come. Only a broken package makes it wait that long.
+// patience is how long a test waits for something that must happen. Only a broken package
+// makes it wait that long.
 const patience = 20 * time.Second
 
-// receive waits for ch. It does so by the standard package's clock.
+// receive receives a value from ch. It fails the test if there is none in time, by the clock
+// of the standard package.
 func receive[T any](t testing.TB, ch <-chan T, what string) T {
 	t.Helper()
 	limit := std.NewTimer(patience)
@@ -36,7 +38,7 @@ func wantEmpty[T any](t testing.TB, ch <-chan T, what string) {
 	}
 }
 
-// holdsWithin waits until ok answers true, for at most d.
+// holdsWithin waits until ok returns true, for at most d, and reports whether it has.
 func holdsWithin(d time.Duration, ok func() bool) bool {
 	for end := std.Now().Add(d); !ok(); std.Sleep(200 * time.Microsecond) {
 		if std.Now().After(end) {
@@ -46,7 +48,7 @@ func holdsWithin(d time.Duration, ok func() bool) bool {
 	return true
 }
 
-// eventually waits until ok answers true.
+// eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	if !holdsWithin(patience, ok) {
@@ -54,15 +56,15 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// rung waits until a value waits in c, without taking it.
-func rung(t testing.TB, c <-chan time.Time) {
+// waitForValue waits until there is a value in c. It does not receive it.
+func waitForValue(t testing.TB, c <-chan time.Time) {
 	t.Helper()
 	eventually(t, "a value in the channel", func() bool { return len(c) == 1 })
 }
 
-// crowd makes so many other timers with channels that whatever depends on how lately a timer was made is over for those
-// made before. They are stopped when the test ends.
-func crowd(t testing.TB) {
+// makeManyTimers makes so many channel timers that all channel timers that were made before
+// are weak. They are stopped when the test ends.
+func makeManyTimers(t testing.TB) {
 	t.Helper()
 	for range 200 * runtime.GOMAXPROCS(0) {
 		timer := time.NewTimer(time.Hour)
@@ -70,14 +72,16 @@ func crowd(t testing.TB) {
 	}
 }
 
-// alone and crowded are the two ages of a timer with a channel: lately made, and not. A test runs for both.
-func atBothAges(t *testing.T, f func(t *testing.T, age func())) {
-	t.Run("alone", func(t *testing.T) { f(t, func() {}) })
-	t.Run("crowded", func(t *testing.T) { f(t, func() { crowd(t) }) })
-	t.Run("after a collection", func(t *testing.T) { f(t, func() { collect() }) })
+// forStrongAndWeak runs a test for a channel timer that the runtime holds by a strong
+// reference, and for one that it holds by a weak reference. The test calls weaken after it has
+// made its timer.
+func forStrongAndWeak(t *testing.T, f func(t *testing.T, weaken func())) {
+	t.Run("strong", func(t *testing.T) { f(t, func() {}) })
+	t.Run("weak after many new timers", func(t *testing.T) { f(t, func() { makeManyTimers(t) }) })
+	t.Run("weak after a garbage collection", func(t *testing.T) { f(t, func() { collect() }) })
 }
 
-// collect collects garbage, and leaves some time for what follows from that.
+// collect collects garbage, and waits a little for the cleanups that follow.
 func collect() {
 	for range 3 {
 		runtime.GC()
@@ -85,7 +89,8 @@ func collect() {
 	}
 }
 
-// panicOf returns what f panics with, and its type, or an empty text.
+// panicOf returns the value that f panics with, and its type. It returns an empty string if f
+// does not panic.
 func panicOf(f func()) (text string) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/foliot-go/foliot/time"
 )
 
-// ownGoroutines returns the goroutines that run code of the library, or were started by it; those of tests are none of
-// these.
+// ownGoroutines returns the stacks of the goroutines that run code of the library or were
+// started by it. Goroutines of tests are not among them.
 func ownGoroutines() (own []string) {
 	for g := range strings.SplitSeq(stacks(), "\n\n") {
 		if strings.Contains(g, "github.com/foliot-go/foliot.") || strings.Contains(g, "github.com/foliot-go/foliot/time.") {
@@ -41,7 +41,7 @@ func TestThereIsNoGoroutineWhileTimersAreMerelyArmed(t *testing.T) {
 	}
 	none("with four thousand timers armed")
 	receive(t, time.After(time.Millisecond), "After")
-	none("after one has rung")
+	none("after one has fired")
 	ran := make(chan struct{})
 	time.AfterFunc(time.Millisecond, func() { close(ran) })
 	receive(t, ran, "a function")
@@ -54,7 +54,7 @@ func TestThereIsNoGoroutineWhileTimersAreMerelyArmed(t *testing.T) {
 	none("after all are stopped")
 }
 
-// However near the deadline is, there is no goroutine that waits for it.
+// No goroutine waits for a deadline, even if it is near.
 func TestThereIsNoGoroutineWhileADeadlineIsNear(t *testing.T) {
 	for range 10 {
 		const d = 40 * time.Millisecond
@@ -62,7 +62,7 @@ func TestThereIsNoGoroutineWhileADeadlineIsNear(t *testing.T) {
 		began := std.Now()
 		for quiet := 0; std.Since(began) < d/2; std.Sleep(time.Millisecond) {
 			if len(ownGoroutines()) > 0 {
-				continue // what went before may need a moment to end
+				continue // goroutines of earlier timers may need a moment to end
 			}
 			if quiet++; quiet == 5 {
 				timer.Stop()

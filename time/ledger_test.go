@@ -12,7 +12,7 @@ import (
 	"github.com/foliot-go/foliot/time"
 )
 
-// stressTime is how long goroutines are let loose.
+// stressTime is how long a stress test runs.
 func stressTime() time.Duration {
 	if testing.Short() {
 		return 100 * time.Millisecond
@@ -20,10 +20,11 @@ func stressTime() time.Duration {
 	return 500 * time.Millisecond
 }
 
-// soon is a delay that makes what follows meet the deadline at all times.
+// soon returns a random delay, so short that the next operation may come before, at or after
+// the deadline.
 func soon() time.Duration { return rand.N(200*time.Microsecond) - 20*time.Microsecond }
 
-// pause lets some time pass, or none.
+// pause waits for a random time, or not at all.
 func pause() {
 	switch rand.IntN(4) {
 	case 0:
@@ -35,8 +36,8 @@ func pause() {
 	}
 }
 
-// disturb makes others wait, collects garbage and changes the number of workers until the function that it returns is
-// called.
+// disturb starts a goroutine that changes the number of workers, collects garbage and makes
+// timers, until the returned function is called.
 func disturb() (end func()) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -51,7 +52,7 @@ func disturb() (end func()) {
 			_ = foliot.Default().Resize(n)
 			runtime.GC()
 			for range 40 {
-				time.NewTimer(time.Hour) // those that came before are not among the latest any more
+				time.NewTimer(time.Hour) // they make older channel timers weak
 			}
 			std.Sleep(time.Millisecond)
 		}
@@ -59,10 +60,10 @@ func disturb() (end func()) {
 	return func() { close(stop); wg.Wait() }
 }
 
-// Each arming comes to exactly one end: its function is called, or the Stop or Reset that ends it answers true.
+// Each arming ends in exactly one way: its function is called, or a Stop or Reset returns true.
 func TestEachArmingOfAFunctionHasExactlyOneEnd(t *testing.T) {
 	defer disturb()()
-	var armed, called, calledOff atomic.Int64
+	var armed, called, stopped atomic.Int64
 	var timers [8]*time.Timer
 	for i := range timers {
 		timers[i] = time.AfterFunc(time.Hour, func() { called.Add(1) })
@@ -77,10 +78,10 @@ func TestEachArmingOfAFunctionHasExactlyOneEnd(t *testing.T) {
 				if rand.IntN(3) > 0 {
 					armed.Add(1)
 					if timer.Reset(soon()) {
-						calledOff.Add(1)
+						stopped.Add(1)
 					}
 				} else if timer.Stop() {
-					calledOff.Add(1)
+					stopped.Add(1)
 				}
 				pause()
 			}
@@ -89,20 +90,21 @@ func TestEachArmingOfAFunctionHasExactlyOneEnd(t *testing.T) {
 	wg.Wait()
 	for _, timer := range timers {
 		if timer.Stop() {
-			calledOff.Add(1)
+			stopped.Add(1)
 		}
 	}
-	eventually(t, "every arming is accounted for", func() bool { return called.Load()+calledOff.Load() >= armed.Load() })
+	eventually(t, "every arming is accounted for", func() bool { return called.Load()+stopped.Load() >= armed.Load() })
 	std.Sleep(5 * time.Millisecond)
-	if c, o, a := called.Load(), calledOff.Load(), armed.Load(); c+o != a || c == 0 || o == 0 {
-		t.Errorf("%d called and %d called off of %d", c, o, a)
+	if c, o, a := called.Load(), stopped.Load(), armed.Load(); c+o != a || c == 0 || o == 0 {
+		t.Errorf("%d called and %d stopped of %d", c, o, a)
 	}
 }
 
-// The same for values: each is received once, or taken back by a Stop or Reset that answers true.
+// The same for values: each is received once, or taken back by a Stop or Reset that returns
+// true.
 func TestEachArmingOfATimerHasExactlyOneEnd(t *testing.T) {
 	defer disturb()()
-	var armed, received, calledOff atomic.Int64
+	var armed, received, stopped atomic.Int64
 	var timers [8]*time.Timer
 	for i := range timers {
 		timers[i] = time.NewTimer(time.Hour)
@@ -135,7 +137,7 @@ func TestEachArmingOfATimerHasExactlyOneEnd(t *testing.T) {
 				switch rand.IntN(5) {
 				case 0:
 					if timer.Stop() {
-						calledOff.Add(1)
+						stopped.Add(1)
 					}
 				case 1:
 					select {
@@ -146,7 +148,7 @@ func TestEachArmingOfATimerHasExactlyOneEnd(t *testing.T) {
 				default:
 					armed.Add(1)
 					if timer.Reset(soon()) {
-						calledOff.Add(1)
+						stopped.Add(1)
 					}
 				}
 				pause()
@@ -158,17 +160,17 @@ func TestEachArmingOfATimerHasExactlyOneEnd(t *testing.T) {
 	readers.Wait()
 	for _, timer := range timers {
 		if timer.Stop() {
-			calledOff.Add(1)
+			stopped.Add(1)
 		}
 		wantEmpty(t, timer.C, "after Stop")
 	}
-	if r, o, a := received.Load(), calledOff.Load(), armed.Load(); r+o != a || r == 0 || o == 0 {
-		t.Errorf("%d received and %d called off of %d", r, o, a)
+	if r, o, a := received.Load(), stopped.Load(), armed.Load(); r+o != a || r == 0 || o == 0 {
+		t.Errorf("%d received and %d stopped of %d", r, o, a)
 	}
 }
 
-// Whatever befalls a ticker, once it is reset for the last time it ticks.
-func TestATickerTicksAfterAllThatBefellIt(t *testing.T) {
+// After its last Reset a ticker ticks, whatever has happened to it before.
+func TestATickerTicksAfterAnyStopsAndResets(t *testing.T) {
 	defer disturb()()
 	var wg sync.WaitGroup
 	until := std.Now().Add(stressTime())
@@ -203,7 +205,7 @@ func TestATickerTicksAfterAllThatBefellIt(t *testing.T) {
 	wg.Wait()
 }
 
-// Timers that come and go leave nothing behind, armed or not.
+// Timers that become unreachable leave nothing behind, armed or not.
 func TestTimersThatComeAndGoLeaveNothingBehind(t *testing.T) {
 	end := disturb()
 	var wg sync.WaitGroup

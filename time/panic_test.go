@@ -47,24 +47,24 @@ func TestStopOfAZeroTickerDoesNothing(t *testing.T) {
 	}
 }
 
-// C is the user's to change: what the package sends, takes back and collects is another matter.
+// The user may change C. The package still uses the channel that it has made.
 func TestAChannelThatTheUserPutsInCIsLeftAlone(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		timer, ticker := time.NewTimer(time.Hour), time.NewTicker(time.Hour)
-		atTimer, atTicker := timer.C, ticker.C
+		timerC, tickerC := timer.C, ticker.C
 		fake := make(chan time.Time, 3)
 		fake <- time.Now()
 		timer.C, ticker.C = fake, fake
-		age()
+		weaken()
 		timer.Reset(time.Millisecond)
 		ticker.Reset(time.Millisecond)
-		receive(t, atTimer, "the timer's own channel")
-		receive(t, atTicker, "the ticker's own channel")
-		rung(t, atTicker)
+		receive(t, timerC, "the timer's own channel")
+		receive(t, tickerC, "the ticker's own channel")
+		waitForValue(t, tickerC)
 		timer.C, ticker.C = nil, nil
 		timer.Stop()
 		ticker.Stop()
-		wantEmpty(t, atTicker, "after Stop")
+		wantEmpty(t, tickerC, "after Stop")
 		if len(fake) != 1 {
 			t.Errorf("there are %d values in the user's channel, which had one", len(fake))
 		}

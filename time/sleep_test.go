@@ -8,8 +8,9 @@ import (
 	"github.com/foliot-go/foliot/time"
 )
 
-// On one processor, who pauses again and again lets another take its steps, as with the standard package. That one
-// lets nobody run during a nanosecond.
+// On one processor, a goroutine that pauses repeatedly lets another one run, as with the
+// standard package. A pause of a nanosecond is not tested: the standard package does not let
+// others run during it.
 func TestAShortPauseLetsOthersRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, pause := range []struct {
@@ -20,7 +21,9 @@ func TestAShortPauseLetsOthersRun(t *testing.T) {
 		{"After", func(d time.Duration) { <-time.After(d) }},
 	} {
 		for _, d := range []time.Duration{time.Microsecond, 2 * time.Microsecond} {
-			const steps, most = 100, 20_000 // a pause that lets nobody run is interrupted after 10 ms, a hundred times
+			// If a pause did not let others run, the scheduler would interrupt the goroutine
+			// every 10 ms, and a hundred steps would take many more pauses.
+			const steps, most = 100, 20_000
 			var taken atomic.Int64
 			go func() {
 				for taken.Add(1) < steps {

@@ -11,12 +11,12 @@ import (
 )
 
 func TestNoValueIsReceivedAfterStop(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		timer := time.NewTimer(time.Hour)
-		age()
+		weaken()
 		for range 20 {
 			timer.Reset(time.Millisecond)
-			rung(t, timer.C)
+			waitForValue(t, timer.C)
 			if !timer.Stop() {
 				t.Error("Stop is false although the value was not received")
 			}
@@ -29,13 +29,13 @@ func TestNoValueIsReceivedAfterStop(t *testing.T) {
 }
 
 func TestNoValueIsReceivedAfterReset(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		timer := time.NewTimer(time.Hour)
 		defer timer.Stop()
-		age()
+		weaken()
 		for range 20 {
 			timer.Reset(time.Millisecond)
-			rung(t, timer.C)
+			waitForValue(t, timer.C)
 			if !timer.Reset(time.Hour) {
 				t.Error("Reset is false although the value was not received")
 			}
@@ -45,24 +45,24 @@ func TestNoValueIsReceivedAfterReset(t *testing.T) {
 }
 
 func TestNoTickIsReceivedAfterStopOrReset(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		ticker := time.NewTicker(time.Hour)
 		defer ticker.Stop()
-		age()
+		weaken()
 		for range 10 {
 			ticker.Reset(time.Millisecond)
-			rung(t, ticker.C)
+			waitForValue(t, ticker.C)
 			ticker.Stop()
 			wantEmpty(t, ticker.C, "after Stop")
 			ticker.Reset(time.Millisecond)
-			rung(t, ticker.C)
+			waitForValue(t, ticker.C)
 			ticker.Reset(time.Hour)
 			wantEmpty(t, ticker.C, "after Reset")
 		}
 	})
 }
 
-// Stop comes at every moment before, while and after the value is sent.
+// Stop may come before, while and after the value is sent.
 func TestNoValueIsReceivedAfterAStopThatRacesWithTheDeadline(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
@@ -89,36 +89,37 @@ func TestNoValueIsReceivedAfterAStopThatRacesWithTheDeadline(t *testing.T) {
 	wg.Wait()
 }
 
-// What Stop and Reset answer for a timer with a channel depends on what was received, and not on whether the timer has
-// expired. So the answers to a script, a letter for each step, are always the same:
+// The results of Stop and Reset of a timer with a channel depend on whether the value was
+// received, and not on whether the timer has expired. So a script always has the same results.
+// Each letter is a step:
 //
-//	s      stop it
-//	z e l  reset it to nothing, to a short time, to a long one
-//	w      wait until it has expired, if it was for a short time
+//	s      stop the timer
+//	z e l  reset it to 0, to a short time, to a long time
+//	w      wait until it has expired, if it was armed for a short time
 //	r      receive the value
-func TestStopAndResetAnswerWhatTheStandardPackageDoes(t *testing.T) {
+func TestStopAndResetReturnWhatTheStandardPackageDoes(t *testing.T) {
 	type timer interface {
 		Stop() bool
 		Reset(d time.Duration) bool
 	}
-	play := func(script string, tm timer, c <-chan time.Time) (answers []bool) {
+	play := func(script string, tm timer, c <-chan time.Time) (results []bool) {
 		for _, op := range script {
 			switch op {
 			case 's':
-				answers = append(answers, tm.Stop())
+				results = append(results, tm.Stop())
 			case 'z':
-				answers = append(answers, tm.Reset(0))
+				results = append(results, tm.Reset(0))
 			case 'e':
-				answers = append(answers, tm.Reset(2*time.Millisecond))
+				results = append(results, tm.Reset(2*time.Millisecond))
 			case 'l':
-				answers = append(answers, tm.Reset(time.Hour))
+				results = append(results, tm.Reset(time.Hour))
 			case 'w':
 				std.Sleep(10 * time.Millisecond)
 			case 'r':
 				receive(t, c, script)
 			}
 		}
-		return append(answers, tm.Stop())
+		return append(results, tm.Stop())
 	}
 	var wg sync.WaitGroup
 	for _, script := range []string{
@@ -138,7 +139,7 @@ func TestStopAndResetAnswerWhatTheStandardPackageDoes(t *testing.T) {
 	wg.Wait()
 }
 
-func TestStopOfAFunctionTellsWhetherItIsCalledOff(t *testing.T) {
+func TestStopOfAFunctionReportsWhetherItWasArmed(t *testing.T) {
 	ran := make(chan int, 10)
 	timer := time.AfterFunc(time.Hour, func() { ran <- 1 })
 	if timer.C != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/foliot-go/foliot/time"
 )
 
-// There is a tick for each period at most, however late ticks are and however closely they follow each other.
+// There is at most one tick for each period, even if ticks are late.
 func TestTheNthTickComesAfterNPeriodsAtTheEarliest(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		const period = time.Millisecond
 		began := std.Now()
 		ticker := time.NewTicker(period)
 		defer ticker.Stop()
-		age()
+		weaken()
 		for n := range time.Duration(100) {
 			if at := receive(t, ticker.C, "a tick").Sub(began); at < (n+1)*period {
 				t.Fatalf("tick %d after %v", n+1, at)
@@ -27,11 +27,12 @@ func TestTheNthTickComesAfterNPeriodsAtTheEarliest(t *testing.T) {
 	})
 }
 
-// Ticks are due on a grid. Each may be late, but that does not make the next one later. So with respect to the grid
-// ticks come at about the same time in a period. If lateness added up they would come at any time: 300 ticks that are
-// late by some tens of microseconds go through a period many times.
+// Ticks are due on a grid. A tick may be late, but that does not make the next one later. So
+// all ticks come at about the same phase of the period. If lateness added up, the phase would
+// be any: 300 ticks that are late by some tens of microseconds move through the period several
+// times.
 //
-// On a busy machine they come at any time, too, so it takes one good stretch in many to pass.
+// On a busy machine the phase may be any, too. So one good attempt of many is enough.
 func TestATickerDoesNotDrift(t *testing.T) {
 	var focus float64
 	for attempt := range 20 {
@@ -45,19 +46,19 @@ func TestATickerDoesNotDrift(t *testing.T) {
 			sum += cmplx.Rect(1, 2*math.Pi*phase)
 		}
 		ticker.Stop()
-		if focus = cmplx.Abs(sum) / ticks; focus > 0.5 { // 1: all at the same time in a period; 0: at any
+		if focus = cmplx.Abs(sum) / ticks; focus > 0.5 { // 1: all at the same phase; 0: at any
 			return
 		}
 	}
-	t.Errorf("ticks come at any time in a period: their focus is %.2f", focus)
+	t.Errorf("ticks come at any phase of the period: their focus is %.2f", focus)
 }
 
 func TestATickerDropsTicksForASlowReader(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		ticker := time.NewTicker(2 * time.Millisecond)
 		defer ticker.Stop()
-		age()
-		rung(t, ticker.C)
+		weaken()
+		waitForValue(t, ticker.C)
 		slept := std.Now()
 		std.Sleep(50 * time.Millisecond)
 		woke := std.Now()
@@ -70,19 +71,19 @@ func TestATickerDropsTicksForASlowReader(t *testing.T) {
 	})
 }
 
-// Who does not read does not need all ticks, and gets them again when he does.
-func TestATickerThatNobodyReadsSlowsDownUntilSomebodyDoes(t *testing.T) {
+// A ticker skips ticks while its channel is not read, and stops that when it is read again.
+func TestATickerThatIsNotReadSlowsDownUntilItIs(t *testing.T) {
 	allGone(t, "of other tests")
 	const period = time.Millisecond
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		ticker := time.NewTicker(period)
 		defer ticker.Stop()
-		age()
+		weaken()
 		std.Sleep(100 * period)
 		before := foliot.Default().Stats().Fired
 		std.Sleep(200 * period)
 		if n := foliot.Default().Stats().Fired - before; n > 100 {
-			t.Errorf("%d ticks in 200 periods in which nobody reads", n)
+			t.Errorf("%d ticks in 200 periods in which the channel is not read", n)
 		}
 		receive(t, ticker.C, "the tick that waits")
 		receive(t, ticker.C, "the next")
@@ -94,10 +95,10 @@ func TestATickerThatNobodyReadsSlowsDownUntilSomebodyDoes(t *testing.T) {
 }
 
 func TestResetChangesThePeriodOfATicker(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		ticker := time.NewTicker(time.Hour)
 		defer ticker.Stop()
-		age()
+		weaken()
 		for _, period := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 3 * time.Millisecond} {
 			began := std.Now()
 			ticker.Reset(period)
@@ -117,9 +118,9 @@ func TestResetChangesThePeriodOfATicker(t *testing.T) {
 }
 
 func TestAStoppedTickerDoesNotTick(t *testing.T) {
-	atBothAges(t, func(t *testing.T, age func()) {
+	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		ticker := time.NewTicker(time.Millisecond)
-		age()
+		weaken()
 		receive(t, ticker.C, "a tick")
 		ticker.Stop()
 		ticker.Stop()
