@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkAdd sets a Counter beside one atomic variable, and beside one whose stripes
-// are chosen at random. Run it with -cpu=1,2,4,8.
+// BenchmarkAdd compares a Counter with one atomic variable, and with a Counter whose stripes are
+// picked at random. Run it with -cpu=1,2,4,8.
 func BenchmarkAdd(b *testing.B) {
 	b.Run("striped", func(b *testing.B) {
 		c := New(0)

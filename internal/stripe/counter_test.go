@@ -9,12 +9,13 @@ import (
 	"unsafe"
 )
 
-// counters are one of each kind: the zero value, few stripes, many, and the default.
+// counters returns one Counter of each kind: the zero value, few stripes, many, and the default.
 func counters() map[string]*Counter {
 	return map[string]*Counter{"zero value": {}, "1": New(1), "2": New(2), "64": New(64), "default": New(0)}
 }
 
-// addDeep adds delta from n frames further down, so that one goroutine changes several stripes.
+// addDeep calls Add from n frames further down the stack, so that one goroutine changes several
+// stripes.
 //
 //go:noinline
 func addDeep(c *Counter, delta int64, n int) byte {
@@ -27,7 +28,8 @@ func addDeep(c *Counter, delta int64, n int) byte {
 	return frame[n/2]
 }
 
-// together runs f(0) to f(n-1), each on its own goroutine, from one moment on, and returns when all are done.
+// together runs f(0) to f(n-1) on n goroutines, which it starts at the same time. It returns
+// when all are done.
 func together(n int, f func(i int)) {
 	start := make(chan struct{})
 	var wg sync.WaitGroup
@@ -131,7 +133,7 @@ func TestSumIsExactWhenAllIsQuiet(t *testing.T) {
 func TestEqualDecrementsBringItBackToZero(t *testing.T) {
 	for name, c := range counters() {
 		together(16, func(i int) {
-			// The second half takes away what the first half adds, from other depths of other stacks.
+			// The second half subtracts what the first half adds, on other stacks and depths.
 			delta := int64(1 - i/8*2)
 			for r := range 2000 {
 				addDeep(c, delta*int64(r), (r+i)%16)
@@ -205,7 +207,7 @@ func TestResetLosesNothingAndTakesNothingTwice(t *testing.T) {
 func TestSumIsABoundWhileAllAddsHaveOneSign(t *testing.T) {
 	for _, delta := range []int64{1, -1} {
 		for name, c := range counters() {
-			// done <= what the counter is <= begun, in steps of delta.
+			// In steps of delta: done <= the value of the counter <= begun.
 			var begun, done, running atomic.Int64
 			const adders = 4
 			running.Store(adders)

@@ -2,46 +2,45 @@ package stripe
 
 import "unsafe"
 
-// granule is the logarithm of the size of the smallest goroutine stack. Two
-// goroutines never have the same granule of memory, and one that calls at similar
-// depths is mostly in one granule of its own. A larger granule would give one home to
-// neighbours with small stacks, which costs more (they contend for it) than the two
-// homes of a goroutine that calls from both sides of a boundary (it has both to
-// itself).
+// granule is the logarithm of the size of the smallest goroutine stack. The hash of an address
+// depends only on its granule: the aligned block of that size that the address is in. Two
+// goroutines are never in the same granule, and a goroutine that calls Hint at similar depths is
+// mostly in the same one. With a larger granule, goroutines with small stacks side by side would
+// have the same hash and contend for one copy. That costs more than a goroutine that calls on
+// both sides of a boundary between granules: it uses two copies, but shares neither.
 const granule = 11
 
-// multiplier spreads the granules over 32 bits. Stacks of one size lie side by side, so
-// what matters is that small multiples of 2^k granules are far apart for every k: with
-// this multiplier the first granules of 2, 4, 8 or 16 neighbouring stacks of any one size
-// from 2 KiB to 128 KiB fall into different homes if there are four homes for each. The
-// golden ratio, the usual choice, lacks this: it gives most pairs of neighbouring
-// stacks of 16 KiB one of four homes to share.
+// multiplier spreads the granules over 32 bits. Stacks of one size lie side by side. So small
+// multiples of 2^k granules must be far apart for every k. With this multiplier, the first
+// granules of 2, 4, 8 or 16 neighbouring stacks of one size, from 2 KiB to 128 KiB, have
+// different indices if there are four times as many indices as stacks. The golden ratio, which
+// is the usual choice, fails here: of four indices, most pairs of neighbouring stacks of 16 KiB
+// would share one.
 const multiplier = 0xc9c33fd4902391cb
 
-// Hint returns a number that says where the calling goroutine is at home: a hash of the
-// address of its stack. A goroutine gets the same number again and again from similar
-// depths of calls; goroutines that run at the same time get different ones, mostly. It
-// takes about a nanosecond, and the high bits are the good ones: Pick makes an index of
-// it.
+// Hint returns a hash of the address of the stack of the calling goroutine. A goroutine that
+// calls it at similar call depths mostly gets the same number. Goroutines that run at the same
+// time mostly get different ones. Hint takes about a nanosecond. Its high bits are the best:
+// Pick makes an index of them.
 //
-// It is for the choice between copies of a thing of which any will do, so that
-// goroutines on different processors write to different copies. A random choice would
-// spread the load as well, and be far worse: every processor would write to every copy,
-// and each write would fetch the cache line from the processor that wrote to it last. The
-// number of the processor would be better, but cannot be had without go:linkname.
+// Hint is for the choice between equivalent copies of a thing, so that goroutines on different
+// processors write to different copies. A random choice would spread the load as evenly but be
+// much slower: every processor would write to every copy, and each write would fetch the cache
+// line from the processor that has written to it last. The number of the processor would be
+// better than Hint, but it is not available without go:linkname.
 //
-// Nothing may depend on the number but speed. A stack moves when it has to grow, and when
-// the garbage collector shrinks it; a goroutine may call from another depth, and two
-// goroutines may share a number. What was left at one home has to be found by other means.
+// Only speed may depend on the number. It changes when the stack moves, because it grows or
+// because the garbage collector shrinks it, and when the goroutine calls from another depth. And
+// two goroutines may have the same number. So Hint cannot be used to find the copy again that a
+// goroutine has used before.
 func Hint() uint32 {
 	var here byte
-	// An address as a number keeps nothing alive, so here stays on the stack.
+	// The address is converted to a number at once, so here does not escape to the heap.
 	return hash(uintptr(unsafe.Pointer(&here)))
 }
 
-// Pick returns the home of the calling goroutine among n: an index from 0 to n-1, by
-// Hint. n may be anything up to 2^31, a power of two or not; if it is not positive, Pick
-// returns 0.
+// Pick returns an index from 0 to n-1 for the calling goroutine, by Hint. n may be any number up
+// to 2^31, and need not be a power of two. If n is not positive, Pick returns 0.
 func Pick(n int) int {
 	return scale(Hint(), n)
 }
@@ -50,7 +49,7 @@ func hash(addr uintptr) uint32 {
 	return uint32(uint64(addr>>granule) * multiplier >> 32)
 }
 
-// scale maps [0, 2^32) onto [0, n) in order, so that it is the high bits that count.
+// scale maps [0, 2^32) onto [0, n) in order, so that the high bits decide.
 func scale(h uint32, n int) int {
 	return int(uint64(h) * uint64(max(n, 0)) >> 32)
 }

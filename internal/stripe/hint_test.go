@@ -29,7 +29,7 @@ func TestGoroutinesThatLiveAtTheSameTimeSpreadOverTheHomes(t *testing.T) {
 	for range goroutines {
 		go func() {
 			home <- Pick(homes)
-			<-over // with its stack, so that no other goroutine gets it
+			<-over // keeps its stack, so that no other goroutine gets it
 		}()
 	}
 	var count [homes]int
@@ -41,7 +41,7 @@ func TestGoroutinesThatLiveAtTheSameTimeSpreadOverTheHomes(t *testing.T) {
 		used += min(n, 1)
 	}
 	if used < homes/2 {
-		t.Errorf("%d goroutines use %d of %d homes: %v", goroutines, used, homes, count)
+		t.Errorf("%d goroutines use %d of %d indices: %v", goroutines, used, homes, count)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestNeighbouringStacksHaveDifferentHomes(t *testing.T) {
 				for i := range neighbours {
 					home := scale(hash(uintptr(0x10000000+(start+i)*size)), homes)
 					if used[home] {
-						t.Fatalf("stacks of %d bytes: two of %d neighbours from number %d on share one of %d homes",
+						t.Fatalf("stacks of %d bytes: two of %d neighbours from number %d on share one of %d indices",
 							size, neighbours, start, homes)
 					}
 					used[home] = true
@@ -80,7 +80,7 @@ func TestTheHashDependsOnTheGranuleOnly(t *testing.T) {
 func TestAHomeIsAlwaysInRange(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 8, 100, 1023, 1024, 1 << 20, math.MaxInt32} {
 		if first, last := scale(0, n), scale(math.MaxUint32, n); first != 0 || last != n-1 {
-			t.Errorf("of %d homes, the first is %d, the last %d", n, first, last)
+			t.Errorf("of %d indices, the first is %d, the last %d", n, first, last)
 		}
 		if home := Pick(n); home < 0 || home >= n {
 			t.Errorf("Pick(%d) is %d", n, home)
@@ -102,7 +102,7 @@ func TestHomesAreEquallyLarge(t *testing.T) {
 		}
 		for home, c := range count {
 			if c < steps/n || c > steps/n+1 {
-				t.Errorf("home %d of %d gets %d hints of %d", home, n, c, steps)
+				t.Errorf("index %d of %d gets %d hints of %d", home, n, c, steps)
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func TestAStackThatMovesTakesTheGoroutineToAnotherHome(t *testing.T) {
 			t.Error("the stack has grown by 256 KiB, and the hint is the same")
 		}
 		c.Add(1)
-		runtime.GC() // gives back what the stack no longer needs
+		runtime.GC() // may shrink the stack
 		c.Add(1)
 	}()
 	<-done
