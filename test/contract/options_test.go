@@ -153,8 +153,10 @@ func TestCallbacksSlowerThanSlowCallbackAreLogged(t *testing.T) {
 		kit.After(t, r, 0, func() { ran <- struct{}{} })
 		testkit.Receive(t, ran, "a quick callback")
 	}
-	if got := h.Records(); len(got) != 0 {
-		t.Errorf("logged for quick callbacks: %q", got)
+	for _, text := range h.Records() { // a busy machine may make a worker look blocked
+		if strings.Contains(text, "slow") {
+			t.Errorf("logged for a quick callback: %s", text)
+		}
 	}
 	kit.After(t, r, 0, func() { time.Sleep(510 * millisecond); ran <- struct{}{} })
 	testkit.Receive(t, ran, "a slow callback")
