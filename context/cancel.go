@@ -82,14 +82,27 @@ func reasonOf(ctx Context) *reason {
 	return &reason{err, cause}
 }
 
-// carrier returns a standard context to learn the cause from, or nil if the cause is the
-// error, which is what Cause makes of nil.
-func (r *reason) carrier() any {
-	if r == canceled || r == exceeded {
-		return nil
+// The carriers of the two reasons that most contexts end for.
+var (
+	canceledCarrier = newCarrier(std.Canceled)
+	exceededCarrier = newCarrier(std.DeadlineExceeded)
+)
+
+// carrier returns a standard context from which Cause reads the cause of r. Its Err may be
+// another one.
+func (r *reason) carrier() Context {
+	switch r {
+	case canceled:
+		return canceledCarrier
+	case exceeded:
+		return exceededCarrier
 	}
+	return newCarrier(r.cause)
+}
+
+func newCarrier(cause error) Context {
 	ctx, cancel := std.WithCancelCause(std.Background())
-	cancel(r.cause)
+	cancel(cause)
 	return ctx
 }
 

@@ -1,0 +1,218 @@
+package context_test
+
+import (
+	std "context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot/context"
+)
+
+var errMine = &failure{"mine"}
+
+// errWrapper has an Err of its own.
+type errWrapper struct {
+	std.Context
+	err error
+}
+
+func (w errWrapper) Err() error { return w.err }
+
+// translated has another error than the context in it, once that has ended.
+type translated struct{ std.Context }
+
+func (w translated) Err() error {
+	if w.Context.Err() == nil {
+		return nil
+	}
+	return errMine
+}
+
+// doneWrapper has a Done of its own.
+type doneWrapper struct {
+	std.Context
+	done chan struct{}
+}
+
+func (w doneWrapper) Done() <-chan struct{} { return w.done }
+
+// blind hides all values.
+type blind struct{ std.Context }
+
+func (w blind) Value(any) any { return nil }
+
+// pointing answers every key with the context in it.
+type pointing struct{ std.Context }
+
+func (w pointing) Value(any) any { return w.Context }
+
+// deadlineWrapper has a deadline of its own.
+type deadlineWrapper struct {
+	std.Context
+	at time.Time
+}
+
+func (w deadlineWrapper) Deadline() (time.Time, bool) { return w.at, true }
+
+// mixture has the values of another context.
+type mixture struct {
+	std.Context
+	values std.Context
+}
+
+func (w mixture) Value(key any) any { return w.values.Value(key) }
+
+// closedChannel returns a channel that is closed.
+func closedChannel() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// A making makes a context and a function that ends it, or waits for its end.
+type making func(standard bool) (ctx std.Context, end func())
+
+// cancelling are contexts that end when the test wants it.
+var cancelling = map[string]making{
+	"cancelled": func(standard bool) (std.Context, func()) {
+		if standard {
+			return end(std.WithTimeout(std.Background(), hour))
+		}
+		return end(context.WithTimeout(std.Background(), hour))
+	},
+	"cancelled with a cause": func(standard bool) (std.Context, func()) {
+		with := context.WithTimeout
+		if standard {
+			with = std.WithTimeout
+		}
+		top, cancelTop := with(std.Background(), hour)
+		ctx, cancel := context.WithCancelCause(top)
+		return ctx, func() {
+			cancel(errGaveUp)
+			cancelTop()
+		}
+	},
+	"its parent cancelled": func(standard bool) (std.Context, func()) {
+		with := context.WithTimeout
+		if standard {
+			with = std.WithTimeout
+		}
+		top, cancelTop := std.WithCancelCause(std.Background())
+		ctx, cancel := with(top, hour)
+		return ctx, func() {
+			cancelTop(errGaveUp)
+			cancel()
+		}
+	},
+}
+
+// expiring are contexts that end by a deadline.
+var expiring = map[string]making{
+	"late": func(standard bool) (std.Context, func()) {
+		if standard {
+			return late(std.WithTimeout(std.Background(), millisecond))
+		}
+		return late(context.WithTimeout(std.Background(), millisecond))
+	},
+	"late with a cause": func(standard bool) (std.Context, func()) {
+		if standard {
+			return late(std.WithTimeoutCause(std.Background(), millisecond, errTooSlow))
+		}
+		return late(context.WithTimeoutCause(std.Background(), millisecond, errTooSlow))
+	},
+	"late from the start": func(standard bool) (std.Context, func()) {
+		if standard {
+			return end(std.WithTimeout(std.Background(), 0))
+		}
+		return end(context.WithTimeout(std.Background(), 0))
+	},
+}
+
+func end(ctx std.Context, cancel std.CancelFunc) (std.Context, func()) { return ctx, cancel }
+
+// late waits for the deadline of a context without a call of Done.
+func late(ctx std.Context, cancel std.CancelFunc) (std.Context, func()) {
+	return ctx, func() {
+		for ctx.Err() == nil {
+			time.Sleep(millisecond / 4)
+		}
+		cancel()
+	}
+}
+
+// overriding are wrappers with methods of their own.
+var overriding = map[string]func(std.Context) std.Context{
+	"nothing":                    func(ctx std.Context) std.Context { return wrapper{ctx} },
+	"Err":                        func(ctx std.Context) std.Context { return errWrapper{ctx, errMine} },
+	"Err, nil":                   func(ctx std.Context) std.Context { return errWrapper{ctx, nil} },
+	"Err, translated":            func(ctx std.Context) std.Context { return translated{ctx} },
+	"Err and Value":              func(ctx std.Context) std.Context { return blind{errWrapper{ctx, errMine}} },
+	"Done, nil":                  func(ctx std.Context) std.Context { return doneWrapper{ctx, nil} },
+	"Done, closed":               func(ctx std.Context) std.Context { return doneWrapper{ctx, closedChannel()} },
+	"Done, open":                 func(ctx std.Context) std.Context { return doneWrapper{ctx, make(chan struct{})} },
+	"Err and Done":               func(ctx std.Context) std.Context { return errWrapper{doneWrapper{ctx, make(chan struct{})}, errMine} },
+	"Value":                      func(ctx std.Context) std.Context { return blind{ctx} },
+	"Value, a context":           func(ctx std.Context) std.Context { return pointing{translated{ctx}} },
+	"Deadline, passed":           func(ctx std.Context) std.Context { return deadlineWrapper{ctx, time.Unix(0, 0)} },
+	"Deadline, never":            func(ctx std.Context) std.Context { return deadlineWrapper{ctx, time.Now().Add(1000 * hour)} },
+	"Value, of one that goes on": func(ctx std.Context) std.Context { return mixture{ctx, live} },
+	"Value, of one that is over": func(ctx std.Context) std.Context { return mixture{ctx, dead} },
+	"all but Value":              func(ctx std.Context) std.Context { return mixture{dead, ctx} },
+}
+
+var (
+	live, _ = std.WithCancel(std.Background())
+	dead    = func() std.Context {
+		ctx, cancel := std.WithCancelCause(std.Background())
+		cancel(errGaveUp)
+		return ctx
+	}()
+)
+
+// look says what can be seen of a context from outside.
+func look(ctx std.Context) string {
+	return fmt.Sprintf("Cause %v, Err %v, done %t", std.Cause(ctx), ctx.Err(), isDone(ctx))
+}
+
+// caught returns what f says, or with which words it panics.
+func caught(f func() string) (said string) {
+	defer func() {
+		if v := recover(); v != nil {
+			said = fmt.Sprint("panic: ", v)
+		}
+	}()
+	return f()
+}
+
+// eachWrapper makes every wrapper of a context, once of a standard one and once of one of ours. It reports where seen
+// says something else of the second.
+func eachWrapper(t *testing.T, makes map[string]making, seen func(standard bool, w, ctx std.Context, end func()) string) {
+	t.Helper()
+	for ending, make := range makes {
+		for name, wrap := range overriding {
+			for _, waited := range []bool{false, true} {
+				say := func(standard bool) string {
+					ctx, end := make(standard)
+					defer end()
+					if waited {
+						ctx.Done()
+					}
+					return caught(func() string { return seen(standard, wrap(ctx), ctx, end) })
+				}
+				if want, got := say(true), say(false); got != want {
+					t.Errorf("%s, waited for %t, with its own %s: %s, want %s", ending, waited, name, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestTheCauseOfAWrapperIsThatOfAStandardContext(t *testing.T) {
+	seen := func(_ bool, w, ctx std.Context, end func()) string {
+		end()
+		return look(w) + ", and of the context in it " + look(ctx)
+	}
+	eachWrapper(t, cancelling, seen)
+	eachWrapper(t, expiring, seen)
+}
