@@ -40,14 +40,14 @@ func WithCancelCause(parent Context) (ctx Context, cancel CancelCauseFunc) {
 	}
 }
 
-// newCancelCtx returns a context below one of this package, or nil if parent does not
-// depend on one.
+// newCancelCtx returns a context below one of this package, or nil if the standard package
+// is to make it.
 func newCancelCtx(parent Context) *cancelCtx {
 	if parent == nil {
 		return nil
 	}
-	up, _ := upstream(parent)
-	if _, ours := up.(*cancelCtx); !ours {
+	up, over := upstream(parent)
+	if _, ours := up.(*cancelCtx); !ours || over {
 		return nil
 	}
 	c := &cancelCtx{parent: parent, up: up}
@@ -67,7 +67,7 @@ var (
 	exceeded = &reason{std.DeadlineExceeded, std.DeadlineExceeded}
 )
 
-// reasonOf returns why a context that is not one of ours has ended, and nil if it has not.
+// reasonOf returns why a context that is not one of ours has ended, and nil if it has no error.
 func reasonOf(ctx Context) *reason {
 	err := ctx.Err()
 	if err == nil {
@@ -110,7 +110,8 @@ func newCarrier(cause error) Context {
 //
 // As long as nobody waits for it, it does not wait either: nothing above refers to it, and
 // whether it has ended because something above has is found out when somebody asks
-// (follow). The first call of Done gives it a post, and from then on it is told.
+// (follow). The first call of Done gives it a post, and from then on it is told. Below a foreign
+// context it has a post from the start.
 //
 // It ends once, under mu, in the moment when end is set. Locks are taken from the top of the tree
 // downwards. No code of the user's runs under them.
@@ -140,6 +141,7 @@ func (c *cancelCtx) follow() {
 	var r *reason
 	switch up := c.up.(type) {
 	case nil:
+	case foreign: // it calls back
 	case *cancelCtx:
 		r = up.ended()
 	default:

@@ -39,7 +39,10 @@ func withDeadline(parent Context, d time.Time, left time.Duration, cause error) 
 	if sooner, ok := parent.Deadline(); ok && sooner.Before(d) {
 		return WithCancel(parent)
 	}
-	up, known := upstream(parent)
+	up, over := upstream(parent)
+	if over {
+		return std.WithDeadlineCause(parent, d, cause)
+	}
 	c := &timerCtx{cancelCtx: cancelCtx{parent: parent, up: up}, deadline: d, cause: cause}
 	c.follow()
 	if left <= 0 {
@@ -52,7 +55,7 @@ func withDeadline(parent Context, d time.Time, left time.Duration, cause error) 
 	if !c.arm(left, stop) {
 		return std.WithDeadlineCause(parent, d, cause)
 	}
-	if !known {
+	if _, unknown := up.(foreign); unknown {
 		c.posted(false)
 	}
 	return c, stop

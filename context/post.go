@@ -88,15 +88,27 @@ func (p *post) join() {
 			c.follow()
 			return
 		}
+	case foreign:
+		p.watched(up.watch(func() {
+			r := reasonOf(up.Context)
+			if r == nil {
+				panic("context: internal error: missing cancel error")
+			}
+			c.finish(r)
+		}))
 	default:
-		stop := std.AfterFunc(up, c.follow)
-		c.mu.Lock()
-		p.stop = stop
-		c.mu.Unlock()
+		p.watched(std.AfterFunc(up, c.follow))
 	}
 	if c.end.Load() != nil {
 		c.leave()
 	}
+}
+
+// watched notes how to end the watch for what the owner follows.
+func (p *post) watched(stop func() bool) {
+	p.owner.mu.Lock()
+	defer p.owner.mu.Unlock()
+	p.stop = stop
 }
 
 // enter enters the post of a context below. It answers false if there is nothing to wait for

@@ -37,15 +37,15 @@ type doneWrapper struct {
 
 func (w doneWrapper) Done() <-chan struct{} { return w.done }
 
-// blind hides all values.
-type blind struct{ std.Context }
+// noValues hides all values.
+type noValues struct{ std.Context }
 
-func (w blind) Value(any) any { return nil }
+func (w noValues) Value(any) any { return nil }
 
-// pointing answers every key with the context in it.
-type pointing struct{ std.Context }
+// contextValue answers every key with the context in it.
+type contextValue struct{ std.Context }
 
-func (w pointing) Value(any) any { return w.Context }
+func (w contextValue) Value(any) any { return w.Context }
 
 // deadlineWrapper has a deadline of its own.
 type deadlineWrapper struct {
@@ -55,13 +55,13 @@ type deadlineWrapper struct {
 
 func (w deadlineWrapper) Deadline() (time.Time, bool) { return w.at, true }
 
-// mixture has the values of another context.
-type mixture struct {
+// otherValues has the values of another context.
+type otherValues struct {
 	std.Context
 	values std.Context
 }
 
-func (w mixture) Value(key any) any { return w.values.Value(key) }
+func (w otherValues) Value(key any) any { return w.values.Value(key) }
 
 // closedChannel returns a channel that is closed.
 func closedChannel() chan struct{} {
@@ -147,23 +147,23 @@ var overriding = map[string]func(std.Context) std.Context{
 	"Err":                        func(ctx std.Context) std.Context { return errWrapper{ctx, errMine} },
 	"Err, nil":                   func(ctx std.Context) std.Context { return errWrapper{ctx, nil} },
 	"Err, translated":            func(ctx std.Context) std.Context { return translated{ctx} },
-	"Err and Value":              func(ctx std.Context) std.Context { return blind{errWrapper{ctx, errMine}} },
+	"Err and Value":              func(ctx std.Context) std.Context { return noValues{errWrapper{ctx, errMine}} },
 	"Done, nil":                  func(ctx std.Context) std.Context { return doneWrapper{ctx, nil} },
 	"Done, closed":               func(ctx std.Context) std.Context { return doneWrapper{ctx, closedChannel()} },
 	"Done, open":                 func(ctx std.Context) std.Context { return doneWrapper{ctx, make(chan struct{})} },
 	"Err and Done":               func(ctx std.Context) std.Context { return errWrapper{doneWrapper{ctx, make(chan struct{})}, errMine} },
-	"Value":                      func(ctx std.Context) std.Context { return blind{ctx} },
-	"Value, a context":           func(ctx std.Context) std.Context { return pointing{translated{ctx}} },
+	"Value":                      func(ctx std.Context) std.Context { return noValues{ctx} },
+	"Value, a context":           func(ctx std.Context) std.Context { return contextValue{translated{ctx}} },
 	"Deadline, passed":           func(ctx std.Context) std.Context { return deadlineWrapper{ctx, time.Unix(0, 0)} },
 	"Deadline, never":            func(ctx std.Context) std.Context { return deadlineWrapper{ctx, time.Now().Add(1000 * hour)} },
-	"Value, of one that goes on": func(ctx std.Context) std.Context { return mixture{ctx, live} },
-	"Value, of one that is over": func(ctx std.Context) std.Context { return mixture{ctx, dead} },
-	"all but Value":              func(ctx std.Context) std.Context { return mixture{dead, ctx} },
+	"Value, of one that goes on": func(ctx std.Context) std.Context { return otherValues{ctx, liveCtx} },
+	"Value, of one that is over": func(ctx std.Context) std.Context { return otherValues{ctx, endedCtx} },
+	"all but Value":              func(ctx std.Context) std.Context { return otherValues{endedCtx, ctx} },
 }
 
 var (
-	live, _ = std.WithCancel(std.Background())
-	dead    = func() std.Context {
+	liveCtx, _ = std.WithCancel(std.Background())
+	endedCtx   = func() std.Context {
 		ctx, cancel := std.WithCancelCause(std.Background())
 		cancel(errGaveUp)
 		return ctx
@@ -215,4 +215,75 @@ func TestTheCauseOfAWrapperIsThatOfAStandardContext(t *testing.T) {
 	}
 	eachWrapper(t, cancelling, seen)
 	eachWrapper(t, expiring, seen)
+}
+
+// A derivation makes a context below another.
+type derivation func(standard bool, parent std.Context) (std.Context, std.CancelFunc)
+
+var derivations = map[string]derivation{
+	"WithCancel": func(standard bool, parent std.Context) (std.Context, std.CancelFunc) {
+		if standard {
+			return std.WithCancel(parent)
+		}
+		return context.WithCancel(parent)
+	},
+	"WithCancelCause": func(standard bool, parent std.Context) (std.Context, std.CancelFunc) {
+		with := context.WithCancelCause
+		if standard {
+			with = std.WithCancelCause
+		}
+		ctx, cancel := with(parent)
+		return ctx, func() { cancel(errGaveUp) }
+	},
+	"WithTimeoutCause": func(standard bool, parent std.Context) (std.Context, std.CancelFunc) {
+		if standard {
+			return std.WithTimeoutCause(parent, hour/2, errTooSlow)
+		}
+		return context.WithTimeoutCause(parent, hour/2, errTooSlow)
+	},
+	"WithTimeoutCause, passed": func(standard bool, parent std.Context) (std.Context, std.CancelFunc) {
+		if standard {
+			return std.WithTimeoutCause(parent, -hour, errTooSlow)
+		}
+		return context.WithTimeoutCause(parent, -hour, errTooSlow)
+	},
+	"WithoutCancel": func(_ bool, parent std.Context) (std.Context, std.CancelFunc) {
+		return context.WithoutCancel(parent), func() {}
+	},
+	"a standard WithCancel": func(_ bool, parent std.Context) (std.Context, std.CancelFunc) {
+		return std.WithCancel(parent)
+	},
+}
+
+func TestAContextBelowAWrapperOfAnEndedOneIsLikeAStandardOne(t *testing.T) {
+	for name, derive := range derivations {
+		t.Run(name, func(t *testing.T) {
+			seen := func(standard bool, w, _ std.Context, end func()) string {
+				end()
+				child, cancel := derive(standard, w)
+				before := look(child)
+				cancel()
+				return before + ", after cancel " + look(child)
+			}
+			eachWrapper(t, cancelling, seen)
+			eachWrapper(t, expiring, seen)
+		})
+	}
+}
+
+func TestAContextBelowAWrapperEndsLikeAStandardOne(t *testing.T) {
+	for name, derive := range derivations {
+		t.Run(name, func(t *testing.T) {
+			eachWrapper(t, cancelling, func(standard bool, w, _ std.Context, end func()) string {
+				child, cancel := derive(standard, w)
+				defer cancel()
+				before := look(child)
+				end()
+				if isDone(w) && child.Done() != nil {
+					await(t, name, child)
+				}
+				return before + ", then " + look(child)
+			})
+		})
+	}
 }
