@@ -1,0 +1,66 @@
+package contexts
+
+import "fmt"
+
+// keys are the keys that contexts are asked for. No context has values for the last three.
+var keys = [...]any{ctxKey(0), ctxKey(1), ctxKey(2), 0, nil, []int{0}}
+
+// ask calls all methods of a context and Cause, in the order that order selects, and formats
+// the answers.
+func (t *tree) ask(n *node, order byte) string {
+	err, cause, done, deadline, values := "", "", "", "", ""
+	questions := [...]func(){
+		func() { err = errorName(n.ctx.Err()) },
+		func() { cause = errorName(t.makers[order>>7].cause(n.ctx)) },
+		func() { done = fmt.Sprint(isDone(n.ctx)) },
+		func() {
+			if d, ok := n.ctx.Deadline(); ok {
+				deadline = t.when(d)
+			} else {
+				deadline = "none"
+			}
+		},
+		func() {
+			for _, key := range keys {
+				if v := value(n, key); v != nil {
+					values += fmt.Sprintf(", %v has %v", key, v)
+				}
+			}
+		},
+	}
+	// A stride of 1 to 4 visits each of 5 questions once, as 5 is a prime.
+	first, stride := int(order)%5, 1+int(order>>3)%4
+	for i := range questions {
+		questions[(first+i*stride)%5]()
+	}
+	return fmt.Sprintf("Err %s, Cause %s, done %s, deadline %s%s", err, cause, done, deadline, values)
+}
+
+// value returns a value of a context. If it is a context, it returns a text.
+func value(n *node, key any) any {
+	v := n.ctx.Value(key)
+	if _, ok := v.(plainWrapper); ok {
+		return "context"
+	}
+	return v
+}
+
+// check asks all contexts, the oldest first or the youngest first.
+func (t *tree) check(how byte) {
+	t.settle()
+	for i := range t.nodes {
+		if how&1 == 1 {
+			i = len(t.nodes) - 1 - i
+		}
+		t.record("%v: %s", t.nodes[i], t.ask(t.nodes[i], how))
+	}
+	t.recordHooks()
+}
+
+// recordHooks records how often the hooks have run, and what they observed.
+func (t *tree) recordHooks() {
+	for _, h := range t.hooks {
+		runs, saw := h.ran()
+		t.record("%v has run %d times, stopped %t, observed %s", h, runs, h.stopped, saw)
+	}
+}
