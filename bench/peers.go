@@ -13,8 +13,7 @@ import (
 	"github.com/zeromicro/go-zero/core/collection"
 )
 
-// peers are the timers of other Go packages. They have a tick of a millisecond where they let one choose. More
-// of them are in _extra, for who can get them.
+// peers are the timers of other Go packages. Where a package lets its user choose the tick, it is a millisecond.
 var peers = []contender{
 	{
 		Contender: Contender{Name: "go-zero", Title: "go-zero's TimingWheel", Module: "github.com/zeromicro/go-zero/core/collection", Kind: Peer},
