@@ -1,12 +1,12 @@
 package bench
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server/thw"
 
+	"github.com/foliot-go/foliot/bench/internal/heap"
 	"github.com/foliot-go/foliot/bench/internal/list"
 	"github.com/foliot-go/foliot/wheel"
 )
@@ -199,47 +199,15 @@ func (r *listRack) rearm(some []int) {
 	}
 }
 
-// A heapEntry is an entry of the heap that everybody writes first.
-type heapEntry struct {
-	at    wheel.Tick
-	index int
-	v     payload
-}
-
-type entryHeap []*heapEntry
-
-func (q entryHeap) Len() int           { return len(q) }
-func (q entryHeap) Less(i, j int) bool { return q[i].at < q[j].at }
-
-func (q entryHeap) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i, j
-}
-
-func (q *entryHeap) Push(x any) {
-	e := x.(*heapEntry)
-	e.index = len(*q)
-	*q = append(*q, e)
-}
-
-func (q *entryHeap) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return e
-}
-
 func heapRing() ring {
-	q := new(entryHeap)
-	return &rack[*heapEntry]{
-		schedule: func(at wheel.Tick, v payload) *heapEntry {
-			e := &heapEntry{at: at, v: v}
-			heap.Push(q, e)
+	var q heap.Queue[payload]
+	return &rack[*heap.Entry[payload]]{
+		schedule:   func(at wheel.Tick, v payload) *heap.Entry[payload] { return q.Push(int64(at), v) },
+		unschedule: q.Remove,
+		move: func(e *heap.Entry[payload], at wheel.Tick) *heap.Entry[payload] {
+			q.Move(e, int64(at))
 			return e
 		},
-		unschedule: func(e *heapEntry) { heap.Remove(q, e.index) },
-		move:       func(e *heapEntry, at wheel.Tick) *heapEntry { e.at = at; heap.Fix(q, e.index); return e },
 	}
 }
 

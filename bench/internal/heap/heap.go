@@ -1,5 +1,5 @@
-// Package heap is the timer that everybody writes first, kept to be raced against: container/heap, a mutex,
-// and one goroutine that sleeps until the first deadline and calls what is due.
+// Package heap has the timers that a programmer writes first, as a baseline for benchmarks: a priority queue
+// from container/heap, a mutex, and one goroutine that sleeps until the first deadline and calls what is due.
 package heap
 
 import (
@@ -8,49 +8,45 @@ import (
 	"time"
 )
 
-// Timers call functions after a delay. Make them with New; all methods are safe for concurrent use.
+// Timers call functions after a delay. Make them with New. All methods are safe for concurrent use.
 type Timers struct {
 	mu    sync.Mutex
-	queue queue         // guarded by mu
+	queue Queue[func()] // guarded by mu; deadlines are nanoseconds since base
 	wake  chan struct{} // holds a token when the first deadline is earlier than the goroutine knows
 	done  chan struct{}
 	base  time.Time
 }
 
-// A Timer is one function that is to be called.
-type Timer struct {
-	at    time.Duration // since base; guarded by mu, as is index
-	index int           // place in the queue; -1: it is not armed
-	f     func()
-}
+// A Timer is one function to be called. It is armed while it is in the queue.
+type Timer = Entry[func()]
 
-// New returns timers with a goroutine that runs until Close.
+// New returns Timers with a goroutine that runs until Close.
 func New() *Timers {
 	t := &Timers{wake: make(chan struct{}, 1), done: make(chan struct{}), base: time.Now()}
 	go t.run()
 	return t
 }
 
-// Close ends the goroutine. Nothing is called any more, but for a function that is due right now.
+// Close ends the goroutine. After Close no function is called, except one that is already due.
 func (t *Timers) Close() { close(t.done) }
 
-// AfterFunc has f called after d, on the goroutine of the timers.
+// AfterFunc arms a timer that calls f after d, on the goroutine of the timers.
 func (t *Timers) AfterFunc(d time.Duration, f func()) *Timer {
-	e := &Timer{f: f, index: -1}
+	e := &Timer{value: f, index: -1}
 	t.Reset(e, d)
 	return e
 }
 
-// Reset arms a timer anew, and tells whether it was armed.
+// Reset arms a timer anew, and reports whether it was armed.
 func (t *Timers) Reset(e *Timer, d time.Duration) bool {
-	at := time.Since(t.base) + d
+	at := int64(time.Since(t.base) + d)
 	t.mu.Lock()
-	e.at = at
 	armed := e.index >= 0
 	if armed {
-		heap.Fix(&t.queue, e.index)
+		t.queue.Move(e, at)
 	} else {
-		heap.Push(&t.queue, e)
+		e.at = at
+		heap.Push(&t.queue.entries, e)
 	}
 	first := e.index == 0
 	t.mu.Unlock()
@@ -63,14 +59,14 @@ func (t *Timers) Reset(e *Timer, d time.Duration) bool {
 	return armed
 }
 
-// Stop tells whether the timer was armed, and will not be called.
+// Stop disarms a timer, and reports whether it was armed.
 func (t *Timers) Stop(e *Timer) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e.index < 0 {
 		return false
 	}
-	heap.Remove(&t.queue, e.index)
+	t.queue.Remove(e)
 	return true
 }
 
@@ -89,47 +85,21 @@ func (t *Timers) run() {
 	}
 }
 
-// fire calls what is due and returns how long it is until the next, or never.
+// fire calls what is due and returns the time until the next deadline, or never.
 func (t *Timers) fire(never time.Duration) time.Duration {
 	for {
-		now := time.Since(t.base)
+		now := int64(time.Since(t.base))
 		t.mu.Lock()
-		if len(t.queue) == 0 {
+		if len(t.queue.entries) == 0 {
 			t.mu.Unlock()
 			return never
 		}
-		if wait := t.queue[0].at - now; wait > 0 {
+		if wait := t.queue.entries[0].at - now; wait > 0 {
 			t.mu.Unlock()
-			return wait
+			return time.Duration(wait)
 		}
-		e := heap.Pop(&t.queue).(*Timer)
+		e := heap.Pop(&t.queue.entries).(*Timer)
 		t.mu.Unlock()
-		e.f()
+		e.value()
 	}
-}
-
-// A queue is ordered by deadline.
-type queue []*Timer
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].at < q[j].at }
-
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i, j
-}
-
-func (q *queue) Push(x any) {
-	e := x.(*Timer)
-	e.index = len(*q)
-	*q = append(*q, e)
-}
-
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	e.index = -1
-	return e
 }
