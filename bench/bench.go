@@ -1,11 +1,25 @@
-// Package bench races timers: Foliot's, those of the standard library, of other Go packages and of other
-// programs. The same work is done by all of them, in one process where that is possible, in rounds that take
-// turns, with the garbage collector on.
+// Package bench compares timers: those of Foliot, of the standard library, of other Go packages and of other
+// programs. All contenders do the same work, in one process where that is possible. They take turns in rounds,
+// with the garbage collector on.
 //
-// A scenario (scenarios.go) is something that a user recognises. It has contenders (contenders.go) do
-// some work and writes what that took onto a sheet (sheet.go), which becomes a part of the report (report.go).
-// There are three kinds of contenders in this process: timers that call functions (timers.go), structures
-// with one owner (rings.go) and event loops (loops.go); other programs are run as scripts (scripts.go).
+// A scenario is a use of timers that a user recognises. Running it lets contenders do some work and collects the
+// figures, which become a part of the report. To read the code, begin with:
+//
+//   - report.go: what a run produces; bench.go: Run
+//   - scenarios.go and contenders.go: the lists of both
+//   - scenariorun.go: one run of a scenario, its rounds and the figures it collects
+//   - workload.go and pair.go: the two ways to measure work, by all contenders in turn or by two of them
+//
+// There are four kinds of contenders:
+//
+//   - timers that call functions: timers.go, with adapters.go and peers.go
+//   - data structures with one owner: structures.go
+//   - event loops in this process: loops.go
+//   - event loops of other programs: scripts.go
+//
+// Each scenario is a function. Those about timers are in requests.go, resets.go, lateness.go, burst.go, memory.go,
+// dropin.go and periodic.go; the others in queue.go and in the files whose names begin with task, wheel or loops.
+// A report is shown by table.go, compared with another by compare.go and put into a page by splice.go.
 package bench
 
 import (
@@ -20,22 +34,22 @@ import (
 // Options say what to measure. The zero value is a run of about a minute.
 type Options struct {
 	Scenarios  []string // names of the scenarios; empty: all
-	Contenders []string // names of the contenders; empty: all. What others are compared with is always there
+	Contenders []string // names of the contenders; empty: all. The bases of comparison are always included
 	Timers     int      // outstanding timers; default 100,000, or 1,000,000 in a full run
 	Rounds     int      // rounds of each measure, at most; default 5
-	Full       bool     // take the time that sound figures take: eight minutes, half an hour with the slowest peers
+	Full       bool     // measure long enough for reliable figures: eight minutes, half an hour with the slowest peers
 	Progress   func(Progress)
 }
 
-// Progress tells what is about to be measured.
+// Progress is reported before each scenario.
 type Progress struct {
-	Scenario string // its title
-	Index    int    // from 0
-	Of       int
-	Took     time.Duration // since the beginning of the run
+	Scenario string        // the title of the scenario
+	Index    int           // its place in the run, from 0
+	Of       int           // the number of scenarios
+	Took     time.Duration // time since the beginning of the run
 }
 
-// Check tells what is wrong with the options.
+// Check returns an error if the options are invalid.
 func (o Options) Check() error {
 	if o.Timers < 0 || o.Rounds < 0 {
 		return fmt.Errorf("bench: %d timers, %d rounds: neither can be negative", o.Timers, o.Rounds)
@@ -46,7 +60,7 @@ func (o Options) Check() error {
 		}
 	}
 	for _, name := range o.Contenders {
-		if _, ok := find(name); !ok {
+		if _, ok := findContender(name); !ok {
 			return fmt.Errorf("bench: there is no contender %q; there are %s", name, strings.Join(names(contenders, func(c contender) string { return c.Name }), ", "))
 		}
 	}
@@ -61,8 +75,8 @@ func names[T any](all []T, name func(T) string) []string {
 	return list
 }
 
-// Run measures and returns what it has. If ctx ends on the way, the report holds what was measured before,
-// and the error is that of ctx. What goes wrong in a scenario is told by the report.
+// Run measures the scenarios and returns the report. If ctx ends before the run does, the report holds what was
+// measured until then, and the error is that of ctx. An error in a scenario is part of the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if err := o.Check(); err != nil {
 		return Report{}, err
@@ -77,21 +91,21 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			break
 		}
 		o.Progress(Progress{Scenario: sc.title, Index: i, Of: len(plan), Took: time.Since(began)})
-		s := newSheet(ctx, o)
+		s := newScenarioRun(ctx, o)
 		err := sc.run(s)
 		if ctx.Err() != nil {
-			err = nil // what was measured until then is sound
+			err = nil // the figures measured until then are valid
 		}
-		if got := s.scenario(sc, err); len(got.Measures) > 0 || got.Error != "" {
+		if got := s.report(sc, err); len(got.Measures) > 0 || got.Error != "" {
 			r.Scenarios = append(r.Scenarios, got)
 			got.markUsed(used)
 		}
 		runtime.GC()
 	}
-	asShown(r.Scenarios)
+	sortAsShown(r.Scenarios)
 	for _, c := range contenders {
 		if used[c.Name] {
-			r.Contenders = append(r.Contenders, c.described())
+			r.Contenders = append(r.Contenders, c.describe())
 		}
 	}
 	r.Environment.Took = time.Since(began).Seconds()
@@ -115,16 +129,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// plan returns what is to be measured, in that order: what leaves traces in the process comes last, and what
-// traces would falsify first.
+// plan returns the scenarios to measure, in the order of measuring: those that need a fresh process first, those
+// that leave traces in the process last.
 func (o Options) plan() []scenario {
 	var first, plan, last []scenario
 	for _, s := range scenarios {
 		switch {
 		case len(o.Scenarios) > 0 && !slices.Contains(o.Scenarios, s.name):
-		case s.fresh:
+		case s.needsFreshProcess:
 			first = append(first, s)
-		case s.messy:
+		case s.leavesTraces:
 			last = append(last, s)
 		default:
 			plan = append(plan, s)
@@ -133,8 +147,8 @@ func (o Options) plan() []scenario {
 	return slices.Concat(first, plan, last)
 }
 
-// asShown sorts what was measured as it is shown.
-func asShown(measured []Scenario) {
+// sortAsShown sorts scenarios by the order in which reports show them.
+func sortAsShown(measured []Scenario) {
 	place := map[string]int{}
 	for i, s := range scenarios {
 		place[s.name] = i
@@ -142,7 +156,7 @@ func asShown(measured []Scenario) {
 	slices.SortFunc(measured, func(a, b Scenario) int { return place[a.Name] - place[b.Name] })
 }
 
-// wants tells whether a contender is to be measured.
+// wants reports whether a contender is to be measured.
 func (o Options) wants(c contender) bool {
 	return len(o.Contenders) == 0 || c.Kind == Standard || slices.Contains(o.Contenders, c.Name)
 }

@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// tiny is a run that measures everything and trusts nothing of it.
-func tiny() Options {
+// tinyRun is a run that measures everything once, too briefly for the figures to mean anything.
+func tinyRun() Options {
 	o := Options{Timers: 200, Rounds: 1}
 	if raceEnabled {
 		for _, c := range contenders {
-			if !c.racy {
+			if !c.hasRaces {
 				o.Contenders = append(o.Contenders, c.Name)
 			}
 		}
@@ -26,16 +26,16 @@ func tiny() Options {
 	return o
 }
 
-func TestARunMeasuresEveryScenarioAndLosesNothing(t *testing.T) {
-	o := tiny()
-	var told []string
-	o.Progress = func(p Progress) { told = append(told, p.Scenario) }
+func TestARunMeasuresEveryScenarioWithoutErrors(t *testing.T) {
+	o := tinyRun()
+	var progress []string
+	o.Progress = func(p Progress) { progress = append(progress, p.Scenario) }
 	r, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != len(scenarios) || len(r.Scenarios) != len(scenarios) {
-		t.Errorf("%d scenarios told, %d measured, want %d each: %q", len(told), len(r.Scenarios), len(scenarios), told)
+	if len(progress) != len(scenarios) || len(r.Scenarios) != len(scenarios) {
+		t.Errorf("%d scenarios in Progress, %d measured, want %d each: %q", len(progress), len(r.Scenarios), len(scenarios), progress)
 	}
 	plots := map[string]bool{}
 	for _, s := range r.Scenarios {
@@ -52,7 +52,7 @@ func TestARunMeasuresEveryScenarioAndLosesNothing(t *testing.T) {
 			}
 		}
 		if main == 0 && s.Name != "go-benchmarks" {
-			t.Errorf("%s: no measure is the main one", s.Name)
+			t.Errorf("%s: no main measure", s.Name)
 		}
 		for _, p := range s.Plots {
 			plots[p.Name] = true
@@ -67,12 +67,12 @@ func TestARunMeasuresEveryScenarioAndLosesNothing(t *testing.T) {
 	checkWritten(t, r)
 }
 
-// checkRow demands that figures are numbers, and that nothing of Foliot or of the standard library failed.
+// checkRow checks that figures are numbers, and that nothing of Foliot or of the standard library failed.
 func checkRow(t *testing.T, s Scenario, m Measure, row Row) {
 	t.Helper()
-	c, ok := find(row.Contender)
+	c, ok := findContender(row.Contender)
 	if !ok {
-		t.Errorf("%s, %s: nobody is called %q", s.Name, m.Name, row.Contender)
+		t.Errorf("%s, %s: there is no contender %q", s.Name, m.Name, row.Contender)
 	}
 	own := c.Kind == Ours || c.Kind == Standard || c.Name == "heap" || c.Name == "lists"
 	if own && (row.Error != "" || row.Early != 0) {
@@ -95,12 +95,12 @@ func checkPlot(t *testing.T, s Scenario, p Plot) {
 	}
 	for _, line := range p.Series {
 		if !slices.IsSortedFunc(line.Points, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) }) {
-			t.Errorf("%s, %s, %s: not by ascending x: %v", s.Name, p.Name, line.Contender, line.Points)
+			t.Errorf("%s, %s, %s: points are not sorted by x: %v", s.Name, p.Name, line.Contender, line.Points)
 		}
 	}
 }
 
-// checkWritten demands that each figure is in the tables, and that JSON keeps everything.
+// checkWritten checks that each measure is in the tables, and that JSON keeps everything.
 func checkWritten(t *testing.T, r Report) {
 	t.Helper()
 	var table, markdown bytes.Buffer
@@ -122,11 +122,11 @@ func checkWritten(t *testing.T, r Report) {
 	}
 	var again Report
 	if err := json.Unmarshal(data, &again); err != nil || !reflect.DeepEqual(r, again) {
-		t.Errorf("the report is not the same after JSON: error %v", err)
+		t.Errorf("the report differs after a round trip through JSON: error %v", err)
 	}
 }
 
-func TestOnlyWhatIsAskedForIsMeasured(t *testing.T) {
+func TestOnlyTheRequestedScenariosAndContendersAreMeasured(t *testing.T) {
 	r, err := Run(context.Background(), Options{Timers: 50, Rounds: 1, Scenarios: []string{"request-timeouts"}, Contenders: []string{"heap"}})
 	if err != nil || len(r.Scenarios) != 1 || r.Scenarios[0].Name != "request-timeouts" {
 		t.Fatalf("error %v, report %+v", err, r)
@@ -136,7 +136,7 @@ func TestOnlyWhatIsAskedForIsMeasured(t *testing.T) {
 		seen = append(seen, c.Name)
 	}
 	if !slices.Equal(seen, []string{"std", "heap"}) {
-		t.Errorf("contenders %q, want the one asked for and the one that it is compared with", seen)
+		t.Errorf("contenders %q, want the requested one and its base", seen)
 	}
 }
 
@@ -148,19 +148,19 @@ func TestUnknownNamesAndNegativeSizesAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatLeavesTracesIsMeasuredLastAndWhatTheyWouldFalsifyFirst(t *testing.T) {
+func TestScenariosThatLeaveTracesRunLastAndThoseThatNeedAFreshProcessFirst(t *testing.T) {
 	used, messy := false, false
 	for _, s := range (Options{}).plan() {
-		if messy && !s.messy {
-			t.Errorf("%s is measured after something that leaves traces", s.name)
+		if messy && !s.leavesTraces {
+			t.Errorf("%s runs after a scenario that leaves traces", s.name)
 		}
-		if used && s.fresh {
-			t.Errorf("%s is not among the first to be measured", s.name)
+		if used && s.needsFreshProcess {
+			t.Errorf("%s does not run in a fresh process", s.name)
 		}
-		used, messy = used || !s.fresh, s.messy
+		used, messy = used || !s.needsFreshProcess, s.leavesTraces
 	}
 	if !messy {
-		t.Error("nothing leaves traces")
+		t.Error("no scenario leaves traces")
 	}
 }
 
@@ -173,14 +173,14 @@ func TestScenariosAreShownInTheirOrderWhateverIsMeasuredFirst(t *testing.T) {
 		want = append(want, Scenario{Name: s.name})
 	}
 	if reflect.DeepEqual(measured, want) {
-		t.Fatal("they are measured in that order, and the test shows nothing")
+		t.Fatal("the orders are the same, so this test shows nothing")
 	}
-	if asShown(measured); !reflect.DeepEqual(measured, want) {
+	if sortAsShown(measured); !reflect.DeepEqual(measured, want) {
 		t.Errorf("got %v, want %v", measured, want)
 	}
 }
 
-func TestARunStopsWhenItsContextEndsAndKeepsWhatItHas(t *testing.T) {
+func TestARunStopsWhenItsContextEndsAndKeepsItsFigures(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r, err := Run(ctx, Options{
 		Timers: 50, Rounds: 1, Scenarios: []string{"wheel-ops", "wheel-memory"},
@@ -191,10 +191,10 @@ func TestARunStopsWhenItsContextEndsAndKeepsWhatItHas(t *testing.T) {
 		},
 	})
 	if !errors.Is(err, context.Canceled) || !r.Interrupted {
-		t.Errorf("error %v, interrupted %v, want that of the context", err, r.Interrupted)
+		t.Errorf("error %v, interrupted %v, want the error of the context", err, r.Interrupted)
 	}
 	if len(r.Scenarios) != 1 || r.Scenarios[0].Name != "wheel-ops" || len(r.Contenders) == 0 {
-		t.Errorf("report %+v, want the first scenario", r)
+		t.Errorf("report %+v, want only the first scenario", r)
 	}
 }
 
@@ -206,12 +206,12 @@ func TestAnInterruptedScenarioIsNoError(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || len(r.Scenarios) != 0 {
 			t.Errorf("%s: error %v, %+v", sc.name, err, r.Scenarios)
 		}
-		s := newSheet(ctx, Options{Timers: 50, Rounds: 1}.withDefaults())
+		s := newScenarioRun(ctx, Options{Timers: 50, Rounds: 1}.withDefaults())
 		if err := sc.run(s); err != nil {
 			t.Errorf("%s: %v", sc.name, err)
 		}
-		for _, m := range s.scenario(sc, nil).Measures {
-			t.Errorf("%s: %s was measured after the end", sc.name, m.Name)
+		for _, m := range s.report(sc, nil).Measures {
+			t.Errorf("%s: %s was measured although the context had ended", sc.name, m.Name)
 		}
 	}
 }

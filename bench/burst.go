@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A burst is timers that are registered in one go and all fire soon. Each has a callback of its own, made
-// beforehand, that reads the clock, writes down how late it is and counts.
+// A burst is many timers that are armed in a row and all fire soon. Each has its own callback, which is made
+// beforehand. The callback reads the clock, records how late it is and counts down.
 type burst struct {
 	start  time.Time
 	delays []time.Duration
-	late   []time.Duration // when each is due, since start; then how late it was
+	late   []time.Duration // first the time each timer is due, since start; after its call, how late it was
 	calls  []func()
-	left   atomic.Int64
-	done   chan struct{}
+	left   atomic.Int64  // timers that have not fired
+	done   chan struct{} // closed when all have fired
 }
 
 func newBurst(n int, draw func() time.Duration) *burst {
@@ -38,7 +38,8 @@ func newBurst(n int, draw func() time.Duration) *burst {
 	return b
 }
 
-// run has all timers armed and fire once, and returns what that took. How late they were is in b.late.
+// run arms all timers, waits until they have fired, and returns the time that took. b.late then holds how late they
+// were.
 func (b *burst) run(ctx context.Context, arm func(d time.Duration, f func()) error) (cpu, wall time.Duration, err error) {
 	runtime.GC()
 	b.done = make(chan struct{})
@@ -67,10 +68,10 @@ func (b *burst) run(ctx context.Context, arm func(d time.Duration, f func()) err
 	}
 }
 
-// bulkExpiry measures timers that fire, as many in each microsecond whatever their number. The standard library
-// starts a goroutine for each; where it does not keep up, they pile up, and a process never gives back the
-// memory of the most it has had.
-func bulkExpiry(s *sheet) error {
+// bulkExpiry measures timers that fire, about one per microsecond whatever their number. The standard library starts
+// a goroutine for each. Where the processors do not keep up, goroutines pile up, and a Go process never gives back
+// all the memory of its goroutines.
+func bulkExpiry(s *scenarioRun) error {
 	const soonest = 10 * time.Millisecond
 	latest := max(time.Duration(s.n)*time.Microsecond, 5*soonest)
 	b := newBurst(s.n, between(soonest, latest))
@@ -78,7 +79,7 @@ func bulkExpiry(s *sheet) error {
 	var order []string
 	var series []Series
 	keep := func(c contender) bool {
-		return c.timers != nil && s.o.wants(c) && c.Name != "precise" && c.Name != "one-worker"
+		return c.timers != nil && s.opts.wants(c) && notVariant(c)
 	}
 	for round := range s.fewRounds() {
 		for i := range contenders {
@@ -86,8 +87,8 @@ func bulkExpiry(s *sheet) error {
 			if !keep(c) || s.ctx.Err() != nil || logs[c.Name] == nil && round > 0 {
 				continue
 			}
-			if c.most > 0 && s.n > c.most {
-				s.fail(c.Name, s.n, fmt.Errorf("%s", c.why))
+			if c.maxTimers > 0 && s.n > c.maxTimers {
+				s.fail(c.Name, s.n, fmt.Errorf("%s", c.maxTimersReason))
 				continue
 			}
 			log := logs[c.Name]
@@ -96,7 +97,7 @@ func bulkExpiry(s *sheet) error {
 				logs[c.Name] = log
 				order = append(order, c.Name)
 			}
-			curve, err := s.bulk(b, c, log)
+			curve, err := s.bulkRound(b, c, log)
 			if err != nil {
 				s.fail(c.Name, s.n, err)
 				delete(logs, c.Name)
@@ -109,7 +110,7 @@ func bulkExpiry(s *sheet) error {
 	}
 	for _, name := range order {
 		if log := logs[name]; log != nil {
-			log.write(s, name, s.n)
+			log.addTo(s, name, s.n)
 		}
 	}
 	for _, m := range s.measures {
@@ -130,8 +131,9 @@ func bulkExpiry(s *sheet) error {
 	return nil
 }
 
-// bulk has one contender fire all once. The sampling of the processor time costs all the same.
-func (s *sheet) bulk(b *burst, c contender, log *lateLog) (Series, error) {
+// bulkRound lets one contender fire all timers once. It also samples the processor time, which costs all contenders
+// the same.
+func (s *scenarioRun) bulkRound(b *burst, c contender, log *lateLog) (Series, error) {
 	t, err := c.timers()
 	if err != nil {
 		return Series{}, err
@@ -158,8 +160,8 @@ func (s *sheet) bulk(b *burst, c contender, log *lateLog) (Series, error) {
 	return curve, nil
 }
 
-// cpuOverTime returns how many processors the process has had in use, against milliseconds, until it is told
-// to stop.
+// cpuOverTime samples how many processors the process uses, until stop is closed. It returns the samples against the
+// time in milliseconds.
 func cpuOverTime(stop <-chan struct{}) (points [][2]float64) {
 	const step = 20 * time.Millisecond
 	began, last, cpu := time.Now(), time.Now(), processCPU()
@@ -183,22 +185,22 @@ func cpuOverTime(stop <-chan struct{}) (points [][2]float64) {
 	}
 }
 
-// accuracy measures a thousand timers within a tenth of a second, which is what most programs have. Each
-// contender is gone when the next one begins, as some have a goroutine that ticks all the time.
-func accuracy(s *sheet) error {
+// accuracy measures a thousand timers within a tenth of a second, as in an ordinary program. Each contender is closed
+// before the next one begins, because some have a goroutine that ticks all the time.
+func accuracy(s *scenarioRun) error {
 	n := min(s.n, 1000)
 	logs := map[string]*lateLog{}
 	for round := range s.roundsWithin(pick(s, 1200*time.Millisecond, 20*time.Second)) {
 		b := newBurst(n, between(time.Millisecond, 100*time.Millisecond))
 		for i := range contenders {
 			c := contenders[(round+i)%len(contenders)]
-			if c.timers == nil || !s.o.wants(c) || c.Name == "one-worker" || s.ctx.Err() != nil || round > 0 && logs[c.Name] == nil {
+			if c.timers == nil || !s.opts.wants(c) || c.Name == "one-worker" || s.ctx.Err() != nil || round > 0 && logs[c.Name] == nil {
 				continue
 			}
 			if logs[c.Name] == nil {
 				logs[c.Name] = newLateLog()
 			}
-			if err := s.accurate(b, c, logs[c.Name]); err != nil {
+			if err := s.accuracyRound(b, c, logs[c.Name]); err != nil {
 				s.fail(c.Name, n, err)
 				delete(logs, c.Name)
 			}
@@ -208,7 +210,7 @@ func accuracy(s *sheet) error {
 	var series []Series
 	for _, c := range contenders {
 		if log := logs[c.Name]; log != nil && log.all.TotalCount() > 0 {
-			log.write(s, c.Name, n)
+			log.addTo(s, c.Name, n)
 			series = append(series, log.curve(c.Name))
 		}
 	}
@@ -216,7 +218,8 @@ func accuracy(s *sheet) error {
 	return nil
 }
 
-func (s *sheet) accurate(b *burst, c contender, log *lateLog) error {
+// accuracyRound lets one contender fire all timers once.
+func (s *scenarioRun) accuracyRound(b *burst, c contender, log *lateLog) error {
 	t, err := c.timers()
 	if err != nil {
 		return err

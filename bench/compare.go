@@ -9,30 +9,30 @@ import (
 	"strings"
 )
 
-// A Change is a figure that two reports have in common.
+// A Change is one figure in two reports.
 type Change struct {
 	Scenario, Measure, Unit, Contender string
 	N                                  int
 	Old, New                           Spread
 
-	// Better says how many times better the new figure is: above 1 it has got better, below 1 worse,
-	// whatever the measure.
+	// Better says how many times better the new figure is: above 1 is better, below 1 worse, whatever the
+	// measure.
 	Better float64
-	// Margin is by what factor it may differ, either way, for no reason.
+	// Margin is the factor by which the figure may differ, either way, because of noise.
 	Margin float64
 }
 
-// Slower tells whether the figure has got worse by more than the noise.
+// Slower reports whether the figure has got worse by more than the noise.
 func (c Change) Slower() bool { return c.Better*c.Margin < 1 }
 
-// Faster tells whether the figure has got better by more than the noise.
+// Faster reports whether the figure has got better by more than the noise.
 func (c Change) Faster() bool { return c.Better > c.Margin }
 
-// A Comparison is what has changed from one report to another.
+// A Comparison is the difference between two reports.
 type Comparison struct {
-	Changes []Change // all figures that both have, the worst first
-	Only    int      // how many figures only one of them has
-	Apart   []string // in what the conditions differ
+	Changes     []Change // all figures that both reports have, the worst first
+	Unmatched   int      // number of figures that only one report has
+	Differences []string // how the conditions of the two runs differ
 }
 
 // Compare compares two reports figure by figure.
@@ -43,12 +43,12 @@ func Compare(before, after Report) Comparison {
 	}
 	var c Comparison
 	old := map[key]Row{}
-	each(before, func(s Scenario, m Measure, r Row) { old[key{s.Name, m.Name, r.Contender, r.N}] = r })
+	eachFigure(before, func(s Scenario, m Measure, r Row) { old[key{s.Name, m.Name, r.Contender, r.N}] = r })
 	only := len(old)
-	each(after, func(s Scenario, m Measure, r Row) {
+	eachFigure(after, func(s Scenario, m Measure, r Row) {
 		o, ok := old[key{s.Name, m.Name, r.Contender, r.N}]
 		if !ok {
-			c.Only++
+			c.Unmatched++
 			return
 		}
 		only--
@@ -57,14 +57,14 @@ func Compare(before, after Report) Comparison {
 			c.Changes = append(c.Changes, ch)
 		}
 	})
-	c.Only += only
+	c.Unmatched += only
 	slices.SortStableFunc(c.Changes, func(a, b Change) int { return cmp.Compare(a.Better, b.Better) })
-	c.Apart = apart(before.Environment, after.Environment)
+	c.Differences = differences(before.Environment, after.Environment)
 	return c
 }
 
-// each calls f for all figures that one can be better at.
-func each(r Report, f func(Scenario, Measure, Row)) {
+// eachFigure calls f for all figures of which more or less is better.
+func eachFigure(r Report, f func(Scenario, Measure, Row)) {
 	for _, s := range r.Scenarios {
 		for _, m := range s.Measures {
 			for _, row := range m.Rows {
@@ -76,7 +76,7 @@ func each(r Report, f func(Scenario, Measure, Row)) {
 	}
 }
 
-// change compares two spreads. There is nothing to say about figures that are not positive.
+// change compares two spreads. It returns false if one of the medians is not positive.
 func change(old, now Spread, better string) (Change, bool) {
 	if old.Median <= 0 || now.Median <= 0 {
 		return Change{}, false
@@ -88,9 +88,9 @@ func change(old, now Spread, better string) (Change, bool) {
 	return c, true
 }
 
-// noise returns by what share a median may be off: half of what the rounds differ by, and never less than some
-// percent, as rounds of one process have things in common that another one has not. A single round says nothing
-// about that, and is trusted little.
+// noise returns the share by which a median may be off: half of the difference between the rounds, and at least 3 %,
+// because rounds in one process have conditions in common that another process has not. A single round says nothing
+// about the noise, so it counts as very noisy.
 func noise(s Spread) float64 {
 	if s.Rounds < 2 {
 		return 0.15
@@ -98,7 +98,8 @@ func noise(s Spread) float64 {
 	return max(0.03, (s.Max-s.Min)/2/s.Median)
 }
 
-func apart(a, b Environment) (diffs []string) {
+// differences lists what differs between two environments.
+func differences(a, b Environment) (diffs []string) {
 	for _, d := range []struct{ what, old, now string }{
 		{"Go", a.Go, b.Go},
 		{"system", a.OS + "/" + a.Arch, b.OS + "/" + b.Arch},
@@ -115,11 +116,11 @@ func apart(a, b Environment) (diffs []string) {
 	return diffs
 }
 
-// Table writes what has got slower and what faster.
+// Table writes the figures that have got worse and those that have got better.
 func (c Comparison) Table(w io.Writer, style Style) error {
 	var b strings.Builder
-	for _, d := range c.Apart {
-		b.WriteString("Not alike in " + d + "\n")
+	for _, d := range c.Differences {
+		b.WriteString("The conditions differ in " + d + "\n")
 	}
 	same := 0
 	var slower, faster []Change
@@ -133,12 +134,12 @@ func (c Comparison) Table(w io.Writer, style Style) error {
 			same++
 		}
 	}
-	slices.Reverse(faster) // the best first
+	slices.Reverse(faster) // the best change first
 	for _, part := range []struct {
 		title string
 		tone  tone
 		list  []Change
-	}{{"Worse", bad, slower}, {"Better", good, faster}} {
+	}{{"Worse", toneBad, slower}, {"Better", toneGood, faster}} {
 		if len(part.list) == 0 {
 			continue
 		}
@@ -161,22 +162,22 @@ func (c Comparison) Table(w io.Writer, style Style) error {
 		g.write(&b, Style{Colour: style.Colour})
 	}
 	fmt.Fprintf(&b, "\n%d worse, %d better, %d the same within the noise", len(slower), len(faster), same)
-	if c.Only > 0 {
-		fmt.Fprintf(&b, ", %d in one report only", c.Only)
+	if c.Unmatched > 0 {
+		fmt.Fprintf(&b, ", %d in one report only", c.Unmatched)
 	}
 	if control := drift(c.Changes); math.Abs(control-1) > 0.05 {
-		fmt.Fprintf(&b, ".\nThe standard library is %.2fx itself: the machine has changed, or what else it does", control)
+		fmt.Fprintf(&b, ".\nThe standard library is %.2fx itself: the machine or its other load has changed", control)
 	}
 	b.WriteString(".\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// drift returns how many times better the standard library has got, which tells about the machine.
+// drift returns how many times better the standard library has got. If that is not 1, the machine has changed.
 func drift(changes []Change) float64 {
 	var by []float64
 	for _, c := range changes {
-		if k, ok := find(c.Contender); ok && k.Kind == Standard {
+		if k, ok := findContender(c.Contender); ok && k.Kind == Standard {
 			by = append(by, c.Better)
 		}
 	}

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// A contender is somebody to race against, and how to make its timers.
+// A contender is a Contender and how to make its timers.
 type contender struct {
 	Contender
-	timers func() (timers, error) // nil: it has none, but takes part in some scenarios of its own
-	most   int                    // it cannot hold more timers than that in a reasonable time; 0: no bound
-	why    string                 // the reason for most
-	coarse bool                   // a tick of a millisecond or more, so that sparse timers tell nothing new
-	racy   bool                   // it has data races of its own, and stays out of tests with the race detector
-	ask    func() string          // the version, where a program has to be asked for it
+	timers          func() (timers, error) // nil: it has none, and takes part in scenarios of its own only
+	maxTimers       int                    // it cannot hold more timers in a reasonable time; 0: no limit
+	maxTimersReason string                 // the reason for maxTimers
+	coarseTick      bool                   // its tick is a millisecond or more, so single timers show nothing new
+	hasRaces        bool                   // it has data races of its own, so tests with the race detector skip it
+	version         func() string          // asks a program for its version; nil: the version is that of a module
 }
 
-// contenders are all there are, in the order in which they are shown.
+// contenders lists all contenders, in the order in which reports show them.
 var contenders = append([]contender{
 	{Contender: Contender{Name: "std", Title: "standard library", Kind: Standard}, timers: stdTimers},
 	{Contender: Contender{Name: "goroutines", Title: "goroutines", Kind: Standard}},
@@ -37,22 +37,27 @@ var contenders = append([]contender{
 
 const foliotModule = "github.com/foliot-go/foliot"
 
-func find(name string) (contender, bool) {
-	if i := rank(name); i < len(contenders) {
+// findContender returns the contender of that name.
+func findContender(name string) (contender, bool) {
+	if i := contenderRank(name); i < len(contenders) {
 		return contenders[i], true
 	}
 	return contender{}, false
 }
 
-// rank returns the place of a contender in the list.
-func rank(name string) int {
+// notVariant returns false for the contenders that are Foliot with other options, which many scenarios leave out.
+func notVariant(c contender) bool { return c.Name != "precise" && c.Name != "one-worker" }
+
+// contenderRank returns the index of a contender in the list, or the length of the list if there is none of that
+// name.
+func contenderRank(name string) int {
 	if i := slices.IndexFunc(contenders, func(c contender) bool { return c.Name == name }); i >= 0 {
 		return i
 	}
 	return len(contenders)
 }
 
-// Contenders returns all contenders there are.
+// Contenders returns all contenders.
 func Contenders() []Contender {
 	all := make([]Contender, len(contenders))
 	for i, c := range contenders {
@@ -61,12 +66,12 @@ func Contenders() []Contender {
 	return all
 }
 
-// described returns what is known about a contender once it has taken part.
-func (c contender) described() Contender {
+// describe returns the contender with its version.
+func (c contender) describe() Contender {
 	d := c.Contender
 	switch {
-	case c.ask != nil:
-		d.Version = c.ask()
+	case c.version != nil:
+		d.Version = c.version()
 	case c.Kind == Standard || c.Module == "":
 		d.Version = runtime.Version()
 	default:
@@ -75,7 +80,7 @@ func (c contender) described() Contender {
 	return d
 }
 
-// moduleVersion returns the version of the module that a package comes from, as this program was built.
+// moduleVersion returns the version of the module that contains a package, as linked into this program.
 func moduleVersion(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -12,20 +12,20 @@ import (
 	dropin "github.com/foliot-go/foliot/time"
 )
 
-// aTimer and aTicker are what the timers and tickers of both packages have.
+// timerAPI and tickerAPI are the methods that the timers and tickers of both packages time have.
 type (
-	aTimer interface {
+	timerAPI interface {
 		Stop() bool
 		Reset(d time.Duration) bool
 	}
-	aTicker interface {
+	tickerAPI interface {
 		Stop()
 		Reset(d time.Duration)
 	}
 )
 
-// A library is a package time, and the part of package context that goes with it.
-type library[T aTimer, K aTicker] struct {
+// A timeAPI is a package time, and the part of package context that goes with it.
+type timeAPI[T timerAPI, K tickerAPI] struct {
 	afterFunc   func(d time.Duration, f func()) T
 	newTimer    func(d time.Duration) T
 	newTicker   func(d time.Duration) K
@@ -35,105 +35,105 @@ type library[T aTimer, K aTicker] struct {
 	withTimeout func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
 }
 
-var standard = library[*time.Timer, *time.Ticker]{
+var stdAPI = timeAPI[*time.Timer, *time.Ticker]{
 	time.AfterFunc, time.NewTimer,
 	time.NewTicker, func(t *time.Ticker) <-chan time.Time { return t.C },
 	time.After, time.Sleep, context.WithTimeout,
 }
 
-var replaced = library[*dropin.Timer, *dropin.Ticker]{
+var dropInAPI = timeAPI[*dropin.Timer, *dropin.Ticker]{
 	dropin.AfterFunc, dropin.NewTimer,
 	dropin.NewTicker, func(t *dropin.Ticker) <-chan time.Time { return t.C },
 	dropin.After, dropin.Sleep, foliotcontext.WithTimeout,
 }
 
-// A job is one thing that programs do with package time.
+// A job is one use of package time or context.
 type job struct {
 	name string
-	do   func(ops int) (lost int)
+	do   func(ops int) (failed int)
 }
 
-// everyday are the operations that programs consist of.
-func (l library[T, K]) everyday() []job {
+// commonJobs returns the operations that most programs use.
+func (l timeAPI[T, K]) commonJobs() []job {
 	return []job{
-		{"AfterFunc and Stop", func(ops int) (lost int) {
+		{"AfterFunc and Stop", func(ops int) (failed int) {
 			for range ops {
-				if !l.afterFunc(ahead, nothing).Stop() {
-					lost++
+				if !l.afterFunc(farAhead, noop).Stop() {
+					failed++
 				}
 			}
-			return lost
+			return failed
 		}},
-		{"Reset", func(ops int) (lost int) {
-			t := l.afterFunc(ahead, nothing)
+		{"Reset", func(ops int) (failed int) {
+			t := l.afterFunc(farAhead, noop)
 			for i := range ops {
-				if !t.Reset(ahead + time.Duration(i)) {
-					lost++
+				if !t.Reset(farAhead + time.Duration(i)) {
+					failed++
 				}
 			}
 			t.Stop()
-			return lost
+			return failed
 		}},
-		{"NewTimer and Stop", func(ops int) (lost int) {
+		{"NewTimer and Stop", func(ops int) (failed int) {
 			for range ops {
-				if !l.newTimer(ahead).Stop() {
-					lost++
+				if !l.newTimer(farAhead).Stop() {
+					failed++
 				}
 			}
-			return lost
+			return failed
 		}},
-		{"context.WithTimeout and cancel", func(ops int) (lost int) {
+		{"context.WithTimeout and cancel", func(ops int) (failed int) {
 			parent, end := context.WithCancel(context.Background())
 			defer end()
 			for range ops {
-				ctx, cancel := l.withTimeout(parent, ahead)
+				ctx, cancel := l.withTimeout(parent, farAhead)
 				cancel()
 				if ctx.Err() == nil {
-					lost++
+					failed++
 				}
 			}
-			return lost
+			return failed
 		}},
-		{"context.WithTimeout, Done and cancel", func(ops int) (lost int) {
+		{"context.WithTimeout, Done and cancel", func(ops int) (failed int) {
 			parent, end := context.WithCancel(context.Background())
 			defer end()
 			for range ops {
-				ctx, cancel := l.withTimeout(parent, ahead)
+				ctx, cancel := l.withTimeout(parent, farAhead)
 				done := ctx.Done()
 				cancel()
 				select {
 				case <-done:
 				default:
-					lost++
+					failed++
 				}
 			}
-			return lost
+			return failed
 		}},
 	}
 }
 
-// parts are what the operations of either package consist of, among other things, and no package can do without.
-var parts = []job{
-	{"part of all but Stop: reading the clock", func(ops int) (lost int) {
+// baselineJobs are parts of the operations above that no implementation can avoid.
+var baselineJobs = []job{
+	{"part of all but Stop: reading the clock", func(ops int) (failed int) {
 		began := time.Now()
 		for range ops {
 			if time.Since(began) < 0 {
-				lost++
+				failed++
 			}
 		}
-		return lost
+		return failed
 	}},
-	{"part of NewTimer: making the channel", func(ops int) (lost int) {
+	{"part of NewTimer: making the channel", func(ops int) (failed int) {
 		for range ops {
-			runtime.KeepAlive(make(chan time.Time, 1)) // or it would not be made
+			runtime.KeepAlive(make(chan time.Time, 1)) // otherwise the compiler would remove it
 		}
 		return 0
 	}},
 }
 
-// goOwn are what the benchmarks of Go's own package time do, under their names. A unit of those with a number in
-// it is so many timers. The two that measure latency are in goLatency.
-func (l library[T, K]) goOwn() []job {
+// goBenchmarkJobs returns the benchmarks of Go's own package time, under their names. One operation of a benchmark
+// with a number in its name is that many timers. The two benchmarks that measure latency are in goLatency.
+func (l timeAPI[T, K]) goBenchmarkJobs() []job {
 	const many = 1000
 	return []job{
 		{"AfterFunc1000", func(ops int) int {
@@ -167,7 +167,7 @@ func (l library[T, K]) goOwn() []job {
 		}},
 		{"Stop/impl=func", func(ops int) int {
 			for range ops {
-				l.afterFunc(time.Second, nothing).Stop()
+				l.afterFunc(time.Second, noop).Stop()
 			}
 			return 0
 		}},
@@ -186,7 +186,7 @@ func (l library[T, K]) goOwn() []job {
 			timers := make([]T, many)
 			for range ops {
 				for i := range timers {
-					timers[i] = l.afterFunc(time.Hour, nothing)
+					timers[i] = l.afterFunc(time.Hour, noop)
 				}
 				for _, t := range timers {
 					t.Stop()
@@ -194,8 +194,8 @@ func (l library[T, K]) goOwn() []job {
 			}
 			return 0
 		}},
-		{"Reset/impl=chan", func(ops int) int { return resets(l.newTimer(time.Hour), ops) }},
-		{"Reset/impl=func", func(ops int) int { return resets(l.afterFunc(time.Hour, nothing), ops) }},
+		{"Reset/impl=chan", func(ops int) int { return resetMany(l.newTimer(time.Hour), ops) }},
+		{"Reset/impl=func", func(ops int) int { return resetMany(l.afterFunc(time.Hour, noop), ops) }},
 		{"Sleep1000", func(ops int) int {
 			for range ops {
 				var all sync.WaitGroup
@@ -209,7 +209,7 @@ func (l library[T, K]) goOwn() []job {
 		{"AdjustTimers10000", func(ops int) int {
 			timers := make([]T, 10*many)
 			for i := range timers {
-				timers[i] = l.afterFunc(time.Hour, nothing)
+				timers[i] = l.afterFunc(time.Hour, noop)
 			}
 			for range ops {
 				for _, t := range timers {
@@ -246,82 +246,84 @@ func (l library[T, K]) goOwn() []job {
 	}
 }
 
-func resets[T aTimer](t T, ops int) (lost int) {
+// resetMany resets one timer ops times.
+func resetMany[T timerAPI](t T, ops int) (failed int) {
 	for range ops {
 		if !t.Reset(time.Hour) {
-			lost++
+			failed++
 		}
 	}
 	t.Stop()
-	return lost
+	return failed
 }
 
-// dropIn measures the everyday operations with others outstanding.
-func dropIn(s *sheet) error {
-	field, done := s.field(s.n, func(c contender) bool { return c.Name == "std" || c.Name == "drop-in" })
+// dropIn measures the common operations while other timers are outstanding.
+func dropIn(s *scenarioRun) error {
+	instances, done := s.instances(s.n, func(c contender) bool { return c.Name == "std" || c.Name == "drop-in" })
 	defer done()
-	s.n = len(field) * s.n / 2 // none, should there be just one of the two
-	if err := s.sideBySide(standard.everyday(), replaced.everyday(), true); err != nil {
+	s.n = len(instances) * s.n / 2 // half, if only one of the two takes part
+	if err := s.sideBySide(stdAPI.commonJobs(), dropInAPI.commonJobs(), true); err != nil {
 		return err
 	}
 	s.measure("AfterFunc and Stop: CPU", "ns").Main = true
-	for _, p := range parts {
-		ops := pacing(p.do, pick(s, 10*time.Millisecond, 200*time.Millisecond))
+	for _, j := range baselineJobs {
+		ops := calibrate(j.do, pick(s, 10*time.Millisecond, 200*time.Millisecond))
 		for range s.roundsWithin(pick(s, 100*time.Millisecond, 5*time.Second)) {
 			began := time.Now()
-			p.do(ops)
-			s.measure(p.name, "ns").add("std", s.n, float64(time.Since(began))/float64(ops))
+			j.do(ops)
+			s.measure(j.name, "ns").add("std", s.n, float64(time.Since(began))/float64(ops))
 		}
 	}
 	return nil
 }
 
-// goBenchmarks measures what Go itself measures, on all processors at once, with 2^15 timers of each beside.
-func goBenchmarks(s *sheet) error {
+// goBenchmarks measures the benchmarks of Go's package time on all processors at once, with 2^15 outstanding timers
+// of each contender.
+func goBenchmarks(s *scenarioRun) error {
 	n := min(s.n, 1<<15)
-	field, done := s.field(n, func(c contender) bool { return c.Name == "std" || c.Name == "drop-in" })
+	instances, done := s.instances(n, func(c contender) bool { return c.Name == "std" || c.Name == "drop-in" })
 	defer done()
-	s.n = len(field) * n / 2
-	if err := s.sideBySide(inParallel(standard.goOwn()), inParallel(replaced.goOwn()), false); err != nil {
+	s.n = len(instances) * n / 2
+	if err := s.sideBySide(parallelJobs(stdAPI.goBenchmarkJobs()), parallelJobs(dropInAPI.goBenchmarkJobs()), false); err != nil {
 		return err
 	}
-	if len(field) == 2 {
+	if len(instances) == 2 {
 		s.goLatency()
 	}
 	return nil
 }
 
-// inParallel has all processors do a job at once.
-func inParallel(jobs []job) []job {
+// parallelJobs makes each job run on all processors at once.
+func parallelJobs(jobs []job) []job {
 	for i, j := range jobs {
 		jobs[i].do = func(ops int) int {
-			return share(runtime.GOMAXPROCS(0), ops, func(from, to int) int { return j.do(to - from) })
+			return parallel(runtime.GOMAXPROCS(0), ops, func(from, to int) int { return j.do(to - from) })
 		}
 	}
 	return jobs
 }
 
-// goLatency measures how late timers are while the processors have other things to do, half of the time.
-func (s *sheet) goLatency() {
+// goLatency measures how late timers are while the processors are busy half of the time.
+func (s *scenarioRun) goLatency() {
 	times := pick(s, 10, 100)
 	for range s.roundsWithin(pick(s, 300*time.Millisecond, 20*time.Second)) {
-		for _, who := range []struct {
+		for _, api := range []struct {
 			name     string
 			parallel func(int) float64
 			stagger  func(int) float64
 		}{
-			{"std", standard.parallelLatency, standard.staggeredLatency},
-			{"drop-in", replaced.parallelLatency, replaced.staggeredLatency},
+			{"std", stdAPI.parallelLatency, stdAPI.staggeredLatency},
+			{"drop-in", dropInAPI.parallelLatency, dropInAPI.staggeredLatency},
 		} {
-			s.measure("ParallelTimerLatency: late on average", "µs").add(who.name, s.n, who.parallel(times))
-			s.measure("StaggeredTickerLatency: late on average", "µs").add(who.name, s.n, who.stagger(times))
+			s.measure("ParallelTimerLatency: late on average", "µs").add(api.name, s.n, api.parallel(times))
+			s.measure("StaggeredTickerLatency: late on average", "µs").add(api.name, s.n, api.stagger(times))
 		}
 	}
 }
 
-// parallelLatency has timers of a millisecond fire while the processor that armed them is busy. It returns how
-// late they were on average, in microseconds.
-func (l library[T, K]) parallelLatency(times int) float64 {
+// parallelLatency arms timers of a millisecond and keeps the processor that armed them busy until they are due. It
+// returns how late they were on average, in microseconds.
+func (l timeAPI[T, K]) parallelLatency(times int) float64 {
 	const delay = time.Millisecond
 	others := max(runtime.GOMAXPROCS(0)-1, 1)
 	var late atomic.Int64
@@ -338,9 +340,9 @@ func (l library[T, K]) parallelLatency(times int) float64 {
 	return max(float64(late.Load())/1e3/float64(times*others), 0.001)
 }
 
-// staggeredLatency has a ticker for each processor, one a little after the other, each of which has something to
-// compute at every tick.
-func (l library[T, K]) staggeredLatency(times int) float64 {
+// staggeredLatency starts a ticker for each processor, one a little after the other, and computes for a while at
+// every tick. It returns how late the ticks were on average, in microseconds.
+func (l timeAPI[T, K]) staggeredLatency(times int) float64 {
 	const period = 3 * time.Millisecond
 	procs := runtime.GOMAXPROCS(0)
 	var late atomic.Int64
@@ -368,18 +370,18 @@ func spin(d time.Duration) {
 	}
 }
 
-// sideBySide has both packages do the same jobs.
-func (s *sheet) sideBySide(std, ours []job, garbage bool) error {
-	if c, _ := find("drop-in"); !s.o.wants(c) {
+// sideBySide lets both packages do the same jobs, in alternating order.
+func (s *scenarioRun) sideBySide(std, ours []job, garbage bool) error {
+	if c, _ := findContender("drop-in"); !s.opts.wants(c) {
 		return nil
 	}
 	length := pick(s, 10*time.Millisecond, 200*time.Millisecond)
 	for i, j := range std {
-		d := duel{name: j.name, base: "std", ours: "drop-in", garbage: garbage, n: s.n}
-		a, b := pacing(j.do, length), pacing(ours[i].do, length)
+		p := pair{name: j.name, base: "std", ours: "drop-in", garbage: garbage, n: s.n}
+		a, b := calibrate(j.do, length), calibrate(ours[i].do, length)
 		ops := max(1, min(a, b))
 		for range s.roundsWithin(pick(s, 100*time.Millisecond, 20*time.Second)) {
-			if err := d.round(s, ops, func() int { return j.do(ops) }, func() int { return ours[i].do(ops) }); err != nil {
+			if err := p.round(s, ops, func() int { return j.do(ops) }, func() int { return ours[i].do(ops) }); err != nil {
 				return err
 			}
 		}
@@ -387,8 +389,8 @@ func (s *sheet) sideBySide(std, ours []job, garbage bool) error {
 	return nil
 }
 
-// pacing returns how many operations take about so long.
-func pacing(do func(ops int) int, length time.Duration) int {
+// calibrate returns how many operations take about the given time.
+func calibrate(do func(ops int) int, length time.Duration) int {
 	for ops := 1; ; ops *= 4 {
 		began := time.Now()
 		do(ops)
@@ -398,47 +400,47 @@ func pacing(do func(ops int) int, length time.Duration) int {
 	}
 }
 
-// tickers measures tickers that somebody waits for, ten times a second each.
-func tickers(s *sheet) error {
+// tickers measures tickers of a tenth of a second, with a goroutine waiting for each.
+func tickers(s *scenarioRun) error {
 	n := max(s.n/10, 1)
 	period := 100 * time.Millisecond
 	span := pick(s, 300*time.Millisecond, 2*time.Second)
-	write := func(contender string, p pulse) {
-		s.measure("processor time", "%").main().add(contender, n, p.cpu...)
-		s.measure("ticks in a period, each", "").neutral().add(contender, n, p.rate...)
-		s.measure("bytes each", "B").add(contender, n, p.bytes...)
+	write := func(contender string, c periodicCost) {
+		s.measure("processor time", "%").main().add(contender, n, c.cpu...)
+		s.measure("ticks in a period, each", "").neutral().add(contender, n, c.rate...)
+		s.measure("bytes each", "B").add(contender, n, c.bytes...)
 	}
-	b := beat{n, period, 2 * period, span}
-	var std, ours, tasks pulse
-	if c, _ := find("tasks"); s.o.wants(c) && s.ctx.Err() == nil {
-		if err := b.tasks(s.ctx, &tasks, foliot.Options{}); err != nil {
+	l := periodicLoad{n, period, 2 * period, span}
+	var std, ours, tasks periodicCost
+	if c, _ := findContender("tasks"); s.opts.wants(c) && s.ctx.Err() == nil {
+		if err := l.tasks(s.ctx, &tasks, foliot.Options{}); err != nil {
 			return err
 		}
 		write("tasks", tasks)
 	}
-	// After those, as goroutines that have ended leave traces.
-	if c, _ := find("drop-in"); s.o.wants(c) && s.ctx.Err() == nil {
-		tickTock(s.ctx, b, &ours, replaced)
+	// After the tasks, because goroutines leave traces in the process when they have ended.
+	if c, _ := findContender("drop-in"); s.opts.wants(c) && s.ctx.Err() == nil {
+		runTickers(s.ctx, l, &ours, dropInAPI)
 		write("drop-in", ours)
 	}
 	if s.ctx.Err() == nil {
-		tickTock(s.ctx, b, &std, standard)
+		runTickers(s.ctx, l, &std, stdAPI)
 		write("std", std)
 	}
 	return nil
 }
 
-// tickTock has goroutines wait for a ticker each, and returns when all have ended.
-func tickTock[T aTimer, K aTicker](ctx context.Context, b beat, p *pulse, l library[T, K]) {
+// runTickers measures goroutines that each wait for a ticker. It returns when all of them have ended.
+func runTickers[T timerAPI, K tickerAPI](ctx context.Context, load periodicLoad, c *periodicCost, l timeAPI[T, K]) {
 	var stop atomic.Bool
 	var running sync.WaitGroup
-	all := make([]session, b.n)
+	all := make([]session, load.n)
 	quit := make(chan struct{})
-	before := inUse()
+	before := memoryInUse()
 	for i := range all {
 		one := &all[i]
 		running.Go(func() {
-			t := l.newTicker(b.period)
+			t := l.newTicker(load.period)
 			defer t.Stop()
 			for !stop.Load() {
 				select {
@@ -450,7 +452,7 @@ func tickTock[T aTimer, K aTicker](ctx context.Context, b beat, p *pulse, l libr
 			}
 		})
 	}
-	b.watch(ctx, p, all, before)
+	load.measure(ctx, c, all, before)
 	stop.Store(true)
 	close(quit)
 	running.Wait()

@@ -21,7 +21,7 @@ func environment(o Options) Environment {
 	}
 }
 
-// A host is what the machine says about itself, as far as it can be asked.
+// A host is what is known about the machine.
 type host struct {
 	cpu, kernel string
 	memory      int64

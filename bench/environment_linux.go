@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// machine returns what Linux says about the machine.
 func machine() host {
 	h := host{cpu: procLine("/proc/cpuinfo", "model name")}
 	var u unix.Utsname
@@ -21,7 +22,7 @@ func machine() host {
 	return h
 }
 
-// procLine returns the value of the first line with that key.
+// procLine returns the value of the first line of a file in /proc that has the key.
 func procLine(file, key string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

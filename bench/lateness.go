@@ -12,10 +12,10 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// A lateLog is how late the timers of one contender were. It is not safe for concurrent use.
+// A lateLog records how late the timers of one contender were. It is not safe for concurrent use.
 type lateLog struct {
 	all    *hdrhistogram.Histogram // nanoseconds, over all rounds
-	round  []float64               // microseconds, of the round that is under way
+	round  []float64               // microseconds, of the current round
 	median []float64               // by round
 	p90    []float64
 	early  int
@@ -25,13 +25,13 @@ func newLateLog() *lateLog {
 	return &lateLog{all: hdrhistogram.New(1, int64(5*time.Minute), 3)}
 }
 
-// add writes down how late one timer was. One that fired early counts as on time, and is counted apart.
+// add records how late one timer was. A timer that fired early counts as on time in the histogram, and in early.
 func (l *lateLog) add(late time.Duration) {
 	if late < 0 {
 		l.early++
 	}
 	l.round = append(l.round, float64(late)/1e3)
-	_ = l.all.RecordValue(int64(min(max(late, 1), 5*time.Minute))) // in range, so there is no error
+	_ = l.all.RecordValue(int64(min(max(late, 1), 5*time.Minute))) // never fails: the value is in range
 }
 
 func (l *lateLog) endRound() {
@@ -44,13 +44,14 @@ func (l *lateLog) endRound() {
 	l.round = l.round[:0]
 }
 
-// write puts it on the sheet. The median is compared round by round; the rare cases only over all rounds.
-func (l *lateLog) write(s *sheet, contender string, n int) {
+// addTo adds the figures to a run. Medians and 90th percentiles are compared round by round, the higher percentiles
+// only over all rounds.
+func (l *lateLog) addTo(s *scenarioRun, contender string, n int) {
 	l.endRound()
 	if l.all.TotalCount() == 0 {
 		return
 	}
-	rare := func(name string, q float64) *figure {
+	rare := func(name string, q float64) *samples {
 		return s.measure(name, "µs").add(contender, n, float64(l.all.ValueAtPercentile(q))/1e3)
 	}
 	m := s.measure("late by, median", "µs")
@@ -66,13 +67,13 @@ func (l *lateLog) write(s *sheet, contender string, n int) {
 	s.measure("fired early", "").neutral().add(contender, n, float64(l.early)).early = l.early
 }
 
-// shares are where a curve of lateness is drawn.
-var shares = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 1}
+// plottedShares are the points of a curve of lateness.
+var plottedShares = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 1}
 
-// curve returns how late timers were at most, in microseconds, against their share.
+// curve returns the lateness in microseconds that is not exceeded, against the share of timers.
 func (l *lateLog) curve(contender string) Series {
 	c := Series{Contender: contender}
-	for _, q := range shares {
+	for _, q := range plottedShares {
 		c.Points = append(c.Points, [2]float64{q, float64(l.all.ValueAtPercentile(100*q)) / 1e3})
 	}
 	return c
@@ -86,17 +87,17 @@ func latenessPlot(title string, series []Series) Plot {
 	}
 }
 
-// A sleeper is an entrant that has one timer at a time to fire.
+// A sleeper is an instance that fires one timer at a time.
 type sleeper struct {
-	*entrant
+	*instance
 	log *lateLog
 	cpu []float64 // microseconds for each wake-up, by round
 }
 
-func (s *sheet) sleepers(n int, keep func(contender) bool) (all []*sleeper, done func()) {
-	field, done := s.field(n, keep)
-	for _, e := range field {
-		all = append(all, &sleeper{entrant: e, log: newLateLog()})
+func (s *scenarioRun) sleepers(n int, keep func(contender) bool) (all []*sleeper, done func()) {
+	instances, done := s.instances(n, keep)
+	for _, in := range instances {
+		all = append(all, &sleeper{instance: in, log: newLateLog()})
 	}
 	return all, done
 }
@@ -112,21 +113,21 @@ func (s *sleeper) sleep(d time.Duration) (late time.Duration, err error) {
 	case late = <-woke:
 		return late, nil
 	case <-time.After(d + time.Minute):
-		return 0, fmt.Errorf("a timer of %v has not fired in a minute more", d)
+		return 0, fmt.Errorf("a timer of %v has not fired a minute after its deadline", d)
 	}
 }
 
-// takeTurns has each of the sleepers sleep for the same delays, one at a time.
-func (s *sheet) takeTurns(times int, draw func() time.Duration, all []*sleeper) {
+// sleepInTurn lets all sleepers sleep for the same delays, one sleeper after the other.
+func (s *scenarioRun) sleepInTurn(times int, draw func() time.Duration, all []*sleeper) {
 	for range times {
 		d := draw()
 		for _, one := range all {
-			if s.ctx.Err() != nil || one.out {
+			if s.ctx.Err() != nil || one.excluded {
 				continue
 			}
 			late, err := one.sleep(d)
 			if err != nil {
-				one.out = true
+				one.excluded = true
 				s.fail(one.Name, 1, err)
 				continue
 			}
@@ -138,10 +139,10 @@ func (s *sheet) takeTurns(times int, draw func() time.Duration, all []*sleeper) 
 	}
 }
 
-// wakeups has each of the sleepers sleep several times in a row, and measures the processor time of that. In a
-// row, because a thread that has woken somebody stays awake for a moment, looking for more to do: that is to be
-// counted for the one it worked for.
-func (s *sheet) wakeups(times int, draw func() time.Duration, all []*sleeper) {
+// measureWakeups lets each sleeper sleep several times in a row and measures the processor time. In a row, because
+// a thread that has woken a goroutine keeps looking for work for a moment. That time belongs to the sleeper that
+// caused it.
+func (s *scenarioRun) measureWakeups(times int, draw func() time.Duration, all []*sleeper) {
 	delays := make([]time.Duration, times)
 	for i := range delays {
 		delays[i] = draw()
@@ -149,11 +150,11 @@ func (s *sheet) wakeups(times int, draw func() time.Duration, all []*sleeper) {
 	for _, one := range all {
 		cpu := processCPU()
 		for _, d := range delays {
-			if s.ctx.Err() != nil || one.out {
+			if s.ctx.Err() != nil || one.excluded {
 				return
 			}
 			if _, err := one.sleep(d); err != nil {
-				one.out = true
+				one.excluded = true
 				s.fail(one.Name, 1, err)
 				break
 			}
@@ -162,44 +163,45 @@ func (s *sheet) wakeups(times int, draw func() time.Duration, all []*sleeper) {
 	}
 }
 
-// between returns delays at random.
+// between returns a function that returns random delays.
 func between(least, most time.Duration) func() time.Duration {
 	return func() time.Duration { return least + rand.N(most-least) }
 }
 
-// sparseTimers measures how late a single timer is when nothing else goes on, and what it costs to be woken.
-func sparseTimers(s *sheet) error {
-	return s.lonely(between(50*time.Microsecond, 20*time.Millisecond), pick(s, 8, 25), "One timer of 50 µs to 20 ms at a time")
+// sparseTimers measures how late a single timer is while the process does nothing else, and what a wake-up costs.
+func sparseTimers(s *scenarioRun) error {
+	return s.singleTimer(between(50*time.Microsecond, 20*time.Millisecond), pick(s, 8, 25), "One timer of 50 µs to 20 ms at a time")
 }
 
-// subMillisecond is the same with short delays, which is where the standard library rounds.
-func subMillisecond(s *sheet) error {
-	return s.lonely(between(20*time.Microsecond, 900*time.Microsecond), pick(s, 50, 200), "One timer of 20 to 900 µs at a time")
+// subMillisecond does the same with short delays, which the standard library rounds up.
+func subMillisecond(s *scenarioRun) error {
+	return s.singleTimer(between(20*time.Microsecond, 900*time.Microsecond), pick(s, 50, 200), "One timer of 20 to 900 µs at a time")
 }
 
-func (s *sheet) lonely(draw func() time.Duration, times int, title string) error {
-	all, done := s.sleepers(0, func(c contender) bool { return !c.coarse && c.Name != "one-worker" })
+// singleTimer measures one timer at a time, with delays from draw.
+func (s *scenarioRun) singleTimer(draw func() time.Duration, times int, title string) error {
+	all, done := s.sleepers(0, func(c contender) bool { return !c.coarseTick && c.Name != "one-worker" })
 	defer done()
-	debug.FreeOSMemory() // else that is done bit by bit, meanwhile
-	s.takeTurns(1, draw, all)
+	debug.FreeOSMemory() // otherwise the runtime would do so in the background meanwhile
+	s.sleepInTurn(1, draw, all)
 	for _, one := range all {
-		one.log = newLateLog() // that was to warm up
+		one.log = newLateLog() // what was measured until now was to warm up
 	}
 	for range s.rounds() {
-		s.takeTurns(times, draw, all)
-		s.wakeups(times/3+1, draw, all)
+		s.sleepInTurn(times, draw, all)
+		s.measureWakeups(times/3+1, draw, all)
 	}
-	s.writeLateness(all, title)
+	s.addLateness(all, title)
 	for _, one := range all {
 		s.measure("processor time of a wake-up", "µs").add(one.Name, 1, one.cpu...)
 	}
 	return nil
 }
 
-func (s *sheet) writeLateness(all []*sleeper, title string) {
+func (s *scenarioRun) addLateness(all []*sleeper, title string) {
 	var series []Series
 	for _, one := range all {
-		one.log.write(s, one.Name, 1)
+		one.log.addTo(s, one.Name, 1)
 		if one.log.all.TotalCount() > 0 {
 			series = append(series, one.log.curve(one.Name))
 		}
@@ -207,15 +209,15 @@ func (s *sheet) writeLateness(all []*sleeper, title string) {
 	s.plot(latenessPlot(title, series))
 }
 
-// saturated measures the same while every processor has a goroutine that does not let go of it.
-func saturated(s *sheet) error {
-	all, done := s.sleepers(0, func(c contender) bool { return !c.coarse && c.Name != "one-worker" })
+// saturated measures how late a single timer is while every processor runs a goroutine that never blocks.
+func saturated(s *scenarioRun) error {
+	all, done := s.sleepers(0, func(c contender) bool { return !c.coarseTick && c.Name != "one-worker" })
 	defer done()
 	defer occupy(runtime.GOMAXPROCS(0))()
 	for range s.rounds() {
-		s.takeTurns(pick(s, 3, 10), between(time.Millisecond, 20*time.Millisecond), all)
+		s.sleepInTurn(pick(s, 3, 10), between(time.Millisecond, 20*time.Millisecond), all)
 	}
-	s.writeLateness(all, "One timer of 1 to 20 ms at a time, all processors busy")
+	s.addLateness(all, "One timer of 1 to 20 ms at a time, all processors busy")
 	return nil
 }
 

@@ -10,31 +10,31 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// eventLoop is a contender that calls functions one after the other. Each method does one piece of work and
-// returns what it took. errUnable: it cannot.
+// eventLoop is a contender that calls functions one after the other. Each method does one piece of work and returns
+// the time it took, or errUnsupported.
 type eventLoop interface {
-	register(n int) (time.Duration, error)                       // timers that do not fire
-	delays(n int, from, to time.Duration) (time.Duration, error) // timers at equal distances, until the last has fired
-	soon(n int) (time.Duration, error)                           // functions queued, some at a time, then called
-	chain(n int) (time.Duration, error)                          // functions that each queue the next
-	post(n, producers int) (time.Duration, error)                // functions queued from elsewhere
-	late(n int, from, to time.Duration) ([]time.Duration, error) // how late each timer is
+	register(n int) (time.Duration, error)                       // register n timers that do not fire
+	delays(n int, from, to time.Duration) (time.Duration, error) // arm n evenly spaced timers and wait for the last
+	soon(n int) (time.Duration, error)                           // queue n functions, queueSize at a time, and call them
+	chain(n int) (time.Duration, error)                          // call n functions, each of which queues the next
+	post(n, producers int) (time.Duration, error)                // queue n functions from other goroutines or threads
+	late(n int, from, to time.Duration) ([]time.Duration, error) // arm n timers and return how late each was
 }
 
-var errUnable = errors.New("cannot do this")
+var errUnsupported = errors.New("not supported")
 
-// inQueue is how many functions are queued before they are called.
-const inQueue = 1024
+// queueSize is the number of functions that are queued before they are called.
+const queueSize = 1024
 
-// spaced returns the delay of the i-th of n.
-func spaced(i, n int, from, to time.Duration) time.Duration {
+// spacedDelay returns the delay of the i-th of n evenly spaced timers.
+func spacedDelay(i, n int, from, to time.Duration) time.Duration {
 	return from + (to-from)*time.Duration(i)/time.Duration(max(n-1, 1))
 }
 
-// ourLoop is package loop.
-type ourLoop struct{ ctx context.Context }
+// foliotLoop is package loop.
+type foliotLoop struct{ ctx context.Context }
 
-func (o ourLoop) timed(l *loop.Loop, prepare func()) (time.Duration, error) {
+func (o foliotLoop) timed(l *loop.Loop, prepare func()) (time.Duration, error) {
 	defer l.Close()
 	began := time.Now()
 	prepare()
@@ -42,42 +42,42 @@ func (o ourLoop) timed(l *loop.Loop, prepare func()) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-func (o ourLoop) register(n int) (time.Duration, error) {
+func (o foliotLoop) register(n int) (time.Duration, error) {
 	l := loop.New(loop.Options{})
 	defer l.Close()
 	began := time.Now()
 	for i := range n {
-		l.CallLater(time.Duration(60+i%60)*time.Second, nothing)
+		l.CallLater(time.Duration(60+i%60)*time.Second, noop)
 	}
 	return time.Since(began), nil
 }
 
-func (o ourLoop) delays(n int, from, to time.Duration) (time.Duration, error) {
+func (o foliotLoop) delays(n int, from, to time.Duration) (time.Duration, error) {
 	l := loop.New(loop.Options{})
 	return o.timed(l, func() {
 		for i := range n {
-			l.CallLater(spaced(i, n, from, to), nothing)
+			l.CallLater(spacedDelay(i, n, from, to), noop)
 		}
 	})
 }
 
-func (o ourLoop) soon(n int) (time.Duration, error) {
+func (o foliotLoop) soon(n int) (time.Duration, error) {
 	l := loop.New(loop.Options{})
 	left := n
 	var refill func()
 	refill = func() {
-		some := min(left, inQueue)
-		for range some {
-			l.CallSoon(nothing)
+		batch := min(left, queueSize)
+		for range batch {
+			l.CallSoon(noop)
 		}
-		if left -= some; left > 0 {
+		if left -= batch; left > 0 {
 			l.CallSoon(refill)
 		}
 	}
 	return o.timed(l, refill)
 }
 
-func (o ourLoop) chain(n int) (time.Duration, error) {
+func (o foliotLoop) chain(n int) (time.Duration, error) {
 	l := loop.New(loop.Options{})
 	left := n
 	var one func()
@@ -89,16 +89,16 @@ func (o ourLoop) chain(n int) (time.Duration, error) {
 	return o.timed(l, func() { l.CallSoon(one) })
 }
 
-func (o ourLoop) post(n, producers int) (time.Duration, error) {
+func (o foliotLoop) post(n, producers int) (time.Duration, error) {
 	return o.posting(n, producers, func(l *loop.Loop, f func(), each int) {
 		for range each {
-			_ = l.Post(f) // the loop is open until all have run
+			_ = l.Post(f) // never fails: the loop is open until all have run
 		}
 	})
 }
 
-// postBatch is post by the hundred.
-func (o ourLoop) postBatch(n int) (time.Duration, error) {
+// postBatch is post with one producer and a hundred functions at a time.
+func (o foliotLoop) postBatch(n int) (time.Duration, error) {
 	return o.posting(n, 1, func(l *loop.Loop, f func(), each int) {
 		batch := make([]func(), 100)
 		for i := range batch {
@@ -110,7 +110,7 @@ func (o ourLoop) postBatch(n int) (time.Duration, error) {
 	})
 }
 
-func (o ourLoop) posting(n, producers int, produce func(l *loop.Loop, f func(), each int)) (time.Duration, error) {
+func (o foliotLoop) posting(n, producers int, produce func(l *loop.Loop, f func(), each int)) (time.Duration, error) {
 	l := loop.New(loop.Options{})
 	defer l.Close()
 	left := n / producers * producers
@@ -130,7 +130,7 @@ func (o ourLoop) posting(n, producers int, produce func(l *loop.Loop, f func(), 
 	return took, err
 }
 
-func (o ourLoop) late(n int, from, to time.Duration) ([]time.Duration, error) {
+func (o foliotLoop) late(n int, from, to time.Duration) ([]time.Duration, error) {
 	l := loop.New(loop.Options{})
 	result := make([]time.Duration, 0, n)
 	draw := between(from, to)
@@ -144,14 +144,14 @@ func (o ourLoop) late(n int, from, to time.Duration) ([]time.Duration, error) {
 	return result, err
 }
 
-// stdLoop is what a program without a loop has: timers of the standard library, and a channel.
+// stdLoop is what a program without an event loop uses: timers of the standard library, and a channel of functions.
 type stdLoop struct{ ctx context.Context }
 
 func (s stdLoop) register(n int) (time.Duration, error) {
 	timers := make([]*time.Timer, n)
 	began := time.Now()
 	for i := range timers {
-		timers[i] = time.AfterFunc(time.Duration(60+i%60)*time.Second, nothing)
+		timers[i] = time.AfterFunc(time.Duration(60+i%60)*time.Second, noop)
 	}
 	took := time.Since(began)
 	for _, t := range timers {
@@ -165,24 +165,24 @@ func (s stdLoop) delays(n int, from, to time.Duration) (time.Duration, error) {
 	all.Add(n)
 	began := time.Now()
 	for i := range n {
-		time.AfterFunc(spaced(i, n, from, to), all.Done)
+		time.AfterFunc(spacedDelay(i, n, from, to), all.Done)
 	}
 	all.Wait()
 	return time.Since(began), nil
 }
 
 func (s stdLoop) soon(n int) (time.Duration, error) {
-	c := make(chan func(), inQueue)
+	c := make(chan func(), queueSize)
 	began := time.Now()
 	for left := n; left > 0; {
-		some := min(left, cap(c))
-		for range some {
-			c <- nothing
+		batch := min(left, cap(c))
+		for range batch {
+			c <- noop
 		}
-		for range some {
+		for range batch {
 			(<-c)()
 		}
-		left -= some
+		left -= batch
 	}
 	return time.Since(began), nil
 }
@@ -204,13 +204,13 @@ func (s stdLoop) chain(n int) (time.Duration, error) {
 }
 
 func (s stdLoop) post(n, producers int) (time.Duration, error) {
-	c := make(chan func(), inQueue)
+	c := make(chan func(), queueSize)
 	var all sync.WaitGroup
 	began := time.Now()
 	for range producers {
 		all.Go(func() {
 			for range n / producers {
-				c <- nothing
+				c <- noop
 			}
 		})
 	}
@@ -223,10 +223,10 @@ func (s stdLoop) post(n, producers int) (time.Duration, error) {
 }
 
 func (s stdLoop) late(int, time.Duration, time.Duration) ([]time.Duration, error) {
-	return nil, errUnable // accuracy has it already
+	return nil, errUnsupported // scenario accuracy measures the standard library itself
 }
 
-// A scriptLoop is another program.
+// A scriptLoop is the event loop of another program.
 type scriptLoop struct {
 	ctx  context.Context
 	name string
@@ -248,7 +248,7 @@ func (s scriptLoop) chain(n int) (time.Duration, error) { return s.run("chain", 
 
 func (s scriptLoop) post(n, producers int) (time.Duration, error) {
 	if s.name == "node" {
-		return 0, errUnable
+		return 0, errUnsupported
 	}
 	return s.run("post", n, producers)
 }
@@ -262,32 +262,32 @@ func (s scriptLoop) late(n int, from, to time.Duration) ([]time.Duration, error)
 	return late, err
 }
 
-// A looper is a contender with its event loop.
-type looper struct {
+// A loopInstance is a contender with its event loop.
+type loopInstance struct {
 	name string
 	eventLoop
-	out bool
+	excluded bool
 }
 
-// loopers returns the event loops that the sheet wants and that are installed. Without one, a program has base.
-func (s *sheet) loopers(base string) (all []*looper) {
-	all = []*looper{{name: base, eventLoop: stdLoop{s.ctx}}}
-	if c, _ := find("loop"); s.o.wants(c) {
-		all = append(all, &looper{name: "loop", eventLoop: ourLoop{s.ctx}})
+// loops returns the wanted event loops that are installed. The first one is the stdLoop, under the name of base.
+func (s *scenarioRun) loops(base string) (all []*loopInstance) {
+	all = []*loopInstance{{name: base, eventLoop: stdLoop{s.ctx}}}
+	if c, _ := findContender("loop"); s.opts.wants(c) {
+		all = append(all, &loopInstance{name: "loop", eventLoop: foliotLoop{s.ctx}})
 	}
 	for _, c := range scripts {
-		if s.o.wants(c) && s.ctx.Err() == nil && scriptVersion(c.Name) != "" {
-			all = append(all, &looper{name: c.Name, eventLoop: scriptLoop{s.ctx, c.Name}})
+		if s.opts.wants(c) && s.ctx.Err() == nil && scriptVersion(c.Name) != "" {
+			all = append(all, &loopInstance{name: c.Name, eventLoop: scriptLoop{s.ctx, c.Name}})
 		}
 	}
 	return all
 }
 
-// loopRound has all do one piece of work, and writes down what figure makes of what it took.
-func (s *sheet) loopRound(m *figures, all []*looper, round, n int, work func(eventLoop) (time.Duration, error), figure func(time.Duration) float64) {
+// loopRound lets all event loops do one piece of work. It adds to m what figure makes of the time that took.
+func (s *scenarioRun) loopRound(m *measurement, all []*loopInstance, round, n int, work func(eventLoop) (time.Duration, error), figure func(time.Duration) float64) {
 	for i := range all {
 		one := all[(round+i)%len(all)]
-		if one.out || s.ctx.Err() != nil {
+		if one.excluded || s.ctx.Err() != nil {
 			continue
 		}
 		took, err := work(one.eventLoop)
@@ -295,20 +295,20 @@ func (s *sheet) loopRound(m *figures, all []*looper, round, n int, work func(eve
 		case s.ctx.Err() != nil:
 		case err == nil:
 			m.add(one.name, n, figure(took))
-		case !errors.Is(err, errUnable):
+		case !errors.Is(err, errUnsupported):
 			s.fail(one.name, n, err)
-			one.out = true
+			one.excluded = true
 		}
 	}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// loopRegistration measures how many timers can be made in a second.
-func loopRegistration(s *sheet) error {
+// loopRegistration measures how many timers can be registered per second.
+func loopRegistration(s *scenarioRun) error {
 	const n = 50_000
-	all := s.loopers("std")
-	m := s.measure("registered in a second", "M/s").higher().main()
+	all := s.loops("std")
+	m := s.measure("registered in a second", "M/s").higherIsBetter().main()
 	for round := range s.rounds() {
 		s.loopRound(m, all, round, n, func(l eventLoop) (time.Duration, error) { return l.register(n) },
 			func(d time.Duration) float64 { return 1e3 * n / float64(max(d, 1)) })
@@ -316,9 +316,9 @@ func loopRegistration(s *sheet) error {
 	return nil
 }
 
-// microDelays measures many short timers, from the first that is made to the last that has fired.
-func microDelays(s *sheet) error {
-	all := s.loopers("std")
+// microDelays measures many short timers, from the first registration until the last has fired.
+func microDelays(s *scenarioRun) error {
+	all := s.loops("std")
 	m := s.measure("delays of 0 to 9 ms: until the last has fired", "ms").main()
 	for _, n := range []int{100, 1000, 10_000} {
 		for round := range s.rounds() {
@@ -328,11 +328,11 @@ func microDelays(s *sheet) error {
 	return nil
 }
 
-// loopDelays measures how far from the ideal a second of timers is, which is the longest of the delays.
-func loopDelays(s *sheet) error {
-	all := s.loopers("std")
+// loopDelays measures by how much longer than the longest delay it takes until all timers have fired.
+func loopDelays(s *scenarioRun) error {
+	all := s.loops("std")
 	sizes, longest := []int{1000}, 250*time.Millisecond
-	if s.o.Full {
+	if s.opts.Full {
 		sizes, longest = []int{100, 500, 1000, 5000}, time.Second
 	}
 	m := s.measure(fmt.Sprintf("delays of 10 to %d ms: the last is late by", longest.Milliseconds()), "ms").main()
@@ -345,11 +345,11 @@ func loopDelays(s *sheet) error {
 	return nil
 }
 
-// loopSoon measures functions that are to be called at once.
-func loopSoon(s *sheet) error {
+// loopSoon measures functions that the loop is to call in its next iteration.
+func loopSoon(s *scenarioRun) error {
 	n := pick(s, 200_000, 1_000_000)
-	all := s.loopers("channel")
-	rate := s.measure("queued, then called", "M/s").higher().main().against("channel")
+	all := s.loops("channel")
+	rate := s.measure("queued, then called", "M/s").higherIsBetter().main().against("channel")
 	chain := s.measure("each queues the next", "ns").against("channel")
 	for round := range s.rounds() {
 		s.loopRound(rate, all, round, 0, func(l eventLoop) (time.Duration, error) { return l.soon(n) },
@@ -360,10 +360,10 @@ func loopSoon(s *sheet) error {
 	return nil
 }
 
-// loopPost measures functions that come from other goroutines.
-func loopPost(s *sheet) error {
+// loopPost measures functions that other goroutines hand to the loop.
+func loopPost(s *scenarioRun) error {
 	n := pick(s, 100_000, 500_000)
-	all := s.loopers("channel")
+	all := s.loops("channel")
 	rate := func(d time.Duration) float64 { return 1e3 * float64(n) / float64(max(d, 1)) }
 	for round := range s.rounds() {
 		for _, producers := range []int{1, 8} {
@@ -371,27 +371,27 @@ func loopPost(s *sheet) error {
 			if producers > 1 {
 				name = fmt.Sprintf("posted by %d", producers)
 			}
-			m := s.measure(name, "M/s").higher().against("channel")
+			m := s.measure(name, "M/s").higherIsBetter().against("channel")
 			m.Main = producers == 1
 			s.loopRound(m, all, round, 0, func(l eventLoop) (time.Duration, error) { return l.post(n, producers) }, rate)
 		}
-		m := s.measure("posted by one, 100 at a time", "M/s").higher().against("channel")
+		m := s.measure("posted by one, 100 at a time", "M/s").higherIsBetter().against("channel")
 		s.loopRound(m, all, round, 0, func(l eventLoop) (time.Duration, error) {
 			switch l := l.(type) {
-			case ourLoop:
+			case foliotLoop:
 				return l.postBatch(n)
 			case stdLoop:
 				return l.post(n, 1) // a channel takes one at a time
 			}
-			return 0, errUnable
+			return 0, errUnsupported
 		}, rate)
 	}
 	return nil
 }
 
-// loopAccuracy has the event loops fire as many timers as the others did.
-func loopAccuracy(s *sheet, n int, logs map[string]*lateLog) {
-	for _, one := range s.loopers("std")[1:] {
+// loopAccuracy measures the event loops for scenario accuracy and adds their logs.
+func loopAccuracy(s *scenarioRun, n int, logs map[string]*lateLog) {
+	for _, one := range s.loops("std")[1:] {
 		log := newLateLog()
 		for range s.roundsWithin(pick(s, 400*time.Millisecond, 5*time.Second)) {
 			late, err := one.late(n, time.Millisecond, 100*time.Millisecond)

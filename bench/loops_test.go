@@ -7,8 +7,8 @@ import (
 )
 
 func TestEveryEventLoopDoesAllItsWork(t *testing.T) {
-	s := testSheet(1)
-	for _, l := range s.loopers("std") {
+	s := testRun(1)
+	for _, l := range s.loops("std") {
 		t.Run(l.name, func(t *testing.T) {
 			const from, to = time.Millisecond, 10 * time.Millisecond
 			for work, do := range map[string]func() (time.Duration, error){
@@ -17,7 +17,7 @@ func TestEveryEventLoopDoesAllItsWork(t *testing.T) {
 				"chain":    func() (time.Duration, error) { return l.chain(100) },
 				"post":     func() (time.Duration, error) { return l.post(96, 8) },
 			} {
-				if took, err := do(); err != nil && err != errUnable || err == nil && took <= 0 {
+				if took, err := do(); err != nil && err != errUnsupported || err == nil && took <= 0 {
 					t.Errorf("%s: %v, error %v", work, took, err)
 				}
 			}
@@ -25,21 +25,21 @@ func TestEveryEventLoopDoesAllItsWork(t *testing.T) {
 			if err != nil {
 				t.Errorf("delays: error %v", err)
 			}
-			if c, _ := find(l.name); took < to && c.Kind != External {
-				t.Errorf("the last of the delays, of %v, fired after %v", to, took)
+			if c, _ := findContender(l.name); took < to && c.Kind != External {
+				t.Errorf("the last timer, of %v, fired after %v", to, took)
 			}
 			late, err := l.late(20, from, to)
-			if err != nil && err != errUnable || err == nil && len(late) != 20 {
+			if err != nil && err != errUnsupported || err == nil && len(late) != 20 {
 				t.Errorf("late: %v, error %v", late, err)
 			}
 			for _, d := range late {
 				if l.name == "loop" && d < 0 {
-					t.Errorf("a timer of the loop was %v early", -d)
+					t.Errorf("a timer of the loop fired %v early", -d)
 				}
 			}
 		})
 	}
-	if took, err := (ourLoop{context.Background()}).postBatch(250); err != nil || took <= 0 {
+	if took, err := (foliotLoop{context.Background()}).postBatch(250); err != nil || took <= 0 {
 		t.Errorf("post in batches: %v, error %v", took, err)
 	}
 }

@@ -17,32 +17,32 @@ import (
 var peers = []contender{
 	{
 		Contender: Contender{Name: "go-zero", Title: "go-zero's TimingWheel", Module: "github.com/zeromicro/go-zero/core/collection", Kind: Peer},
-		timers:    goZeroTimers, coarse: true,
-		most: 2_000_000, why: tooMuchMemory,
+		timers:    goZeroTimers, coarseTick: true,
+		maxTimers: 2_000_000, maxTimersReason: tooMuchMemory,
 	},
 	{
 		Contender: Contender{Name: "siddontang", Title: "siddontang's time2", Module: "github.com/siddontang/go/time2", Kind: Peer},
-		timers:    siddontangTimers, coarse: true, racy: true,
-		most: 2_000_000, why: tooMuchMemory,
+		timers:    siddontangTimers, coarseTick: true, hasRaces: true,
+		maxTimers: 2_000_000, maxTimersReason: tooMuchMemory,
 	},
 	{
 		Contender: Contender{Name: "gost", Title: "dubbogo's gost", Module: "github.com/dubbogo/gost/time", Kind: Peer},
-		timers:    gostTimers, coarse: true,
-		most: 2000, why: "not measured with so many: each insertion walks a sorted list",
+		timers:    gostTimers, coarseTick: true,
+		maxTimers: 2000, maxTimersReason: "not measured with so many: each insertion walks a sorted list",
 	},
 	{Contender: Contender{Name: "thw", Title: "nats-server's thw", Module: "github.com/nats-io/nats-server/v2/server/thw", Kind: Peer}},
 }
 
 const tooMuchMemory = "not measured with so many, for want of memory"
 
-// goZeroTimers know a timer by a key that the caller chooses, and cannot tell whether there was one to stop.
+// goZeroTimers identify a timer by a key that the caller chooses. They do not report whether a timer was armed.
 func goZeroTimers() (timers, error) {
 	w, err := collection.NewTimingWheel(time.Millisecond, 4096, func(_, f any) { f.(func())() })
 	if err != nil {
 		return nil, err
 	}
 	var last atomic.Uint64
-	return newFleet(funcs[uint64]{
+	return newTimerSet(timerFuncs[uint64]{
 		afterFunc: func(d time.Duration, f func()) (uint64, error) {
 			key := last.Add(1)
 			return key, w.SetTimer(key, f, d)
@@ -54,10 +54,10 @@ func goZeroTimers() (timers, error) {
 	}), nil
 }
 
-// siddontangTimers cannot tell whether there was one to stop.
+// siddontangTimers do not report whether a timer was armed.
 func siddontangTimers() (timers, error) {
 	w := time2.NewWheel(time.Millisecond)
-	return newFleet(funcs[*time2.Timer]{
+	return newTimerSet(timerFuncs[*time2.Timer]{
 		afterFunc: func(d time.Duration, f func()) (*time2.Timer, error) { return w.AfterFunc(d, f), nil },
 		stop:      func(t *time2.Timer) bool { t.Stop(); return true },
 		reset:     func(t *time2.Timer, d time.Duration) bool { t.Reset(d); return true },
@@ -66,11 +66,11 @@ func siddontangTimers() (timers, error) {
 	}), nil
 }
 
-// gostTimers have a tick of ten milliseconds, and cannot tell whether there was one to stop.
+// gostTimers have a tick of ten milliseconds. They do not report whether a timer was armed.
 func gostTimers() (timers, error) {
-	log.SetOutput(io.Discard) // it logs its own end, and nothing else here logs
+	log.SetOutput(io.Discard) // it logs that it was closed; nothing else here logs
 	w := gost.NewTimerWheel()
-	return newFleet(funcs[*gost.Timer]{
+	return newTimerSet(timerFuncs[*gost.Timer]{
 		afterFunc: func(d time.Duration, f func()) (*gost.Timer, error) {
 			for began := time.Now(); time.Since(began) < time.Second; {
 				if t := w.AfterFunc(d, f); t != nil {
@@ -89,6 +89,6 @@ func gostTimers() (timers, error) {
 		},
 		reset:   func(t *gost.Timer, d time.Duration) bool { t.Reset(d); return true },
 		resetAt: func(t *gost.Timer, when time.Time) bool { t.Reset(time.Until(when)); return true },
-		close:   func() { go w.Close() }, // which waits for a ticker that it has stopped, now and then for ever
+		close:   func() { go w.Close() }, // sometimes never returns: it waits for a tick of a stopped ticker
 	}), nil
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// A session is a program's own struct that has something to do once in a while. It is the
-// same for both contenders, though a goroutine has no need of the delay and the interval.
+// A session is a struct of the user that has something to do periodically. Both contenders use the same struct,
+// although a goroutine needs neither the delay nor the interval.
 type session struct {
 	begin foliot.Delay
 	every foliot.Interval
-	ticks atomic.Uint32 // written by its task or goroutine alone
+	ticks atomic.Uint32 // written only by its task or goroutine
 }
 
 func (s *session) Poll(cx *foliot.Context) foliot.Status {
@@ -30,56 +30,56 @@ func (s *session) Poll(cx *foliot.Context) foliot.Status {
 
 func (s *session) tick() { s.ticks.Store(s.ticks.Load() + 1) }
 
-// A beat is many sessions that each tick once a period, at random moments of it.
-type beat struct {
+// A periodicLoad is many sessions that each tick once per period, at random phases.
+type periodicLoad struct {
 	n      int
 	period time.Duration
-	settle time.Duration // before the processor time is measured
-	window time.Duration // over which it is measured, several times
+	settle time.Duration // time before the measurement
+	window time.Duration // length of a measurement; there are several
 }
 
-// A pulse is what a beat took.
-type pulse struct {
+// A periodicCost is what a periodicLoad takes.
+type periodicCost struct {
 	cpu   []float64 // percent of a processor, by window
-	rate  []float64 // ticks of each session in a period, by window
-	bytes []float64 // of memory for each session, beside its struct
+	rate  []float64 // ticks per session and period, by window
+	bytes []float64 // bytes of memory per session, without its struct
 }
 
-// periodicTasks measures many tasks that are polled once a second each, beside as many goroutines that sleep.
-func periodicTasks(s *sheet) error {
+// periodicTasks compares tasks that are each polled once per second with as many goroutines that sleep.
+func periodicTasks(s *scenarioRun) error {
 	n := max(s.n/10, 1)
 	period := pick(s, 250*time.Millisecond, time.Second)
-	b := beat{n, period, 2 * period, period}
-	write := func(contender string, p pulse) {
-		s.measure(fmt.Sprintf("processor time, a tick every %v", period), "%").against("goroutines").main().add(contender, n, p.cpu...)
-		s.measure("ticks in a period, each", "").neutral().add(contender, n, p.rate...)
-		s.measure("bytes each, beside the user's struct", "B").against("goroutines").add(contender, n, p.bytes...)
+	l := periodicLoad{n, period, 2 * period, period}
+	write := func(contender string, c periodicCost) {
+		s.measure(fmt.Sprintf("processor time, a tick every %v", period), "%").against("goroutines").main().add(contender, n, c.cpu...)
+		s.measure("ticks in a period, each", "").neutral().add(contender, n, c.rate...)
+		s.measure("bytes each, beside the user's struct", "B").against("goroutines").add(contender, n, c.bytes...)
 	}
 	for _, slack := range []struct {
 		contender string
 		by        time.Duration
 	}{{"tasks", 0}, {"tasks-slack", 10 * time.Millisecond}} {
-		if c, _ := find(slack.contender); !s.o.wants(c) || s.ctx.Err() != nil {
+		if c, _ := findContender(slack.contender); !s.opts.wants(c) || s.ctx.Err() != nil {
 			continue
 		}
-		var p pulse
-		if err := b.tasks(s.ctx, &p, foliot.Options{Slack: slack.by}); err != nil {
+		var c periodicCost
+		if err := l.tasks(s.ctx, &c, foliot.Options{Slack: slack.by}); err != nil {
 			return err
 		}
-		write(slack.contender, p)
+		write(slack.contender, c)
 	}
-	// Last, as goroutines that have ended leave traces.
+	// Last, because goroutines leave traces in the process when they have ended.
 	if s.ctx.Err() == nil {
-		var p pulse
-		b.goroutines(s.ctx, &p)
-		write("goroutines", p)
+		var c periodicCost
+		l.goroutines(s.ctx, &c)
+		write("goroutines", c)
 	}
 	return nil
 }
 
-// tasks has tasks tick.
-func (b beat) tasks(ctx context.Context, p *pulse, o foliot.Options) error {
-	every, err := foliot.NewInterval(b.period, foliot.Skip)
+// tasks measures sessions that are tasks.
+func (l periodicLoad) tasks(ctx context.Context, c *periodicCost, o foliot.Options) error {
+	every, err := foliot.NewInterval(l.period, foliot.Skip)
 	if err != nil {
 		return err
 	}
@@ -88,67 +88,67 @@ func (b beat) tasks(ctx context.Context, p *pulse, o foliot.Options) error {
 		return err
 	}
 	defer shutdown(rt)
-	all := make([]session, b.n)
-	before := inUse()
+	all := make([]session, l.n)
+	before := memoryInUse()
 	for i := range all {
-		all[i].begin, all[i].every = foliot.NewDelay(rand.N(b.period)), every
+		all[i].begin, all[i].every = foliot.NewDelay(rand.N(l.period)), every
 		if _, err := rt.Spawn(&all[i]); err != nil {
 			return err
 		}
 	}
-	b.watch(ctx, p, all, before)
+	l.measure(ctx, c, all, before)
 	return nil
 }
 
-// goroutines has goroutines tick, and returns when all have ended.
-func (b beat) goroutines(ctx context.Context, p *pulse) {
+// goroutines measures sessions that are goroutines. It returns when all of them have ended.
+func (l periodicLoad) goroutines(ctx context.Context, c *periodicCost) {
 	var stop atomic.Bool
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop.Store(true)
-	all := make([]session, b.n)
-	before := inUse()
+	all := make([]session, l.n)
+	before := memoryInUse()
 	for i := range all {
 		s := &all[i]
 		running.Go(func() {
-			for time.Sleep(rand.N(b.period)); !stop.Load(); time.Sleep(b.period) {
+			for time.Sleep(rand.N(l.period)); !stop.Load(); time.Sleep(l.period) {
 				s.tick()
 			}
 		})
 	}
-	b.watch(ctx, p, all, before)
+	l.measure(ctx, c, all, before)
 }
 
-// watch measures three windows, once the sessions have settled, and then their memory.
-func (b beat) watch(ctx context.Context, p *pulse, all []session, before int64) {
-	if _, err := idle(ctx, b.settle); err != nil {
+// measure waits until the sessions have settled, measures three windows, and then the memory.
+func (l periodicLoad) measure(ctx context.Context, c *periodicCost, all []session, before int64) {
+	if _, err := idleCPU(ctx, l.settle); err != nil {
 		return
 	}
 	for range 3 {
-		ticks, began := total(all), time.Now()
-		cpu, err := idle(ctx, b.window)
+		ticks, began := totalTicks(all), time.Now()
+		cpu, err := idleCPU(ctx, l.window)
 		if err != nil {
 			return
 		}
-		periods := float64(time.Since(began)) / float64(b.period)
-		p.cpu = append(p.cpu, cpu)
-		p.rate = append(p.rate, float64(total(all)-ticks)/periods/float64(b.n))
+		periods := float64(time.Since(began)) / float64(l.period)
+		c.cpu = append(c.cpu, cpu)
+		c.rate = append(c.rate, float64(totalTicks(all)-ticks)/periods/float64(l.n))
 	}
-	if weight := inUse() - before; weight > 0 { // else something older has gone meanwhile
-		p.bytes = append(p.bytes, float64(weight)/float64(b.n))
+	if grown := memoryInUse() - before; grown > 0 { // otherwise older memory was freed meanwhile
+		c.bytes = append(c.bytes, float64(grown)/float64(l.n))
 	}
 	runtime.KeepAlive(all)
 }
 
-func total(all []session) (ticks int) {
+func totalTicks(all []session) (ticks int) {
 	for i := range all {
 		ticks += int(all[i].ticks.Load())
 	}
 	return ticks
 }
 
-// inUse returns the bytes of heap and of stacks in use after a collection.
-func inUse() int64 {
+// memoryInUse returns the bytes of heap and of stacks in use after a collection.
+func memoryInUse() int64 {
 	debug.FreeOSMemory()
 	runtime.GC()
 	var m runtime.MemStats

@@ -4,7 +4,7 @@ package bench
 
 import "time"
 
-var born = time.Now()
+var processStart = time.Now()
 
-// processCPU returns the time on the clock, for want of the processor's.
-func processCPU() time.Duration { return time.Since(born) }
+// processCPU returns the wall time, because there is no portable way to ask for the processor time.
+func processCPU() time.Duration { return time.Since(processStart) }

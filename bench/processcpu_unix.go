@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// processCPU returns the processor time that all threads of the process have had, those
-// of the garbage collector included.
+// processCPU returns the processor time of all threads of the process, including those of the garbage collector.
 func processCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it fails for wrong arguments alone
+		panic(err) // fails only for wrong arguments
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

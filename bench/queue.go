@@ -8,9 +8,8 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// delayQueue measures a delay queue of numbers: what values in it weigh, and what it takes to put one in and to
-// take it out again.
-func delayQueue(s *sheet) error {
+// delayQueue measures a delay queue of numbers: the memory of a value, and the cost of pushing one and removing it.
+func delayQueue(s *scenarioRun) error {
 	if s.ctx.Err() != nil {
 		return nil
 	}
@@ -21,9 +20,9 @@ func delayQueue(s *sheet) error {
 	defer shutdown(rt)
 	n := s.n
 	q := foliot.NewQueue[uint64](rt)
-	pool := delays()
-	var std, ours weight
-	weigh(&ours, n, func(handles []wheel.Handle) {
+	pool := randomDelays()
+	var std, ours footprint
+	measureFootprint(&ours, n, func(handles []wheel.Handle) {
 		for i := range handles {
 			h, failed := q.Push(pool[i&(len(pool)-1)], uint64(i))
 			if failed != nil {
@@ -40,19 +39,19 @@ func delayQueue(s *sheet) error {
 		return err
 	}
 	defer others.close()
-	others.weigh(&std, n)
+	others.measureFootprint(&std, n)
 
 	const name = "push and remove, against AfterFunc and Stop"
-	d := duel{name: name, base: "std", ours: "queue", garbage: true, n: n}
+	p := pair{name: name, base: "std", ours: "queue", garbage: true, n: n}
 	ops := 2 * n
 	for range s.rounds() {
-		err := d.round(s, ops, func() int { return others.pairs(0, ops) }, func() int { return pushAndRemove(q, ops, pool) })
+		err := p.round(s, ops, func() int { return others.armAndStop(0, ops) }, func() int { return pushAndRemove(q, ops, pool) })
 		if err != nil {
 			return err
 		}
 	}
 	if q.Len() != n {
-		return fmt.Errorf("%d values in the queue, and there should be %d", q.Len(), n)
+		return fmt.Errorf("%d values in the queue, want %d", q.Len(), n)
 	}
 	s.measure(name+": CPU", "ns").Main = true
 	s.measure("bytes each", "B").add("std", n, std.bytes...)
@@ -62,18 +61,17 @@ func delayQueue(s *sheet) error {
 	return nil
 }
 
-// pushAndRemove puts values in and takes each out at once, and returns how many did not
-// come out.
-func pushAndRemove(q *foliot.Queue[uint64], ops int, delays []time.Duration) (lost int) {
+// pushAndRemove pushes values and removes each at once. It returns how many could not be pushed or removed.
+func pushAndRemove(q *foliot.Queue[uint64], ops int, delays []time.Duration) (failed int) {
 	for i := range ops {
 		h, err := q.Push(delays[i&(len(delays)-1)], uint64(i))
 		if err != nil {
-			lost++
+			failed++
 			continue
 		}
 		if v, ok := q.Remove(h); !ok || v != uint64(i) {
-			lost++
+			failed++
 		}
 	}
-	return lost
+	return failed
 }

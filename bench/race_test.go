@@ -2,5 +2,5 @@
 
 package bench
 
-// raceEnabled: the race detector is on, and would find the races of others, too.
+// raceEnabled says that the race detector is on. It would also find the data races of other packages.
 const raceEnabled = true

@@ -2,14 +2,15 @@ package bench
 
 import "time"
 
-// A Report is what a run measured and where. It is the file that -json writes, and the only thing that
-// tables, pictures and comparisons are made from.
+// A Report is the result of a run. It is the content of the file that -json writes. Tables, pictures and
+// comparisons are made from it alone.
 type Report struct {
 	Environment Environment `json:"environment"`
-	Contenders  []Contender `json:"contenders"` // those that appear below, in the order in which they are shown
+	Contenders  []Contender `json:"contenders"` // those with rows below, in the order in which they are shown
 	Scenarios   []Scenario  `json:"scenarios"`
 
-	// Interrupted is set when the run was ended before all was measured. What is there is sound.
+	// Interrupted is set when the run was ended before everything was measured. The figures that are there are
+	// valid.
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
@@ -19,16 +20,16 @@ type Environment struct {
 	Go     string    `json:"go"`
 	OS     string    `json:"os"`
 	Arch   string    `json:"arch"`
-	CPU    string    `json:"cpu,omitempty"`    // what the processor calls itself, where known
+	CPU    string    `json:"cpu,omitempty"`    // model name of the processor, where known
 	Kernel string    `json:"kernel,omitempty"` // name and release, where known
 	Cores  int       `json:"cores"`            // processors of the machine that the process may use
 	Procs  int       `json:"procs"`            // GOMAXPROCS
-	Memory int64     `json:"memory,omitempty"` // bytes of the machine, where known
+	Memory int64     `json:"memory,omitempty"` // memory of the machine in bytes, where known
 	When   time.Time `json:"when"`             // the beginning, in UTC
 	Took   float64   `json:"took"`             // seconds
 	Mode   string    `json:"mode"`             // Quick or Full
-	Timers int       `json:"timers"`           // outstanding timers, where a scenario does not say otherwise
-	Rounds int       `json:"rounds"`           // of a measure, at most
+	Timers int       `json:"timers"`           // outstanding timers, unless a scenario says otherwise
+	Rounds int       `json:"rounds"`           // rounds of a measure, at most
 }
 
 // The modes of a run.
@@ -37,7 +38,7 @@ const (
 	Full  = "full"
 )
 
-// A Contender is something that has timers.
+// A Contender is one of the things that are compared: timers, a data structure or an event loop.
 type Contender struct {
 	Name    string `json:"name"`              // as in -contender and in rows
 	Title   string `json:"title"`             // for reading
@@ -48,13 +49,13 @@ type Contender struct {
 
 // The kinds of contenders.
 const (
-	Standard = "standard" // Go's own timers, goroutines and channels: what the others are compared with
+	Standard = "standard" // Go's own timers, goroutines and channels: the bases of comparison
 	Ours     = "foliot"   // a part of Foliot
-	Peer     = "peer"     // another Go package, or the baseline of a heap under a lock
+	Peer     = "peer"     // another Go package, or a baseline that bench brings along
 	External = "external" // another program
 )
 
-// A Scenario is something that a user recognises, with its measures.
+// A Scenario is a use of timers that a user recognises, with its measures.
 type Scenario struct {
 	Name     string    `json:"name"`  // as in -scenario
 	Title    string    `json:"title"` // a few words
@@ -69,40 +70,40 @@ type Measure struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit,omitempty"`   // "ns", "µs", "ms", "B", "MiB", "%", "M/s" ...; empty: a plain number
 	Better string `json:"better,omitempty"` // Lower or Higher; empty: neither
-	Base   string `json:"base,omitempty"`   // the contender that ratios are to; empty: there are no ratios
+	Base   string `json:"base,omitempty"`   // the contender that the others are compared with; empty: there are no ratios
 	Main   bool   `json:"main,omitempty"`   // the figure to look at first
 	Rows   []Row  `json:"rows"`
 }
 
-// What is better.
+// The values of Measure.Better.
 const (
 	Lower  = "lower"
 	Higher = "higher"
 )
 
-// A Row is what one contender came to with one number of timers.
+// A Row is the result of one contender with one number of timers.
 type Row struct {
 	Contender string `json:"contender"`
 	N         int    `json:"n,omitempty"` // timers; 0: the measure has no such number
 	Value     Spread `json:"value"`
 	// Ratio says how many times better than the base this contender is: above 1 is a win whatever the
-	// measure, below 1 a loss. It is made round by round, so that what slowed the machine down in a round
-	// slowed down both. None for the base itself.
+	// measure, below 1 a loss. It is computed round by round: whatever slowed the machine down in a round
+	// slowed down both. The base itself has none.
 	Ratio Spread   `json:"ratio,omitzero"`
-	Early int      `json:"early,omitempty"` // timers that fired before their time, which none may
-	Notes []string `json:"notes,omitempty"` // what the reader must know to judge this figure
-	Error string   `json:"error,omitempty"` // why there is no figure, or why it is not to be trusted
+	Early int      `json:"early,omitempty"` // timers that fired before their time; none may
+	Notes []string `json:"notes,omitempty"` // what a reader must know to judge this figure
+	Error string   `json:"error,omitempty"` // why there is no figure, or why it is not reliable
 }
 
-// A Spread is what one measure came to over all rounds.
+// A Spread summarizes the rounds of one measure.
 type Spread struct {
 	Min    float64 `json:"min"`
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`
-	Rounds int     `json:"rounds"` // how many there were; 0: it was not measured
+	Rounds int     `json:"rounds"` // number of rounds; 0: it was not measured
 }
 
-// A Plot is a picture to be drawn.
+// A Plot is the data of a picture.
 type Plot struct {
 	Name   string   `json:"name"` // one of the names below
 	Title  string   `json:"title"`
@@ -111,21 +112,21 @@ type Plot struct {
 	Series []Series `json:"series"`
 }
 
-// The plots that there may be. A scenario has at most one of each.
+// The names of plots. A scenario has at most one plot of each name.
 const (
-	PlotGrowth   = "growth"   // what an operation takes, against the number of outstanding timers
-	PlotLateness = "lateness" // how late timers are, against the share that is at most so late
+	PlotGrowth   = "growth"   // cost of an operation, against the number of outstanding timers
+	PlotLateness = "lateness" // lateness, against the share of timers that are at most that late
 	PlotCPU      = "cpu"      // processors in use while timers fire, against time
-	PlotMemory   = "memory"   // bytes for each timer, against their number
+	PlotMemory   = "memory"   // bytes per timer, against the number of timers
 )
 
-// An Axis is one of the two of a plot.
+// An Axis is the x or the y axis of a plot.
 type Axis struct {
 	Label string `json:"label"`
 	Unit  string `json:"unit,omitempty"`
 	Log   bool   `json:"log,omitempty"`
-	// Tail is set for an axis of shares from 0 to 1 where the interest is in the last hundredth:
-	// to be drawn by the number of nines.
+	// Tail is set for an axis of shares from 0 to 1 whose last hundredth matters most. It is drawn by the
+	// number of nines.
 	Tail bool `json:"tail,omitempty"`
 }
 

@@ -7,78 +7,78 @@ import (
 	"time"
 )
 
-// hot is how many timers are few enough to stay in the cache.
-const hot = 1000
+// hotTimers is a number of timers that stay in the processor cache.
+const hotTimers = 1000
 
-// idleConnections measures what is done to timers that are out already: pushing the deadline back, as an idle
-// timeout does, pulling it forward, calling it off. At random among all of them it is mostly cache misses.
-func idleConnections(s *sheet) error {
-	field, done := s.field(s.n, func(c contender) bool { return c.Name != "precise" && c.Name != "one-worker" })
+// idleConnections measures operations on outstanding timers: a later deadline, as an idle timeout sets it, an earlier
+// deadline, and stopping. The timers are picked at random, so most of the cost is cache misses.
+func idleConnections(s *scenarioRun) error {
+	instances, done := s.instances(s.n, notVariant)
 	defer done()
-	canReset := func(t timers) bool { return t.can(toReset) }
+	canReset := func(t timers) bool { return t.supports(featureReset) }
 	for round := range s.rounds() {
 		runtime.GC()
-		// Later than all that is armed by then, and earlier than it.
-		later := 3*ahead + time.Duration(round)*time.Second
-		earlier := max(ahead-time.Duration(round+1)*10*time.Second, ahead/10)
-		moved, warm, known, pulled, gone := sample(s.n), few(s.n), sample(s.n), distinct(s.n), distinct(s.n)
+		// Later, or earlier, than all deadlines armed before.
+		later := 3*farAhead + time.Duration(round)*time.Second
+		earlier := max(farAhead-time.Duration(round+1)*10*time.Second, farAhead/10)
+		moved, warm, known, pulled, gone := randomIndexes(s.n), hotIndexes(s.n), randomIndexes(s.n), distinctIndexes(s.n), distinctIndexes(s.n)
 		when := time.Now().Add(later + time.Second/2)
-		for _, c := range []contest{
-			{name: "reset later, one at random", main: true, ops: len(moved), needs: canReset, work: func(t timers, ops int) int {
+		for _, w := range []workload{
+			{name: "reset later, one at random", main: true, ops: len(moved), supported: canReset, work: func(t timers, ops int) int {
 				return t.reset(moved[:ops], later)
 			}},
-			{name: "reset later, one of 1,000", ops: len(warm), needs: canReset, work: func(t timers, ops int) int {
+			{name: "reset later, one of 1,000", ops: len(warm), supported: canReset, work: func(t timers, ops int) int {
 				return t.reset(warm[:ops], later+time.Second/2)
 			}},
 			{
-				name: "reset to a known time, one at random", ops: len(known), needs: func(t timers) bool { return t.can(toResetAt) },
+				name: "reset to a known time, one at random", ops: len(known), supported: func(t timers) bool { return t.supports(featureResetAt) },
 				work: func(t timers, ops int) int { return t.resetAt(known[:ops], when) },
 			},
-			{name: "reset earlier, one at random", ops: len(pulled), needs: canReset, work: func(t timers, ops int) int {
+			{name: "reset earlier, one at random", ops: len(pulled), supported: canReset, work: func(t timers, ops int) int {
 				return t.reset(pulled[:ops], earlier)
 			}},
 			{
 				name: "stop, one at random", ops: len(gone),
-				work:  func(t timers, ops int) int { return t.stop(gone[:ops]) },
-				after: func(t timers, ops int) int { return t.refill(gone[:ops]) },
+				work:    func(t timers, ops int) int { return t.stop(gone[:ops]) },
+				cleanup: func(t timers, ops int) int { return t.refill(gone[:ops]) },
 			},
 		} {
-			s.compete(c, round, field)
+			s.runRound(w, round, instances)
 		}
 	}
 	return nil
 }
 
-// sample returns which timers to work on, at random.
-func sample(n int) []int {
-	some := make([]int, min(n, 200_000))
-	for i := range some {
-		some[i] = rand.IntN(n)
+// randomIndexes returns random indexes below n.
+func randomIndexes(n int) []int {
+	indexes := make([]int, min(n, 200_000))
+	for i := range indexes {
+		indexes[i] = rand.IntN(n)
 	}
-	return some
+	return indexes
 }
 
-// distinct does the same, but none comes twice, and most stay as they are.
-func distinct(n int) []int {
+// distinctIndexes returns random indexes below n, each at most once, about a fifth of all.
+func distinctIndexes(n int) []int {
 	return rand.Perm(n)[:min(n/5+1, 200_000)]
 }
 
-// few does the same, but they are few, and it is each one's turn more often.
-func few(n int) []int {
-	some := make([]int, min(n, 400_000))
-	for i := range some {
-		some[i] = rand.IntN(min(n, hot))
+// hotIndexes returns random indexes below hotTimers, so that each occurs often.
+func hotIndexes(n int) []int {
+	indexes := make([]int, min(n, 400_000))
+	for i := range indexes {
+		indexes[i] = rand.IntN(min(n, hotTimers))
 	}
-	return some
+	return indexes
 }
 
-// inGrowth is how many bytes all contenders together take for each timer, while garbage piles up.
-const inGrowth = 700
+// growthBytes is the number of bytes that all contenders together take per timer in growth, garbage included.
+const growthBytes = 700
 
-// growth measures whether an operation costs more the more timers there are.
-func growth(s *sheet) error {
+// growth measures how the cost of operations grows with the number of outstanding timers.
+func growth(s *scenarioRun) error {
 	sizes := []int{s.n / 10, s.n}
-	if s.o.Full {
+	if s.opts.Full {
 		sizes = []int{s.n / 100, s.n / 10, s.n, 10 * s.n}
 	}
 	total := s.n
@@ -87,27 +87,29 @@ func growth(s *sheet) error {
 		if n < 1 || s.ctx.Err() != nil {
 			continue
 		}
-		if memory := machine().memory; memory > 0 && int64(n)*inGrowth > memory/2 {
+		if memory := machine().memory; memory > 0 && int64(n)*growthBytes > memory/2 {
 			s.fail("std", n, errors.New(tooMuchMemory))
 			continue
 		}
 		s.n = n
-		field, done := s.field(n, func(c contender) bool { return c.Name != "precise" && c.Name != "one-worker" })
+		instances, done := s.instances(n, notVariant)
 		for round := range s.rounds() {
-			some, gone := sample(n), distinct(n)
-			for _, c := range []contest{
-				{name: "arm and stop", main: true, ops: 200_000, work: func(t timers, ops int) int { return t.pairs(0, ops) }},
+			indexes, gone := randomIndexes(n), distinctIndexes(n)
+			for _, w := range []workload{
+				{name: "arm and stop", main: true, ops: 200_000, work: func(t timers, ops int) int { return t.armAndStop(0, ops) }},
 				{
-					name: "reset later, one at random", ops: len(some), needs: func(t timers) bool { return t.can(toReset) },
-					work: func(t timers, ops int) int { return t.reset(some[:ops], 3*ahead+time.Duration(round)*time.Second) },
+					name: "reset later, one at random", ops: len(indexes), supported: func(t timers) bool { return t.supports(featureReset) },
+					work: func(t timers, ops int) int {
+						return t.reset(indexes[:ops], 3*farAhead+time.Duration(round)*time.Second)
+					},
 				},
 				{
 					name: "stop, one at random", ops: len(gone),
-					work:  func(t timers, ops int) int { return t.stop(gone[:ops]) },
-					after: func(t timers, ops int) int { return t.refill(gone[:ops]) },
+					work:    func(t timers, ops int) int { return t.stop(gone[:ops]) },
+					cleanup: func(t timers, ops int) int { return t.refill(gone[:ops]) },
 				},
 			} {
-				s.compete(c, round, field)
+				s.runRound(w, round, instances)
 			}
 		}
 		done()
@@ -120,10 +122,10 @@ func growth(s *sheet) error {
 	return nil
 }
 
-// series returns the medians of each contender against the number of timers.
-func (f *figures) series() (all []Series) {
+// series returns, for each contender, the median against the number of timers.
+func (m *measurement) series() (all []Series) {
 	at := map[string]int{}
-	for _, r := range f.rows {
+	for _, r := range m.rows {
 		if len(r.rounds) == 0 {
 			continue
 		}

@@ -1,18 +1,18 @@
 package bench
 
-// A scenario is something that a user recognises, and how to measure it.
+// A scenario is a use of timers that a user recognises, and the function that measures it.
 type scenario struct {
 	name, title, about string
-	fresh              bool // it wants a process in which nothing has been measured, and is run first
-	messy              bool // it leaves traces in the process, and is run last
-	run                func(*sheet) error
+	needsFreshProcess  bool // it needs a process in which nothing was measured before, and runs first
+	leavesTraces       bool // it leaves goroutines or memory behind, and runs last
+	run                func(*scenarioRun) error
 }
 
-// scenarios are all there are, in the order in which they are shown.
+// scenarios lists all scenarios, in the order in which reports show them.
 var scenarios = []scenario{
 	{
 		name: "request-timeouts", title: "Request timeouts", run: requestTimeouts,
-		about: "A deadline is armed for each request and called off when the answer is there, while many others are outstanding.",
+		about: "A deadline is armed for each request and stopped when the answer arrives, while many others are outstanding.",
 	},
 	{
 		name: "idle-connections", title: "Idle connections", run: idleConnections,
@@ -32,7 +32,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "sparse", title: "Sparse precise timers", run: sparseTimers,
-		about: "A single timer in a process that has nothing else to do: how late it is, and what it costs to be woken.",
+		about: "A single timer in a process that has nothing else to do: how late it is, and what a wake-up costs.",
 	},
 	{
 		name: "sub-millisecond", title: "Timers below a millisecond", run: subMillisecond,
@@ -40,23 +40,23 @@ var scenarios = []scenario{
 	},
 	{
 		name: "accuracy", title: "A thousand timers in a tenth of a second", run: accuracy,
-		about: "What an ordinary program has: how late timers are when some others are on the way.",
+		about: "The load of an ordinary program: how late timers are while some others are armed.",
 	},
 	{
 		name: "saturated", title: "All processors busy", run: saturated,
-		about: "A single timer while every processor has a goroutine that does not let go of it.",
+		about: "A single timer while every processor runs a goroutine that never blocks.",
 	},
 	{
-		name: "memory", title: "Memory of a timer", run: memory, fresh: true,
-		about: "What the heap has more of for each armed timer, in a process that has not had as many before.",
+		name: "memory", title: "Memory of a timer", run: memory, needsFreshProcess: true,
+		about: "How much the heap grows for each armed timer, in a process that has not had as many before.",
 	},
 	{
 		name: "gc", title: "Garbage collection with timers armed", run: collections,
-		about: "What each garbage collection has to do more because there are timers.",
+		about: "How much longer a garbage collection takes because timers are armed.",
 	},
 	{
 		name: "idle", title: "Nothing due", run: idleProcess,
-		about: "A process with timers that are all an hour ahead: what it does meanwhile.",
+		about: "A process whose timers are all an hour ahead: the processor time it takes meanwhile.",
 	},
 	{
 		name: "drop-in", title: "Drop-in packages time and context", run: dropIn,
@@ -64,19 +64,19 @@ var scenarios = []scenario{
 	},
 	{
 		name: "go-benchmarks", title: "Go's own benchmarks", run: goBenchmarks,
-		about: "What the benchmarks of Go's package time do, by that package and by the one to drop in.",
+		about: "The benchmarks of Go's package time, run with that package and with Foliot's drop-in.",
 	},
 	{
 		name: "task-wakes", title: "Tasks: wake and poll", run: taskWakes,
-		about: "The way from a wake to the poll of a task, beside that of a goroutine from a channel.",
+		about: "The time from a wake to the poll of a task, against that of a goroutine woken through a channel.",
 	},
 	{
 		name: "task-spawns", title: "Tasks: spawn and done", run: taskSpawns,
-		about: "A task from its beginning to its end, beside a goroutine, with at most a thousand in flight.",
+		about: "The life of a task that ends at once, against that of a goroutine, with at most a thousand in flight.",
 	},
 	{
 		name: "delay-queue", title: "Delay queue", run: delayQueue,
-		about: "Values that come out of a queue when they are due, beside a timer for each.",
+		about: "Values that come out of a queue when they are due, against a timer for each.",
 	},
 	{
 		name: "micro-delays", title: "Event loop: micro-delays", run: microDelays,
@@ -92,11 +92,11 @@ var scenarios = []scenario{
 	},
 	{
 		name: "loop-soon", title: "Event loop: call soon", run: loopSoon,
-		about: "Functions that are to be called in the next iteration, beside a buffered channel of functions.",
+		about: "Functions that are to be called in the next iteration, against a buffered channel of functions.",
 	},
 	{
 		name: "loop-post", title: "Event loop: post", run: loopPost,
-		about: "Functions that other goroutines or threads hand to the loop, beside a buffered channel of functions.",
+		about: "Functions that other goroutines or threads hand to the loop, against a buffered channel of functions.",
 	},
 	{
 		name: "wheel-ops", title: "Wheel: arm, cancel, re-arm", run: wheelOps,
@@ -104,34 +104,34 @@ var scenarios = []scenario{
 	},
 	{
 		name: "wheel-churn", title: "Wheel: re-arm for long", run: wheelChurn,
-		about: "The structure after so many moves at random that it is as untidy as it gets.",
+		about: "The structure after so many random moves that it holds as many stale entries as it ever does.",
 	},
 	{
 		name: "wheel-fire", title: "Wheel: fire", run: wheelFire,
-		about: "What it takes to get all entries out in order, the moving from level to level included.",
+		about: "The cost of yielding all entries in order, including the moves from level to level.",
 	},
 	{
 		name: "wheel-memory", title: "Wheel: memory", run: wheelMemory,
-		about: "Bytes of an entry with a payload of four, and work for the garbage collector.",
+		about: "Bytes per entry with a payload of four bytes, and work for the garbage collector.",
 	},
 	{
-		name: "bulk-expiry", title: "Bulk expiry", run: bulkExpiry, messy: true,
+		name: "bulk-expiry", title: "Bulk expiry", run: bulkExpiry, leavesTraces: true,
 		about: "Very many timers fire within a short while, a million of them in a second.",
 	},
 	{
-		name: "tickers", title: "Tickers", run: tickers, messy: true,
-		about: "Many tickers at 10 Hz, with somebody waiting for each tick.",
+		name: "tickers", title: "Tickers", run: tickers, leavesTraces: true,
+		about: "Many tickers at 10 Hz, with a goroutine waiting for each tick.",
 	},
 	{
-		name: "periodic-tasks", title: "Periodic tasks", run: periodicTasks, messy: true,
+		name: "periodic-tasks", title: "Periodic tasks", run: periodicTasks, leavesTraces: true,
 		about: "Sessions that have something to do once a second, as tasks and as goroutines that sleep.",
 	},
 }
 
-// A Listed scenario is one that can be asked for.
+// A Listed is a scenario as List returns it.
 type Listed struct{ Name, Title, About string }
 
-// List returns all scenarios there are.
+// List returns all scenarios.
 func List() []Listed {
 	all := make([]Listed, len(scenarios))
 	for i, s := range scenarios {

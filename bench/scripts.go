@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// scripts are event loops of other programs, which take part when they are installed.
+// scripts are the event loops of other programs. They take part if they are installed.
 var scripts = []contender{
-	{Contender: Contender{Name: "asyncio", Title: "Python's asyncio", Module: "python3", Kind: External}, ask: func() string { return scriptVersion("asyncio") }},
-	{Contender: Contender{Name: "uvloop", Title: "uvloop", Module: "python3", Kind: External}, ask: func() string { return scriptVersion("uvloop") }},
-	{Contender: Contender{Name: "node", Title: "Node.js", Module: "node", Kind: External}, ask: func() string { return scriptVersion("node") }},
+	{Contender: Contender{Name: "asyncio", Title: "Python's asyncio", Module: "python3", Kind: External}, version: func() string { return scriptVersion("asyncio") }},
+	{Contender: Contender{Name: "uvloop", Title: "uvloop", Module: "python3", Kind: External}, version: func() string { return scriptVersion("uvloop") }},
+	{Contender: Contender{Name: "node", Title: "Node.js", Module: "node", Kind: External}, version: func() string { return scriptVersion("node") }},
 }
 
 //go:embed script/loop.py
@@ -26,15 +26,15 @@ var pythonScript string
 //go:embed script/loop.js
 var nodeScript string
 
-// An answer is what a script prints.
-type answer struct {
-	NS      float64   `json:"ns"`      // what the work took
-	Late    []float64 `json:"late"`    // nanoseconds, of each timer
+// A scriptResult is what a script prints.
+type scriptResult struct {
+	NS      float64   `json:"ns"`      // time of the work, in nanoseconds
+	Late    []float64 `json:"late"`    // how late each timer was, in nanoseconds
 	Version string    `json:"version"` // of the program
 }
 
-// runScript has a script do one piece of work.
-func runScript(ctx context.Context, name, work string, n int, extra ...int) (a answer, err error) {
+// runScript runs a script that does one piece of work.
+func runScript(ctx context.Context, name, work string, n int, extra ...int) (a scriptResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	args := []string{"-", name, work, strconv.Itoa(n)}
@@ -59,21 +59,22 @@ func runScript(ctx context.Context, name, work string, n int, extra ...int) (a a
 	return a, nil
 }
 
-var versions = struct {
+// versionCache keeps the versions of programs; empty: not installed.
+var versionCache = struct {
 	sync.Mutex
 	of map[string]string
 }{of: map[string]string{}}
 
-// scriptVersion returns the version of a program, or nothing if it is not installed.
+// scriptVersion returns the version of a program, or an empty string if it is not installed.
 func scriptVersion(name string) string {
-	versions.Lock()
-	defer versions.Unlock()
-	v, ok := versions.of[name]
+	versionCache.Lock()
+	defer versionCache.Unlock()
+	v, ok := versionCache.of[name]
 	if !ok {
 		if a, err := runScript(context.Background(), name, "version", 0); err == nil {
 			v = a.Version
 		}
-		versions.of[name] = v
+		versionCache.of[name] = v
 	}
 	return v
 }

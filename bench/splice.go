@@ -8,41 +8,41 @@ import (
 	"strings"
 )
 
-// The marks between which Splice puts figures. The first has the name of a scenario, and then, if not all of it
-// is wanted, parts of a selection:
+// Splice puts figures between two marks. The first mark has the name of a scenario and, to show only a part of it, a
+// selection:
 //
 //	<!-- figures:growth contenders=std,foliot measures=arm_and_stop timers=10000,100000 -->
 //	<!-- /figures -->
 //
-// A space in the name of a measure is written as an underscore. In place of a scenario, "environment" stands for
-// where the figures come from.
+// A space in the name of a measure is written as an underscore. The name "environment", in place of a scenario,
+// stands for the conditions of the run.
 const (
 	markBegin = "<!-- figures:"
 	markClose = "-->"
 	markEnd   = "<!-- /figures -->"
 )
 
-// Splice returns a page with its figures replaced by those of the report. What is between marks belongs to Splice,
-// what is not is kept to the byte.
+// Splice returns the page with the text between marks replaced by the figures of the report. Everything else is kept
+// byte for byte.
 func Splice(page []byte, r Report) ([]byte, error) {
 	var out bytes.Buffer
-	var open string // the name of the mark that is open
+	var open string // the mark whose end has not come yet
 	for i, line := range bytes.SplitAfter(page, []byte("\n")) {
 		text := strings.TrimSpace(string(line))
 		begins := strings.HasPrefix(text, markBegin)
 		switch {
 		case begins && open != "":
-			return nil, fmt.Errorf("line %d: figures of %s inside those of %s", i+1, text, open)
+			return nil, fmt.Errorf("line %d: mark %s inside mark %s", i+1, text, open)
 		case begins:
 			out.Write(line)
-			figures, err := r.marked(text)
+			figures, err := r.figuresFor(text)
 			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", i+1, err)
 			}
 			open = text
 			out.WriteString("\n" + strings.TrimSpace(figures) + "\n\n")
 		case text == markEnd && open == "":
-			return nil, fmt.Errorf("line %d: an end of figures without a beginning", i+1)
+			return nil, fmt.Errorf("line %d: %s without a beginning", i+1, markEnd)
 		case text == markEnd:
 			open = ""
 			out.Write(line)
@@ -51,17 +51,17 @@ func Splice(page []byte, r Report) ([]byte, error) {
 		}
 	}
 	if open != "" {
-		return nil, fmt.Errorf("no end of figures after %s", open)
+		return nil, fmt.Errorf("%s has no %s after it", open, markEnd)
 	}
 	return out.Bytes(), nil
 }
 
-// marked returns the figures that a mark asks for.
-func (r Report) marked(mark string) (string, error) {
+// figuresFor returns the figures that a mark asks for.
+func (r Report) figuresFor(mark string) (string, error) {
 	inside, ok := strings.CutSuffix(strings.TrimPrefix(mark, markBegin), markClose)
 	words := strings.Fields(inside)
 	if !ok || len(words) == 0 {
-		return "", fmt.Errorf("%s is no mark for figures", mark)
+		return "", fmt.Errorf("%s is not a valid mark", mark)
 	}
 	name := words[0]
 	if name == "environment" && len(words) == 1 {
@@ -80,12 +80,12 @@ func (r Report) marked(mark string) (string, error) {
 			for _, text := range list {
 				n, err := strconv.Atoi(text)
 				if err != nil {
-					return "", fmt.Errorf("%s: %q is no number of timers", mark, text)
+					return "", fmt.Errorf("%s: %q is not a number of timers", mark, text)
 				}
 				sel.Timers = append(sel.Timers, n)
 			}
 		default:
-			return "", fmt.Errorf("%s: %q is not understood", mark, word)
+			return "", fmt.Errorf("%s: unknown word %q", mark, word)
 		}
 	}
 	i := slices.IndexFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name })

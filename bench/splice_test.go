@@ -6,7 +6,7 @@ import (
 )
 
 func TestSpliceReplacesWhatIsBetweenMarksAndNothingElse(t *testing.T) {
-	r := mixed()
+	r := mixedReport()
 	page := "before\r\n<!-- figures:s contenders=std,foliot measures=took -->\nold\nold\n<!-- /figures -->\n\n" +
 		"  <!-- figures:environment -->\n  <!-- /figures -->\nafter, without a newline"
 	want := "before\r\n<!-- figures:s contenders=std,foliot measures=took -->\n\n" +
@@ -22,19 +22,19 @@ func TestSpliceReplacesWhatIsBetweenMarksAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestMarksThatCannotBeFollowedAreErrorsWithTheirLine(t *testing.T) {
+func TestInvalidMarksAreErrorsWithTheirLine(t *testing.T) {
 	for page, want := range map[string]string{
 		"\n<!-- figures:nothing -->\n<!-- /figures -->":             `line 2: the report has no scenario "nothing"`,
-		"<!-- figures:s -->\n":                                      "no end of figures",
-		"<!-- /figures -->\n":                                       "line 1: an end of figures without a beginning",
-		"<!-- figures:s -->\n<!-- figures:s -->\n<!-- /figures -->": "line 2: figures of",
-		"<!-- figures:s colour=red -->\n<!-- /figures -->":          "not understood",
-		"<!-- figures:s timers=many -->\n<!-- /figures -->":         "no number of timers",
+		"<!-- figures:s -->\n":                                      "has no <!-- /figures --> after it",
+		"<!-- /figures -->\n":                                       "line 1: <!-- /figures --> without a beginning",
+		"<!-- figures:s -->\n<!-- figures:s -->\n<!-- /figures -->": "line 2: mark <!-- figures:s --> inside mark",
+		"<!-- figures:s colour=red -->\n<!-- /figures -->":          `unknown word "colour=red"`,
+		"<!-- figures:s timers=many -->\n<!-- /figures -->":         "is not a number of timers",
 		"<!-- figures:s contenders=nobody -->\n<!-- /figures -->":   "selects nothing",
-		"<!-- figures:s":                       "no mark for figures",
-		"<!-- figures: -->\n<!-- /figures -->": "no mark for figures",
+		"<!-- figures:s":                       "is not a valid mark",
+		"<!-- figures: -->\n<!-- /figures -->": "is not a valid mark",
 	} {
-		if _, err := Splice([]byte(page), mixed()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Splice([]byte(page), mixedReport()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", page, err, want)
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// A Style is how a report is written for reading.
+// A Style says how to write a report in a terminal.
 type Style struct {
-	Width  int  // columns of the terminal; 0: as many as it takes
+	Width  int  // columns of the terminal; 0: no limit
 	Colour bool // losses and early timers in red, wins in green
 }
 
-// Table writes the report for reading in a terminal.
+// Table writes the report as text for a terminal.
 func (r Report) Table(w io.Writer, style Style) error {
 	var b strings.Builder
 	b.WriteString(r.Conditions() + "\n")
@@ -28,13 +28,13 @@ func (r Report) Table(w io.Writer, style Style) error {
 		}
 	}
 	if r.Interrupted {
-		b.WriteString("\nInterrupted: that is what there was until then.\n")
+		b.WriteString("\nInterrupted: the rest was not measured.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// Markdown writes the report for a page.
+// Markdown writes the report as Markdown.
 func (r Report) Markdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(r.Conditions() + "\n")
@@ -45,7 +45,7 @@ func (r Report) Markdown(w io.Writer) error {
 	return err
 }
 
-// Conditions says where the figures come from and how to read them.
+// Conditions says on which machine the figures were measured and how to read them.
 func (r Report) Conditions() string {
 	e := r.Environment
 	machine := []string{e.Go, e.OS + "/" + e.Arch, fmt.Sprintf("GOMAXPROCS=%d", e.Procs)}
@@ -63,7 +63,7 @@ func (r Report) Conditions() string {
 		strings.Join(machine, ", "), e.Foliot, e.Mode, e.When.Format("2006-01-02"), e.Rounds)
 }
 
-// A Selection is a part of a scenario to be shown. Empty fields select all.
+// A Selection is the part of a scenario to show. Empty fields select everything.
 type Selection struct {
 	Contenders []string
 	Measures   []string // each matches the measures whose names begin with it
@@ -77,7 +77,7 @@ func (sel Selection) wants(m Measure, row Row) bool {
 		(len(sel.Timers) == 0 || slices.Contains(sel.Timers, row.N))
 }
 
-// Markdown returns the scenario as a table for each base that figures are compared with.
+// Markdown returns the selected part of the scenario as tables, with notes below.
 func (s Scenario) Markdown(r Report, sel Selection) string {
 	var b strings.Builder
 	for i, g := range s.grids(r, sel) {
@@ -104,24 +104,25 @@ func (s Scenario) Markdown(r Report, sel Selection) string {
 	return b.String()
 }
 
-// A cell is a piece of text with a meaning.
+// A cell is a text and its tone.
 type cell struct {
 	text string
 	tone tone
 }
 
+// A tone says whether a text is good or bad news; colours show it.
 type tone uint8
 
 const (
-	plain tone = iota
-	good
-	bad
+	tonePlain tone = iota
+	toneGood
+	toneBad
 )
 
-// A grid is a table: its head, and its lines.
+// A grid is a table: its head and its lines.
 type grid [][]cell
 
-// grids returns a table for each set of contenders that measures have in common.
+// grids returns the selected measures as tables. Measures with the same contenders share a table.
 func (s Scenario) grids(r Report, sel Selection) (all []grid) {
 	type table struct {
 		columns []string
@@ -171,7 +172,8 @@ func (s Scenario) grids(r Report, sel Selection) (all []grid) {
 	return all
 }
 
-// corner returns what the lines of a table have in common: how many timers there are.
+// corner returns the text for the upper left corner: the number of timers if all lines have the same, otherwise the
+// title.
 func (s Scenario) corner() string {
 	for _, m := range s.Measures {
 		for _, row := range m.Rows {
@@ -183,7 +185,7 @@ func (s Scenario) corner() string {
 	return s.Title
 }
 
-// sizes returns how many numbers of timers there are in the scenario.
+// sizes returns how many different numbers of timers the scenario has.
 func (s Scenario) sizes() int {
 	seen := map[int]bool{}
 	for _, m := range s.Measures {
@@ -194,7 +196,7 @@ func (s Scenario) sizes() int {
 	return len(seen)
 }
 
-// line returns a measure with one number of timers.
+// line returns the line of a measure with n timers. With sized set, the line says n.
 func (m Measure) line(columns []string, n int, sized bool) []cell {
 	name := m.Name
 	if sized && n > 1 {
@@ -218,19 +220,19 @@ func (row Row) cell(unit string) cell {
 		c.text += " [" + Ratio(row.Ratio) + "]"
 		switch {
 		case row.Ratio.Min > 1:
-			c.tone = good
+			c.tone = toneGood
 		case row.Ratio.Max < 1:
-			c.tone = bad
+			c.tone = toneBad
 		}
 	}
 	if row.Early > 0 {
 		c.text += fmt.Sprintf(" %d EARLY", row.Early)
-		c.tone = bad
+		c.tone = toneBad
 	}
 	return c
 }
 
-// notes returns what the reader has to know besides.
+// notes returns the errors and notes of the selected rows.
 func (s Scenario) notes(r Report, sel Selection) (all []cell) {
 	add := func(text string, t tone) {
 		c := cell{text, t}
@@ -239,29 +241,29 @@ func (s Scenario) notes(r Report, sel Selection) (all []cell) {
 		}
 	}
 	if s.Error != "" {
-		add(s.Error, bad)
+		add(s.Error, toneBad)
 	}
 	for _, m := range s.Measures {
 		for _, row := range m.Rows {
 			if !sel.wants(m, row) {
 				continue
 			}
-			who := r.title(row.Contender)
+			label := r.title(row.Contender)
 			if row.N > 1 && s.sizes() > 1 {
-				who += ", " + Thousands(row.N)
+				label += ", " + Thousands(row.N)
 			}
 			if row.Error != "" {
-				add(who+": "+row.Error, bad)
+				add(label+": "+row.Error, toneBad)
 			}
 			for _, note := range row.Notes {
-				add(fmt.Sprintf("%s: %s", m.Name, note), plain)
+				add(fmt.Sprintf("%s: %s", m.Name, note), tonePlain)
 			}
 		}
 	}
 	return all
 }
 
-// title returns what a contender is called.
+// title returns the title of a contender.
 func (r Report) title(name string) string {
 	for _, c := range r.Contenders {
 		if c.Name == name {
@@ -283,7 +285,7 @@ func Figure(s Spread, unit string) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.*f %s", digits, s.Median, unit), " ")
 }
 
-// Ratio returns how many times better something is, with the spread.
+// Ratio returns a ratio as text, with the spread.
 func Ratio(s Spread) string {
 	switch s.Rounds {
 	case 0:
@@ -315,7 +317,7 @@ func Thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", Thousands(n/1000), n%1000)
 }
 
-// write writes the table. One that is too wide comes in several parts, each with the first column.
+// write writes the table. A table that is too wide is split into parts, each with the first column.
 func (g grid) write(b *strings.Builder, style Style) {
 	widths := make([]int, len(g[0]))
 	for _, line := range g {
@@ -343,9 +345,9 @@ func (g grid) write(b *strings.Builder, style Style) {
 
 func (s Style) paint(c cell) string {
 	switch {
-	case !s.Colour || c.tone == plain:
+	case !s.Colour || c.tone == tonePlain:
 		return c.text
-	case c.tone == good:
+	case c.tone == toneGood:
 		return "\x1b[32m" + c.text + "\x1b[0m"
 	}
 	return "\x1b[31m" + c.text + "\x1b[0m"

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// mixed is a report with a win, a loss, an early timer and a failure.
-func mixed() Report {
+// mixedReport is a report with a win, a loss, an early timer and a failure.
+func mixedReport() Report {
 	one := func(x float64) Spread { return Spread{x, x, x, 3} }
 	return Report{
 		Environment: Environment{Go: "go1.26", OS: "linux", Arch: "amd64", Procs: 2, Mode: Quick},
@@ -24,7 +24,7 @@ func mixed() Report {
 }
 
 func TestTablesShowWinsLossesEarlyTimersAndFailures(t *testing.T) {
-	r := mixed()
+	r := mixedReport()
 	want := strings.TrimPrefix(`
 | 1,000 timers | standard library | Foliot | heap |
 |---|---:|---:|---:|
@@ -48,17 +48,17 @@ func TestTablesShowWinsLossesEarlyTimersAndFailures(t *testing.T) {
 	}
 }
 
-func TestATableThatIsTooWideComesInParts(t *testing.T) {
-	r := mixed()
+func TestATableThatIsTooWideIsSplit(t *testing.T) {
+	r := mixedReport()
 	var out strings.Builder
 	if err := r.Table(&out, Style{Width: 60}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(out.String(), "  took "); n != 2 {
-		t.Errorf("the line comes %d times, want twice:\n%s", n, out.String())
+		t.Errorf("the line is there %d times, want twice:\n%s", n, out.String())
 	}
 	if strings.Contains(out.String(), "\x1b") {
-		t.Error("colours that nobody asked for")
+		t.Error("colours although the style has none")
 	}
 }
 

@@ -18,104 +18,104 @@ func newRuntime(t *testing.T, o foliot.Options) *foliot.Runtime {
 	return rt
 }
 
-func TestARallyIsAsManyPollsAsItSays(t *testing.T) {
-	for _, players := range []int{1, 2} {
+func TestAWakeChainMakesAsManyPollsAsAsked(t *testing.T) {
+	for _, tasks := range []int{1, 2} {
 		rt := newRuntime(t, foliot.Options{Workers: 1})
-		r := &rally{over: make(chan struct{}, 1)}
-		handles, err := r.spawn(rt, players)
+		c := &wakeChain{done: make(chan struct{}, 1)}
+		handles, err := c.spawn(rt, tasks)
 		if err != nil {
 			t.Fatal(err)
 		}
-		polledOnce(rt, uint64(players))
+		waitUntilPolled(rt, uint64(tasks))
 		before := rt.Stats().Polls
 		for range 3 {
-			if lost := r.play(handles[0], 500); lost != 0 {
-				t.Errorf("%d players: %d lost", players, lost)
+			if failed := c.run(handles[0], 500); failed != 0 {
+				t.Errorf("%d tasks: %d failed", tasks, failed)
 			}
 		}
 		for deadline := time.Now().Add(10 * time.Second); rt.Stats().Polls < before+1500 && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond) // a poll is counted after its end
+			time.Sleep(time.Millisecond) // a poll is counted after it has returned
 		}
 		if got := rt.Stats().Polls - before; got != 1500 {
-			t.Errorf("%d players: %d polls, want 1500", players, got)
+			t.Errorf("%d tasks: %d polls, want 1500", tasks, got)
 		}
 	}
 }
 
-func TestAStaleTaskLosesTheRally(t *testing.T) {
-	r := &rally{over: make(chan struct{}, 1)}
-	if lost := r.play(foliot.TaskHandle{}, 7); lost != 7 {
-		t.Errorf("%d lost, want 7", lost)
+func TestAWakeChainWithAStaleTaskFails(t *testing.T) {
+	c := &wakeChain{done: make(chan struct{}, 1)}
+	if failed := c.run(foliot.TaskHandle{}, 7); failed != 7 {
+		t.Errorf("%d failed, want 7", failed)
 	}
 }
 
-func TestEachWakeInTheHallAndTheStreetIsCounted(t *testing.T) {
-	h, err := newHall(newRuntime(t, foliot.Options{Workers: 1}))
+func TestGroupsCountEachWake(t *testing.T) {
+	tasks, err := newTaskGroup(newRuntime(t, foliot.Options{Workers: 1}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for h.polled.Load() < inHall {
+	for tasks.polled.Load() < groupSize {
 		time.Sleep(time.Millisecond)
 	}
-	before := h.polled.Load()
-	if lost := h.call(5 * inHall); lost != 0 || h.polled.Load() < before+5*inHall {
-		t.Errorf("hall: %d lost, %d polls", lost, h.polled.Load()-before)
+	before := tasks.polled.Load()
+	if failed := tasks.wakeInTurn(5 * groupSize); failed != 0 || tasks.polled.Load() < before+5*groupSize {
+		t.Errorf("tasks: %d wakes failed, %d polls", failed, tasks.polled.Load()-before)
 	}
-	s := newStreet()
-	defer s.close()
-	if lost := s.call(2 * inHall); lost != 0 || s.woken.Load() != 2*inHall {
-		t.Errorf("street: %d lost, %d woken", lost, s.woken.Load())
+	goroutines := newGoroutineGroup()
+	defer goroutines.close()
+	if failed := goroutines.wakeInTurn(2 * groupSize); failed != 0 || goroutines.woken.Load() != 2*groupSize {
+		t.Errorf("goroutines: %d wakes failed, %d woken", failed, goroutines.woken.Load())
 	}
 }
 
-func TestAllErrandsEndAndThoseThatCannotStartAreLost(t *testing.T) {
+func TestAllShortTasksEndAndFailedStartsAreCounted(t *testing.T) {
 	rt := newRuntime(t, foliot.Options{})
-	var e errand
-	if lost := e.send(5*inFlight, func(e *errand) bool { _, err := rt.Spawn(e); return err == nil }); lost != 0 || e.ended.Load() != 5*inFlight {
-		t.Errorf("%d lost, %d ended", lost, e.ended.Load())
+	var all shortTask
+	if failed := all.runAll(5*maxInFlight, func(t *shortTask) bool { _, err := rt.Spawn(t); return err == nil }); failed != 0 || all.ended.Load() != 5*maxInFlight {
+		t.Errorf("%d failed, %d ended", failed, all.ended.Load())
 	}
-	var half errand
+	var half shortTask
 	n := 0
-	lost := half.send(3*inFlight, func(e *errand) bool {
+	failed := half.runAll(3*maxInFlight, func(t *shortTask) bool {
 		if n++; n%2 == 0 {
 			return false
 		}
-		go e.run()
+		go t.run()
 		return true
 	})
-	if lost != 3*inFlight/2 || half.ended.Load() != 3*inFlight/2 {
-		t.Errorf("%d lost, %d ended, want half of %d each", lost, half.ended.Load(), 3*inFlight)
+	if failed != 3*maxInFlight/2 || half.ended.Load() != 3*maxInFlight/2 {
+		t.Errorf("%d failed, %d ended, want half of %d each", failed, half.ended.Load(), 3*maxInFlight)
 	}
 }
 
 func TestSessionsTickWithBothContenders(t *testing.T) {
-	b := beat{n: 50, period: 20 * time.Millisecond, settle: 40 * time.Millisecond, window: 100 * time.Millisecond}
-	var tasks, goroutines pulse
-	if err := b.tasks(context.Background(), &tasks, foliot.Options{}); err != nil {
+	l := periodicLoad{n: 50, period: 20 * time.Millisecond, settle: 40 * time.Millisecond, window: 100 * time.Millisecond}
+	var tasks, goroutines periodicCost
+	if err := l.tasks(context.Background(), &tasks, foliot.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	b.goroutines(context.Background(), &goroutines)
-	for name, p := range map[string]pulse{"tasks": tasks, "goroutines": goroutines} {
-		if len(p.cpu) != 3 || len(p.rate) != 3 || len(p.bytes) > 1 {
-			t.Fatalf("%s: %+v, want three windows", name, p)
+	l.goroutines(context.Background(), &goroutines)
+	for name, c := range map[string]periodicCost{"tasks": tasks, "goroutines": goroutines} {
+		if len(c.cpu) != 3 || len(c.rate) != 3 || len(c.bytes) > 1 {
+			t.Fatalf("%s: %+v, want three windows", name, c)
 		}
-		if rate := spread(p.rate); rate.Max == 0 || rate.Max > 2 {
-			t.Errorf("%s: %v ticks of each in a period", name, p.rate)
+		if rate := spread(c.rate); rate.Max == 0 || rate.Max > 2 {
+			t.Errorf("%s: %v ticks of each in a period", name, c.rate)
 		}
 	}
 }
 
-func TestWhatIsNotInTheQueueIsLost(t *testing.T) {
+func TestFailedPushesAreCounted(t *testing.T) {
 	rt, err := foliot.New(foliot.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := foliot.NewQueue[uint64](rt)
-	if lost := pushAndRemove(q, 100, delays()); lost != 0 || q.Len() != 0 {
-		t.Errorf("%d lost, %d left", lost, q.Len())
+	if failed := pushAndRemove(q, 100, randomDelays()); failed != 0 || q.Len() != 0 {
+		t.Errorf("%d failed, %d left", failed, q.Len())
 	}
 	shutdown(rt)
-	if lost := pushAndRemove(q, 100, delays()); lost != 100 {
-		t.Errorf("%d lost after Shutdown, want all of 100", lost)
+	if failed := pushAndRemove(q, 100, randomDelays()); failed != 100 {
+		t.Errorf("%d failed after Shutdown, want all of 100", failed)
 	}
 }

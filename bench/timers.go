@@ -9,239 +9,239 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// timers is a contender that calls functions after a delay. Work is given to it by the loop and not by the
-// operation: so a handle of any type goes in and out of no interface, which would allocate for the larger
-// ones.
+// timers is a contender that calls functions after a delay. Each method runs a whole loop of operations, rather
+// than one, so that handles do not pass through an interface, which would allocate for large handles.
+//
+// Indexes are those of outstanding timers, which fill has armed. Results count the operations that failed.
 type timers interface {
-	can(op operation) bool
-	arm(d time.Duration, f func()) error           // one that fires
-	fill(n int) (lost int)                         // n that stay, an hour or two ahead
-	pairs(from, to int) (lost int)                 // arm and stop at once
-	requests(from, to int) (lost int)              // the same, but one of a thousand fires, a millisecond later
-	reset(some []int, d time.Duration) (lost int)  // of those that stay
-	resetAt(some []int, when time.Time) (lost int) // the same, where the new deadline is known as a time
-	stop(some []int) (lost int)                    // of those that stay, each once;
-	refill(some []int) (lost int)                  // and arm others in their places
-	handOver(ops int) (lost int)                   // arm on one goroutine, stop on another
-	register(ops int) (lost int)                   // arm in a row, by the batch where that is possible
-	unregister(ops int) (lost int)                 // stop those
-	weigh(w *weight, n int) (lost int)             // arm n and see what they weigh
+	supports(op feature) bool
+	arm(d time.Duration, f func()) error                // arm one timer that fires
+	fill(n int) (failed int)                            // arm n more outstanding timers, one to two hours ahead
+	armAndStop(from, to int) (failed int)               // arm a timer and stop it at once
+	requests(from, to int) (failed int)                 // the same, but every thousandth fires after a millisecond
+	reset(indexes []int, d time.Duration) (failed int)  // reset outstanding timers
+	resetAt(indexes []int, when time.Time) (failed int) // the same, with the new deadline given as a time
+	stop(indexes []int) (failed int)                    // stop outstanding timers, each once
+	refill(indexes []int) (failed int)                  // arm others in the places of stopped ones
+	handOver(ops int) (failed int)                      // arm on one goroutine, stop on another
+	register(ops int) (failed int)                      // arm in a row, in batches where the contender has them
+	unregister(ops int) (failed int)                    // stop the timers that register has armed
+	measureFootprint(f *footprint, n int) (failed int)  // arm n outstanding timers and measure their memory
 	close()
 }
 
-// An operation is one that not every contender has.
-type operation uint8
+// A feature is an operation that not every contender has.
+type feature uint8
 
 const (
-	toReset operation = iota
-	toResetAt
+	featureReset feature = iota
+	featureResetAt
 )
 
-// funcs is what a contender has to bring along to be timers.
-type funcs[H any] struct {
+// timerFuncs are the operations of a contender whose handles are of type H. newTimerSet makes timers of them.
+type timerFuncs[H any] struct {
 	afterFunc func(d time.Duration, f func()) (H, error)
 	stop      func(H) bool
-	reset     func(H, time.Duration) bool                     // nil: it cannot
-	resetAt   func(H, time.Time) bool                         // nil: it cannot
-	batch     func(dst []H, calls []foliot.Call) ([]H, error) // nil: one by one
-	close     func()                                          // nil: nothing is left behind
+	reset     func(H, time.Duration) bool                     // nil: not supported
+	resetAt   func(H, time.Time) bool                         // nil: not supported
+	batch     func(dst []H, calls []foliot.Call) ([]H, error) // nil: not supported, timers are registered one by one
+	close     func()                                          // nil: there is nothing to close
 }
 
-// A fleet is the timers of one contender.
-type fleet[H any] struct {
-	f       funcs[H]
-	stay    []H // armed by fill
-	passing []H // armed by register
-	delays  []time.Duration
-	calls   []foliot.Call
+// A timerSet implements timers.
+type timerSet[H any] struct {
+	funcs       timerFuncs[H]
+	outstanding []H             // armed by fill
+	registered  []H             // armed by register
+	delays      []time.Duration // random
+	calls       []foliot.Call   // one for each of delays
 }
 
-// The delays of timers that stay. None comes due while something is measured.
-const ahead = time.Hour
+// farAhead is the shortest delay of outstanding timers. None of them comes due during a measurement.
+const farAhead = time.Hour
 
-// newFleet makes timers of functions.
-func newFleet[H any](f funcs[H]) timers {
-	return &fleet[H]{f: f, delays: delays()}
+func newTimerSet[H any](f timerFuncs[H]) timers {
+	return &timerSet[H]{funcs: f, delays: randomDelays()}
 }
 
-// delays returns 65,536 delays of one to two hours, at random.
-func delays() []time.Duration {
+// randomDelays returns 65,536 random delays of one to two hours.
+func randomDelays() []time.Duration {
 	d := make([]time.Duration, 1<<16)
 	for i := range d {
-		d[i] = ahead + rand.N(ahead)
+		d[i] = farAhead + rand.N(farAhead)
 	}
 	return d
 }
 
-func nothing() {}
+func noop() {}
 
-func (t *fleet[H]) delay(i int) time.Duration { return t.delays[i&(len(t.delays)-1)] }
+func (t *timerSet[H]) delay(i int) time.Duration { return t.delays[i&(len(t.delays)-1)] }
 
-func (t *fleet[H]) can(op operation) bool {
+func (t *timerSet[H]) supports(op feature) bool {
 	switch op {
-	case toReset:
-		return t.f.reset != nil
+	case featureReset:
+		return t.funcs.reset != nil
 	default:
-		return t.f.resetAt != nil
+		return t.funcs.resetAt != nil
 	}
 }
 
-func (t *fleet[H]) arm(d time.Duration, f func()) error {
-	_, err := t.f.afterFunc(d, f)
+func (t *timerSet[H]) arm(d time.Duration, f func()) error {
+	_, err := t.funcs.afterFunc(d, f)
 	return err
 }
 
-// armAll arms a timer in every place, by several goroutines, as the standard library and others have a place
-// for the timers of each processor.
-func (t *fleet[H]) armAll(places []H) (lost int) {
-	return share(4*runtime.GOMAXPROCS(0), len(places), func(from, to int) (lost int) {
+// armAll arms a timer for every handle. Several goroutines do so, because the standard library and others keep the
+// timers of each processor apart.
+func (t *timerSet[H]) armAll(handles []H) (failed int) {
+	return parallel(4*runtime.GOMAXPROCS(0), len(handles), func(from, to int) (failed int) {
 		for i := from; i < to; i++ {
-			h, err := t.f.afterFunc(t.delay(i), nothing)
+			h, err := t.funcs.afterFunc(t.delay(i), noop)
 			if err != nil {
-				lost++
+				failed++
 			}
-			places[i] = h
+			handles[i] = h
 		}
-		return lost
+		return failed
 	})
 }
 
-func (t *fleet[H]) fill(n int) (lost int) {
-	before := len(t.stay)
-	t.stay = append(t.stay, make([]H, n)...)
-	return t.armAll(t.stay[before:])
+func (t *timerSet[H]) fill(n int) (failed int) {
+	before := len(t.outstanding)
+	t.outstanding = append(t.outstanding, make([]H, n)...)
+	return t.armAll(t.outstanding[before:])
 }
 
-func (t *fleet[H]) pairs(from, to int) (lost int) {
+func (t *timerSet[H]) armAndStop(from, to int) (failed int) {
 	for i := from; i < to; i++ {
-		if h, err := t.f.afterFunc(t.delay(i), nothing); err != nil || !t.f.stop(h) {
-			lost++
+		if h, err := t.funcs.afterFunc(t.delay(i), noop); err != nil || !t.funcs.stop(h) {
+			failed++
 		}
 	}
-	return lost
+	return failed
 }
 
-func (t *fleet[H]) requests(from, to int) (lost int) {
+func (t *timerSet[H]) requests(from, to int) (failed int) {
 	for i := from; i < to; i++ {
 		d := t.delay(i)
 		slow := i%1000 == 999
 		if slow {
 			d = time.Millisecond
 		}
-		if h, err := t.f.afterFunc(d, nothing); err != nil || !slow && !t.f.stop(h) {
-			lost++
+		if h, err := t.funcs.afterFunc(d, noop); err != nil || !slow && !t.funcs.stop(h) {
+			failed++
 		}
 	}
-	return lost
+	return failed
 }
 
-func (t *fleet[H]) reset(some []int, d time.Duration) (lost int) {
-	for _, k := range some {
-		if !t.f.reset(t.stay[k], d) {
-			lost++
+func (t *timerSet[H]) reset(indexes []int, d time.Duration) (failed int) {
+	for _, k := range indexes {
+		if !t.funcs.reset(t.outstanding[k], d) {
+			failed++
 		}
 	}
-	return lost
+	return failed
 }
 
-func (t *fleet[H]) resetAt(some []int, when time.Time) (lost int) {
-	for _, k := range some {
-		if !t.f.resetAt(t.stay[k], when) {
-			lost++
+func (t *timerSet[H]) resetAt(indexes []int, when time.Time) (failed int) {
+	for _, k := range indexes {
+		if !t.funcs.resetAt(t.outstanding[k], when) {
+			failed++
 		}
 	}
-	return lost
+	return failed
 }
 
-func (t *fleet[H]) stop(some []int) (lost int) {
-	for _, k := range some {
-		if !t.f.stop(t.stay[k]) {
-			lost++
+func (t *timerSet[H]) stop(indexes []int) (failed int) {
+	for _, k := range indexes {
+		if !t.funcs.stop(t.outstanding[k]) {
+			failed++
 		}
 	}
-	return lost
+	return failed
 }
 
-func (t *fleet[H]) refill(some []int) (lost int) {
-	for i, k := range some {
-		h, err := t.f.afterFunc(t.delay(i), nothing)
+func (t *timerSet[H]) refill(indexes []int) (failed int) {
+	for i, k := range indexes {
+		h, err := t.funcs.afterFunc(t.delay(i), noop)
 		if err != nil {
-			lost++
+			failed++
 		}
-		t.stay[k] = h
+		t.outstanding[k] = h
 	}
-	return lost
+	return failed
 }
 
-func (t *fleet[H]) handOver(ops int) (lost int) {
-	return handOver(ops, func(i int) H { h, _ := t.f.afterFunc(t.delay(i), nothing); return h }, t.f.stop)
+func (t *timerSet[H]) handOver(ops int) (failed int) {
+	return handOver(ops, func(i int) H { h, _ := t.funcs.afterFunc(t.delay(i), noop); return h }, t.funcs.stop)
 }
 
-// inBatch is how many timers are registered in one call.
-const inBatch = 1000
+// batchSize is the number of timers registered in one call.
+const batchSize = 1000
 
-func (t *fleet[H]) register(ops int) (lost int) {
-	if cap(t.passing) < ops {
-		t.passing = make([]H, 0, ops)
+func (t *timerSet[H]) register(ops int) (failed int) {
+	if cap(t.registered) < ops {
+		t.registered = make([]H, 0, ops)
 	}
-	t.passing = t.passing[:0]
-	if t.f.batch == nil {
+	t.registered = t.registered[:0]
+	if t.funcs.batch == nil {
 		for i := range ops {
-			h, err := t.f.afterFunc(t.delay(i), nothing)
+			h, err := t.funcs.afterFunc(t.delay(i), noop)
 			if err != nil {
-				lost++
+				failed++
 			}
-			t.passing = append(t.passing, h)
+			t.registered = append(t.registered, h)
 		}
-		return lost
+		return failed
 	}
 	if t.calls == nil {
 		for _, d := range t.delays {
-			t.calls = append(t.calls, foliot.Call{After: d, Func: nothing})
+			t.calls = append(t.calls, foliot.Call{After: d, Func: noop})
 		}
 	}
-	for len(t.passing) < ops {
-		size := min(inBatch, ops-len(t.passing))
-		from := len(t.passing) % (len(t.calls) - inBatch)
+	for len(t.registered) < ops {
+		size := min(batchSize, ops-len(t.registered))
+		from := len(t.registered) % (len(t.calls) - batchSize)
 		var err error
-		if t.passing, err = t.f.batch(t.passing, t.calls[from:from+size]); err != nil {
-			return ops - len(t.passing)
+		if t.registered, err = t.funcs.batch(t.registered, t.calls[from:from+size]); err != nil {
+			return ops - len(t.registered)
 		}
 	}
 	return 0
 }
 
-func (t *fleet[H]) unregister(ops int) (lost int) {
-	for _, h := range t.passing[:ops] {
-		if !t.f.stop(h) {
-			lost++
+func (t *timerSet[H]) unregister(ops int) (failed int) {
+	for _, h := range t.registered[:ops] {
+		if !t.funcs.stop(h) {
+			failed++
 		}
 	}
-	clear(t.passing)
-	return lost
+	clear(t.registered)
+	return failed
 }
 
-func (t *fleet[H]) weigh(w *weight, n int) (lost int) {
-	all := weigh(w, n, func(places []H) { lost += t.armAll(places) })
-	t.stay = append(t.stay, all...)
-	return lost
+func (t *timerSet[H]) measureFootprint(f *footprint, n int) (failed int) {
+	all := measureFootprint(f, n, func(handles []H) { failed += t.armAll(handles) })
+	t.outstanding = append(t.outstanding, all...)
+	return failed
 }
 
-func (t *fleet[H]) close() {
-	for _, h := range t.stay {
-		t.f.stop(h)
+func (t *timerSet[H]) close() {
+	for _, h := range t.outstanding {
+		t.funcs.stop(h)
 	}
-	t.stay = nil
-	if t.f.close != nil {
-		t.f.close()
+	t.outstanding = nil
+	if t.funcs.close != nil {
+		t.funcs.close()
 	}
 	settle()
 }
 
-// settle lets every processor schedule for a while: the standard library keeps a stopped timer until the P
-// whose it is gets to that.
+// settle gives every processor time to schedule. The standard library keeps a stopped timer until the P that owns
+// it removes it.
 func settle() {
-	share(4*runtime.GOMAXPROCS(0), 1, func(int, int) int {
+	parallel(4*runtime.GOMAXPROCS(0), 1, func(int, int) int {
 		for range 1000 {
 			runtime.Gosched()
 		}
@@ -249,23 +249,23 @@ func settle() {
 	})
 }
 
-// An entrant is a contender with its timers, in a scenario.
-type entrant struct {
+// An instance is a contender with its timers, in one scenario.
+type instance struct {
 	contender
 	timers
-	pace map[string]int // operations in a turn, by contest
-	out  bool           // it has failed and is not asked any more
+	opsPerTurn map[string]int // operations in a turn, by the name of the workload
+	excluded   bool           // it has failed and takes no more turns
 }
 
-// field makes the timers of all contenders that the sheet wants and that can hold n, and has them hold n. Each
-// is closed by the function returned. Nothing is done for those that keep does not want.
-func (s *sheet) field(n int, keep func(contender) bool) (all []*entrant, done func()) {
+// instances returns the wanted contenders for which keep returns true, each with n outstanding timers. The function
+// returned closes them. A contender that cannot hold n timers is recorded as failed.
+func (s *scenarioRun) instances(n int, keep func(contender) bool) (all []*instance, done func()) {
 	for _, c := range contenders {
-		if c.timers == nil || !s.o.wants(c) || keep != nil && !keep(c) || s.ctx.Err() != nil {
+		if c.timers == nil || !s.opts.wants(c) || keep != nil && !keep(c) || s.ctx.Err() != nil {
 			continue
 		}
-		if c.most > 0 && n > c.most {
-			s.fail(c.Name, n, errors.New(c.why))
+		if c.maxTimers > 0 && n > c.maxTimers {
+			s.fail(c.Name, n, errors.New(c.maxTimersReason))
 			continue
 		}
 		t, err := c.timers()
@@ -273,17 +273,17 @@ func (s *sheet) field(n int, keep func(contender) bool) (all []*entrant, done fu
 			s.fail(c.Name, n, err)
 			continue
 		}
-		e := &entrant{contender: c, timers: t, pace: map[string]int{}}
-		if lost := t.fill(n); lost != 0 {
-			s.fail(c.Name, n, lostError{lost, n})
+		in := &instance{contender: c, timers: t, opsPerTurn: map[string]int{}}
+		if failed := t.fill(n); failed != 0 {
+			s.fail(c.Name, n, failedOpsError{failed, n})
 			t.close()
 			continue
 		}
-		all = append(all, e)
+		all = append(all, in)
 	}
 	return all, func() {
-		for _, e := range all {
-			e.timers.close()
+		for _, in := range all {
+			in.timers.close()
 		}
 	}
 }

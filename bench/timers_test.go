@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// eachTimers runs a test with the timers of every contender.
-func eachTimers(t *testing.T, test func(t *testing.T, c contender, timers timers)) {
+// eachTimers runs a subtest with the timers of every contender.
+func eachTimers(t *testing.T, test func(t *testing.T, c contender, set timers)) {
 	for _, c := range contenders {
 		if c.timers == nil {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			if c.racy && raceEnabled {
-				t.Skip("it has data races of its own")
+			if c.hasRaces && raceEnabled {
+				t.Skip("this contender has data races of its own")
 			}
-			timers, err := c.timers()
+			set, err := c.timers()
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer timers.close()
-			test(t, c, timers)
+			defer set.close()
+			test(t, c, set)
 		})
 	}
 }
 
 func TestEveryContenderFiresAllAndOursAreNeverEarly(t *testing.T) {
-	eachTimers(t, func(t *testing.T, c contender, timers timers) {
+	eachTimers(t, func(t *testing.T, c contender, set timers) {
 		const n = 300
 		var early atomic.Int64
 		fired := make(chan struct{}, n)
 		for i := range n {
 			d := time.Duration(1+i%30) * time.Millisecond
 			armed := time.Now()
-			err := timers.arm(d, func() {
+			err := set.arm(d, func() {
 				if time.Since(armed) < d {
 					early.Add(1)
 				}
@@ -63,83 +63,83 @@ func TestEveryContenderFiresAllAndOursAreNeverEarly(t *testing.T) {
 }
 
 func TestEveryContenderDoesAllOperations(t *testing.T) {
-	eachTimers(t, func(t *testing.T, _ contender, timers timers) {
-		some := []int{3, 1, 4, 15, 92}
-		lost := map[string]int{
-			"fill":     timers.fill(100),
-			"pairs":    timers.pairs(0, 50),
-			"requests": timers.requests(990, 1010),
-			"stop":     timers.stop(some),
-			"refill":   timers.refill(some),
-			"handOver": timers.handOver(60),
-			"register": timers.register(70),
+	eachTimers(t, func(t *testing.T, _ contender, set timers) {
+		indexes := []int{3, 1, 4, 15, 92}
+		failed := map[string]int{
+			"fill":       set.fill(100),
+			"armAndStop": set.armAndStop(0, 50),
+			"requests":   set.requests(990, 1010),
+			"stop":       set.stop(indexes),
+			"refill":     set.refill(indexes),
+			"handOver":   set.handOver(60),
+			"register":   set.register(70),
 		}
-		lost["unregister"] = timers.unregister(70)
-		if timers.can(toReset) {
-			lost["reset"] = timers.reset(some, 3*time.Hour)
+		failed["unregister"] = set.unregister(70)
+		if set.supports(featureReset) {
+			failed["reset"] = set.reset(indexes, 3*time.Hour)
 		}
-		if timers.can(toResetAt) {
-			lost["resetAt"] = timers.resetAt(some, time.Now().Add(4*time.Hour))
+		if set.supports(featureResetAt) {
+			failed["resetAt"] = set.resetAt(indexes, time.Now().Add(4*time.Hour))
 		}
-		var w weight
-		lost["weigh"] = timers.weigh(&w, 100)
-		for op, n := range lost {
+		var f footprint
+		failed["measureFootprint"] = set.measureFootprint(&f, 100)
+		for op, n := range failed {
 			if n != 0 {
-				t.Errorf("%s: %d lost", op, n)
+				t.Errorf("%s: %d failed", op, n)
 			}
 		}
-		if len(w.bytes) != 1 || len(w.gc) != 1 || len(w.all) != 1 {
-			t.Errorf("weight %+v", w)
+		if len(f.bytes) != 1 || len(f.gc) != 1 || len(f.gcWithHandles) != 1 {
+			t.Errorf("footprint %+v", f)
 		}
 	})
 }
 
-func TestTimersThatCannotBeArmedOrStoppedAreLost(t *testing.T) {
+func TestFailedOperationsAreCounted(t *testing.T) {
 	n := 0
-	lame := newFleet(funcs[int]{
+	flawed := newTimerSet(timerFuncs[int]{
 		afterFunc: func(time.Duration, func()) (int, error) { n++; return n, nil },
 		stop:      func(h int) bool { return h%10 != 0 },
 		reset:     func(h int, _ time.Duration) bool { return h%10 != 0 },
 	})
-	if lost := lame.pairs(0, 100); lost != 10 {
-		t.Errorf("pairs: %d lost, want 10", lost)
+	if failed := flawed.armAndStop(0, 100); failed != 10 {
+		t.Errorf("pairs: %d failed, want 10", failed)
 	}
-	if lame.can(toResetAt) || !lame.can(toReset) {
-		t.Error("it can reset, but not to a time")
+	if flawed.supports(featureResetAt) || !flawed.supports(featureReset) {
+		t.Error("want support for reset and none for resetAt")
 	}
-	if lost := lame.register(100) + lame.unregister(100); lost != 10 {
-		t.Errorf("register and unregister: %d lost, want 10", lost)
+	if failed := flawed.register(100) + flawed.unregister(100); failed != 10 {
+		t.Errorf("register and unregister: %d failed, want 10", failed)
 	}
-	if lost := lame.handOver(1000); lost != 100 {
-		t.Errorf("handOver: %d lost, want 100", lost)
+	if failed := flawed.handOver(1000); failed != 100 {
+		t.Errorf("handOver: %d failed, want 100", failed)
 	}
 }
 
-func TestEveryRingDoesAllOperations(t *testing.T) {
-	for name, make := range rings() {
+func TestEveryStructureDoesAllOperations(t *testing.T) {
+	for name, make := range structureMakers() {
 		r := make()
 		r.fill(100)
-		r.pairs(10)
-		some := []int{3, 1, 4, 15, 92}
-		r.rearm(some)
-		r.cancel(some)
-		r.arm(some)
-		if most := r.longest(some); most < 0 {
-			t.Errorf("%s: the longest takes %v µs", name, most)
+		r.armAndCancel(10)
+		indexes := []int{3, 1, 4, 15, 92}
+		r.rearm(indexes)
+		r.cancel(indexes)
+		r.arm(indexes)
+		if most := r.longestRearm(indexes); most < 0 {
+			t.Errorf("%s: the longest call takes %v µs", name, most)
 		}
 		switch r := r.(type) {
-		case *wheelRack:
+		case *wheelStructure:
 			if r.w.Len() != 100 {
 				t.Errorf("%s: %d entries, want 100", name, r.w.Len())
 			}
-		case *listRack:
+		case *listStructure:
 			if r.w.Len() != 100 {
 				t.Errorf("%s: %d entries, want 100", name, r.w.Len())
 			}
 		}
 		r.close()
 	}
-	if w, fire := expireTHW(500); fire() != 500 || w.Count() != 0 {
-		t.Errorf("thw: %d are left", w.Count())
+	if w, fire := newDueTHW(500); fire() != 500 || w.Count() != 0 {
+		t.Errorf("thw: %d entries are left", w.Count())
 	}
 }

@@ -1,4 +1,4 @@
-// One piece of work for Node's event loop; prints what it took as a line of JSON.
+// Does one piece of work on Node's event loop and prints the result as a line of JSON.
 //
 // usage: loop.js node version|register|delays|soon|chain|late N [FROM_NS TO_NS]
 'use strict';
@@ -8,7 +8,7 @@ const [low, high] = extra.map(Number);
 const now = () => Number(process.hrtime.bigint());
 const tell = (x) => console.log(JSON.stringify(x));
 
-// Timers have whole milliseconds here.
+// Node's timers have a resolution of a millisecond.
 const ms = (ns) => Math.ceil(ns / 1e6);
 
 const works = {

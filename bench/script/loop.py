@@ -1,4 +1,4 @@
-"""One piece of work for asyncio or uvloop; prints what it took as a line of JSON.
+"""Does one piece of work on the event loop of asyncio or uvloop and prints the result as a line of JSON.
 
 usage: loop.py asyncio|uvloop version|register|delays|soon|chain|post|late N [FROM_NS TO_NS | PRODUCERS]
 """

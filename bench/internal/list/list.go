@@ -1,10 +1,9 @@
-// Package list is the other layout of a timing wheel, kept to be raced against: every
-// bucket a doubly linked list, by index, through the entries themselves.
+// Package list is a timing wheel of the classic layout, as a baseline for benchmarks: every bucket is a doubly linked
+// list, and the links are indexes in the entries themselves.
 //
-// It files by the same digits as package wheel and keeps the same order, by tick and
-// then by arming. To cancel is to unlink, so there are no dead words and no sweep.
-// To cascade is to follow a list whose next element is anywhere in memory, one cache
-// miss after the other.
+// It divides ticks into the same digits as package wheel and keeps the same order: by tick, and then by the order of
+// arming. Cancelling an entry unlinks it, so there are no stale words and no sweep. Cascading follows a list whose
+// next element is anywhere in memory, with one cache miss after the other.
 package list
 
 import "math/bits"
@@ -25,8 +24,8 @@ type Wheel[V any] struct {
 	head     [levels * fanOut]uint32
 	tail     [levels * fanOut]uint32
 	slabs    [][]entry[V]
-	free     uint32 // list of free entries, through next
-	made     uint32
+	free     uint32 // first of the list of free entries, linked through next; 0: none
+	made     uint32 // number of entries ever used; entry 0 is not used
 	count    int
 }
 
@@ -47,14 +46,13 @@ func (w *Wheel[V]) entry(i uint32) *entry[V] {
 	return &w.slabs[i>>slabBits][i&(slabSize-1)]
 }
 
-// bucket returns the bucket of a tick after now, which is never that of another tick
-// with another order.
+// bucket returns the bucket of a tick after now.
 func (w *Wheel[V]) bucket(at uint64) uint {
 	level := uint(bits.Len64(at^w.now|1)-1) / digitBits
 	return level*fanOut + uint(at>>(level*digitBits))&digitMask
 }
 
-// Schedule arms an entry for a tick, which counts as the next one if it has passed.
+// Schedule arms an entry for a tick. A tick that has passed counts as the next one.
 func (w *Wheel[V]) Schedule(at uint64, v V) (handle uint64) {
 	i := w.free
 	if i != 0 {
@@ -73,7 +71,7 @@ func (w *Wheel[V]) Schedule(at uint64, v V) (handle uint64) {
 	return uint64(e.gen)<<32 | uint64(i)
 }
 
-// Reschedule moves an entry to another tick.
+// Reschedule moves an entry to another tick, and reports whether the entry was armed.
 func (w *Wheel[V]) Reschedule(handle, at uint64) bool {
 	i := uint32(handle)
 	e := w.entry(i)
@@ -86,7 +84,7 @@ func (w *Wheel[V]) Reschedule(handle, at uint64) bool {
 	return true
 }
 
-// Cancel removes an entry.
+// Cancel removes an entry, and reports whether it was armed.
 func (w *Wheel[V]) Cancel(handle uint64) bool {
 	i := uint32(handle)
 	e := w.entry(i)
@@ -142,7 +140,7 @@ func (w *Wheel[V]) release(i uint32, e *entry[V]) {
 	w.count--
 }
 
-// Advance calls fire for all that is due at now, in order.
+// Advance moves the wheel to now and calls fire for all entries that are due, in order.
 func (w *Wheel[V]) Advance(now uint64, fire func(at uint64, v V)) {
 	for level := uint(0); level < levels; {
 		if w.occupied[level] == 0 {

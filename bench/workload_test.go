@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-func testSheet(rounds int) *sheet {
-	return newSheet(context.Background(), Options{Rounds: rounds, Timers: 10}.withDefaults())
+func testRun(rounds int) *scenarioRun {
+	return newScenarioRun(context.Background(), Options{Rounds: rounds, Timers: 10}.withDefaults())
 }
 
-func fakeEntrants(names ...string) (all []*entrant) {
+func fakeInstances(names ...string) (all []*instance) {
 	for _, name := range names {
-		e := &entrant{pace: map[string]int{}, timers: newFleet(funcs[int]{})}
-		e.Name = name
-		all = append(all, e)
+		in := &instance{opsPerTurn: map[string]int{}, timers: newTimerSet(timerFuncs[int]{})}
+		in.Name = name
+		all = append(all, in)
 	}
 	return all
 }
 
-func TestEntrantsTakeTurnsToGoFirst(t *testing.T) {
-	s := testSheet(3)
-	field := fakeEntrants("std", "heap", "foliot")
+func TestInstancesTakeTurnsToGoFirst(t *testing.T) {
+	s := testRun(3)
+	instances := fakeInstances("std", "heap", "foliot")
 	var order []string
-	for _, e := range field {
-		e.pace["work"] = 1
+	for _, in := range instances {
+		in.opsPerTurn["work"] = 1
 	}
-	who := map[timers]string{}
-	for _, e := range field {
-		who[e.timers] = e.Name
+	names := map[timers]string{}
+	for _, in := range instances {
+		names[in.timers] = in.Name
 	}
 	for round := range s.rounds() {
-		s.compete(contest{name: "work", ops: 1, work: func(t timers, _ int) int { order = append(order, who[t]); return 0 }}, round, field)
+		s.runRound(workload{name: "work", ops: 1, work: func(t timers, _ int) int { order = append(order, names[t]); return 0 }}, round, instances)
 	}
 	want := []string{"std", "heap", "foliot", "heap", "foliot", "std", "foliot", "std", "heap"}
 	if !slices.Equal(order, want) {
@@ -43,43 +43,43 @@ func TestEntrantsTakeTurnsToGoFirst(t *testing.T) {
 	}
 }
 
-func TestAnEntrantWhoseOperationsFailIsOutAndTheReportSaysWhy(t *testing.T) {
-	s := testSheet(3)
-	field := fakeEntrants("std", "foliot")
+func TestAnInstanceWhoseOperationsFailIsExcludedAndTheReportSaysWhy(t *testing.T) {
+	s := testRun(3)
+	instances := fakeInstances("std", "foliot")
 	calls := 0
 	for round := range s.rounds() {
-		s.compete(contest{name: "work", ops: 10, work: func(t timers, ops int) int {
-			if t == field[1].timers {
+		s.runRound(workload{name: "work", ops: 10, work: func(t timers, ops int) int {
+			if t == instances[1].timers {
 				calls++
 				return 3
 			}
 			return 0
-		}}, round, field)
+		}}, round, instances)
 	}
 	if calls != 1 {
-		t.Errorf("it was asked %d times, want once", calls)
+		t.Errorf("it was called %d times, want once", calls)
 	}
-	rows := s.scenario(scenario{name: "x"}, nil).Measures[0].Rows
+	rows := s.report(scenario{name: "x"}, nil).Measures[0].Rows
 	if len(rows) != 2 || rows[1].Contender != "foliot" || !strings.Contains(rows[1].Error, "work: 3 of 1 operations failed") {
 		t.Errorf("rows %+v", rows)
 	}
 }
 
-func TestSlowEntrantsDoFewerOperationsInATurn(t *testing.T) {
-	field := fakeEntrants("std", "foliot")
-	slow := contest{name: "work", ops: 1000, work: func(_ timers, ops int) int { time.Sleep(time.Duration(ops) * time.Millisecond); return 0 }}
-	if _, err := field[0].compete(slow, 50*time.Millisecond); err != nil || field[0].pace["work"] > 100 {
-		t.Errorf("%d operations of a millisecond in a turn of 50, error %v", field[0].pace["work"], err)
+func TestSlowInstancesDoFewerOperationsInATurn(t *testing.T) {
+	instances := fakeInstances("std", "foliot")
+	slow := workload{name: "work", ops: 1000, work: func(_ timers, ops int) int { time.Sleep(time.Duration(ops) * time.Millisecond); return 0 }}
+	if _, err := instances[0].run(slow, 50*time.Millisecond); err != nil || instances[0].opsPerTurn["work"] > 100 {
+		t.Errorf("%d operations of a millisecond in a turn of 50 ms, error %v", instances[0].opsPerTurn["work"], err)
 	}
-	fast := contest{name: "work", ops: 1000, work: func(timers, int) int { return 0 }}
-	if _, err := field[1].compete(fast, 50*time.Millisecond); err != nil || field[1].pace["work"] != 1000 {
-		t.Errorf("%d operations that take no time, error %v, want all", field[1].pace["work"], err)
+	fast := workload{name: "work", ops: 1000, work: func(timers, int) int { return 0 }}
+	if _, err := instances[1].run(fast, 50*time.Millisecond); err != nil || instances[1].opsPerTurn["work"] != 1000 {
+		t.Errorf("%d operations that take no time, error %v, want all 1000", instances[1].opsPerTurn["work"], err)
 	}
 }
 
 func TestWorkOnOtherThreadsCounts(t *testing.T) {
-	got, err := take(1, false, func() int {
-		return share(2, 2, func(int, int) int {
+	got, err := measureCost(1, false, func() int {
+		return parallel(2, 2, func(int, int) int {
 			for cpu := processCPU(); processCPU()-cpu < 20*time.Millisecond; {
 				runtime.Gosched()
 			}
@@ -93,7 +93,7 @@ func TestWorkOnOtherThreadsCounts(t *testing.T) {
 
 func TestAllocationsAreCountedPerOperation(t *testing.T) {
 	kept := make([]*int, 1000)
-	got, err := take(len(kept), true, func() int {
+	got, err := measureCost(len(kept), true, func() int {
 		for i := range kept {
 			kept[i] = new(int)
 		}
@@ -105,38 +105,38 @@ func TestAllocationsAreCountedPerOperation(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-func TestShareDividesAllOperationsAmongGoroutines(t *testing.T) {
+func TestParallelDividesAllOperationsAmongGoroutines(t *testing.T) {
 	for _, ops := range []int{0, 1, 7, 1000} {
 		done := make([]int, ops)
-		lost := share(3, ops, func(from, to int) int {
+		failed := parallel(3, ops, func(from, to int) int {
 			for i := from; i < to; i++ {
 				done[i]++
 			}
 			return to - from
 		})
-		if lost != ops || slices.ContainsFunc(done, func(n int) bool { return n != 1 }) {
-			t.Errorf("%d operations: %d counted, done %v", ops, lost, done)
+		if failed != ops || slices.ContainsFunc(done, func(n int) bool { return n != 1 }) {
+			t.Errorf("%d operations: %d counted, done %v", ops, failed, done)
 		}
 	}
 }
 
 func TestHandOverStopsEachOnAnotherGoroutine(t *testing.T) {
 	seen := make([]int, 1234)
-	lost := handOver(len(seen), func(i int) int { return i }, func(i int) bool {
+	failed := handOver(len(seen), func(i int) int { return i }, func(i int) bool {
 		seen[i]++
 		return i%100 != 0
 	})
-	if lost != 13 || slices.ContainsFunc(seen, func(n int) bool { return n != 1 }) {
-		t.Errorf("%d lost, want 13; seen %v", lost, seen)
+	if failed != 13 || slices.ContainsFunc(seen, func(n int) bool { return n != 1 }) {
+		t.Errorf("%d failed, want 13; seen %v", failed, seen)
 	}
 }
 
-func TestADuelTakesTurnsIsARatioToItsBaseAndFailsWithAnOperation(t *testing.T) {
-	s := testSheet(3)
-	d := duel{name: "work", base: "goroutines", ours: "tasks"}
+func TestAPairTakesTurnsHasRatiosToItsBaseAndFailsWithAnOperation(t *testing.T) {
+	s := testRun(3)
+	p := pair{name: "work", base: "goroutines", ours: "tasks"}
 	var order []string
 	for range 2 {
-		err := d.round(
+		err := p.round(
 			s, 10,
 			func() int { order = append(order, "base"); time.Sleep(time.Millisecond); return 0 },
 			func() int { order = append(order, "ours"); return 0 },
@@ -148,12 +148,12 @@ func TestADuelTakesTurnsIsARatioToItsBaseAndFailsWithAnOperation(t *testing.T) {
 	if want := []string{"base", "ours", "ours", "base"}; !slices.Equal(order, want) {
 		t.Errorf("order %q, want %q", order, want)
 	}
-	got := s.scenario(scenario{}, nil)
+	got := s.report(scenario{}, nil)
 	wall := got.Measures[1]
 	if wall.Base != "goroutines" || wall.Rows[1].Contender != "tasks" || wall.Rows[1].Ratio.Rounds != 2 || wall.Rows[1].Ratio.Min < 1 {
 		t.Errorf("%+v", wall)
 	}
-	if err := d.round(s, 10, func() int { return 0 }, func() int { return 3 }); err == nil || !strings.Contains(err.Error(), "work: 3 of 10") {
+	if err := p.round(s, 10, func() int { return 0 }, func() int { return 3 }); err == nil || !strings.Contains(err.Error(), "work: 3 of 10") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -165,12 +165,12 @@ func TestABurstNoticesTimersThatFireEarly(t *testing.T) {
 	for _, late := range b.late {
 		log.add(late)
 	}
-	s := testSheet(1)
-	log.write(s, "foliot", 100)
+	s := testRun(1)
+	log.addTo(s, "foliot", 100)
 	if err != nil || log.early != 100 {
 		t.Errorf("%d early, error %v, want all of them", log.early, err)
 	}
-	if row := s.scenario(scenario{}, nil).Measures[0].Rows[0]; row.Early != 100 {
+	if row := s.report(scenario{}, nil).Measures[0].Rows[0]; row.Early != 100 {
 		t.Errorf("row %+v, want 100 early", row)
 	}
 }
@@ -191,10 +191,10 @@ func TestLatenessIsTheMedianByRoundAndTheTailOverAll(t *testing.T) {
 		}
 		log.endRound()
 	}
-	s := testSheet(2)
-	log.write(s, "std", 1)
+	s := testRun(2)
+	log.addTo(s, "std", 1)
 	got := map[string]Spread{}
-	for _, m := range s.scenario(scenario{}, nil).Measures {
+	for _, m := range s.report(scenario{}, nil).Measures {
 		got[m.Name] = m.Rows[0].Value
 	}
 	if m := got["late by, median"]; m.Min != 500 || m.Max != 1000 {

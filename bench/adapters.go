@@ -10,7 +10,7 @@ import (
 )
 
 func stdTimers() (timers, error) {
-	return newFleet(funcs[*time.Timer]{
+	return newTimerSet(timerFuncs[*time.Timer]{
 		afterFunc: func(d time.Duration, f func()) (*time.Timer, error) { return time.AfterFunc(d, f), nil },
 		stop:      (*time.Timer).Stop,
 		reset:     (*time.Timer).Reset,
@@ -27,7 +27,7 @@ func runtimeTimers(o foliot.Options) (timers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFleet(funcs[foliot.Timer]{
+	return newTimerSet(timerFuncs[foliot.Timer]{
 		afterFunc: rt.AfterFunc,
 		stop:      foliot.Timer.Stop,
 		reset:     foliot.Timer.Reset,
@@ -37,7 +37,7 @@ func runtimeTimers(o foliot.Options) (timers, error) {
 	}), nil
 }
 
-// shutdown ends a runtime, none of whose callbacks lasts.
+// shutdown ends a runtime. All callbacks in this package are short, so it does not wait for long.
 func shutdown(rt *foliot.Runtime) {
 	if _, err := rt.Shutdown(context.Background()); err != nil {
 		panic(err) // the context does not end
@@ -45,7 +45,7 @@ func shutdown(rt *foliot.Runtime) {
 }
 
 func dropInTimers() (timers, error) {
-	return newFleet(funcs[*dropin.Timer]{
+	return newTimerSet(timerFuncs[*dropin.Timer]{
 		afterFunc: func(d time.Duration, f func()) (*dropin.Timer, error) { return dropin.AfterFunc(d, f), nil },
 		stop:      (*dropin.Timer).Stop,
 		reset:     (*dropin.Timer).Reset,
@@ -55,7 +55,7 @@ func dropInTimers() (timers, error) {
 
 func heapTimers() (timers, error) {
 	h := heap.New()
-	return newFleet(funcs[*heap.Timer]{
+	return newTimerSet(timerFuncs[*heap.Timer]{
 		afterFunc: func(d time.Duration, f func()) (*heap.Timer, error) { return h.AfterFunc(d, f), nil },
 		stop:      h.Stop,
 		reset:     h.Reset,

@@ -8,21 +8,21 @@ import (
 )
 
 func TestRatiosSayHowManyTimesBetterWhateverTheMeasure(t *testing.T) {
-	s := testSheet(3)
+	s := testRun(3)
 	took := s.measure("took", "ns")
 	took.add("std", 5, 100, 200, 300)
 	took.add("foliot", 5, 50, 50, 100)
 	took.add("foliot", 6, 1)
-	rate := s.measure("rate", "M/s").higher()
+	rate := s.measure("rate", "M/s").higherIsBetter()
 	rate.add("std", 5, 1, 2)
 	rate.add("foliot", 5, 4, 2)
 	s.measure("count", "").neutral().add("foliot", 5, 7)
-	got := s.scenario(scenario{name: "x"}, nil).Measures
+	got := s.report(scenario{name: "x"}, nil).Measures
 	if r := got[0].Rows[1].Ratio; r != (Spread{2, 3, 4, 3}) {
 		t.Errorf("lower is better: %+v, want 2, 3, 4", r)
 	}
 	if r := got[0].Rows[2]; r.N != 6 || r.Ratio.Rounds != 0 {
-		t.Errorf("a ratio to a base that is not there: %+v", r)
+		t.Errorf("a ratio without a base: %+v", r)
 	}
 	if r := got[0].Rows[0].Ratio; r.Rounds != 0 {
 		t.Errorf("the base has a ratio to itself: %+v", r)
@@ -36,17 +36,17 @@ func TestRatiosSayHowManyTimesBetterWhateverTheMeasure(t *testing.T) {
 }
 
 func TestRowsAreInTheOrderOfSizesAndContenders(t *testing.T) {
-	s := testSheet(1)
+	s := testRun(1)
 	m := s.measure("took", "ns")
 	for _, r := range []struct {
-		who string
-		n   int
+		contender string
+		n         int
 	}{{"heap", 10}, {"foliot", 10}, {"foliot", 5}, {"std", 10}} {
-		m.add(r.who, r.n, 1)
+		m.add(r.contender, r.n, 1)
 	}
 	s.fail("go-zero", 5, errors.New("broken"))
 	var got []string
-	for _, r := range s.scenario(scenario{}, nil).Measures[0].Rows {
+	for _, r := range s.report(scenario{}, nil).Measures[0].Rows {
 		got = append(got, r.Contender)
 	}
 	if want := "foliot go-zero std foliot heap"; strings.Join(got, " ") != want {
@@ -61,7 +61,7 @@ func TestRoundsEndWhenThereWereEnoughOrTheTimeIsUp(t *testing.T) {
 		want   int
 	}{{9, time.Hour, 9}, {9, 0, 3}, {2, 0, 2}} {
 		got := 0
-		for range testSheet(c.rounds).roundsWithin(c.limit) {
+		for range testRun(c.rounds).roundsWithin(c.limit) {
 			got++
 			time.Sleep(time.Microsecond)
 		}
