@@ -10,22 +10,22 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// barChart draws the points of each series as bars from zero, those with the same x under one heading. It is for
-// amounts, such as memory, of which half as long should mean half as much: the axis is never logarithmic.
-func barChart(p bench.Plot, c *cast, f form) string {
-	series, _, ys := visible(p, c)
+// barChart draws the points of each series as bars from zero. Points with the same x are under one heading. It is for
+// amounts, such as memory, where half the length should mean half as much, so the axis is never logarithmic.
+func barChart(p bench.Plot, pal *palette, f format) string {
+	series, _, ys := visibleSeries(p, pal)
 	if len(series) == 0 {
 		return ""
 	}
 	type bar struct {
-		*member
+		*styledContender
 		v float64
 	}
 	groups := make(map[float64][]bar)
 	for _, s := range series {
 		for _, point := range s.points {
 			if finite(point[0]) && finite(point[1]) {
-				groups[point[0]] = append(groups[point[0]], bar{s.member, point[1]})
+				groups[point[0]] = append(groups[point[0]], bar{s.styledContender, point[1]})
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func barChart(p bench.Plot, c *cast, f form) string {
 		if p.X.Unit == "" || p.X.Unit == "timers" {
 			heading += " timers"
 		}
-		bars.text("head", start, 0, y+13, heading)
+		bars.text("head", anchorStart, 0, y+13, heading)
 		y += head
 		for _, b := range groups[at] {
 			value := quantity(b.v, p.Y.Unit)
@@ -58,10 +58,10 @@ func barChart(p bench.Plot, c *cast, f form) string {
 			}
 			bars.open(class)
 			bars.title(fmt.Sprintf("%s: %s", b.Title, value))
-			bars.text("label", start, 0, y+height-2, shorten(b.Title, labelSize, left-8))
+			bars.text("label", anchorStart, 0, y+height-2, shorten(b.Title, labelSize, left-8))
 			zero, tip := x.place(0), x.place(b.v)
 			bars.rect("box", min(zero, tip), y, max(tip-zero, zero-tip, 1.5), height)
-			bars.text("word", start, max(zero, tip)+7, y+height-2, value)
+			bars.text("word", anchorStart, max(zero, tip)+7, y+height-2, value)
 			bars.close()
 			fmt.Fprintf(&said, " %s, %s: %s.", heading, b.Title, value)
 			y += step
@@ -75,9 +75,9 @@ func barChart(p bench.Plot, c *cast, f form) string {
 	out.line("axis", x.place(0), 40, x.place(0), y-gap)
 	out.close()
 	out.open("ticks")
-	out.text("name", start, 0, 14, p.Y.Label)
-	for _, t := range roomy(x.ticks) {
-		out.text("tick", middle, t.at, 33, t.label)
+	out.text("name", anchorStart, 0, 14, p.Y.Label)
+	for _, t := range ticksWithRoom(x.ticks) {
+		out.text("tick", anchorMiddle, t.at, 33, t.label)
 	}
 	out.close()
 	out.WriteString(bars.String())

@@ -18,14 +18,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A screen is what the page is looked at on.
+// A screen is a device and its settings.
 type screen struct {
 	name          string
 	width, height int64
 	phone         bool
-	scheme        string // of colours: light or dark
-	media         string // print, or empty: a screen
-	ground        string // the colour that the page must have
+	scheme        string // colour scheme: light or dark
+	media         string // print; empty: screen
+	ground        string // the background that the page must have
 }
 
 var screens = []screen{
@@ -36,8 +36,8 @@ var screens = []screen{
 	{"paper", 794, 1123, false, "dark", "print", "rgb(255, 255, 255)"}, // A4
 }
 
-// TestBrowserShowsThePage needs Chromium, and is not asked for without: go test -tags browser. With
-// FOLIOT_SCREENSHOTS set to a directory, pictures of what it saw are left there.
+// TestBrowserShowsThePage needs Chromium, so it runs only with go test -tags browser. If FOLIOT_SCREENSHOTS names a
+// directory, the screenshots are kept there.
 func TestBrowserShowsThePage(t *testing.T) {
 	r := sample(t)
 	file := filepath.Join(t.TempDir(), "report.html")
@@ -52,7 +52,7 @@ func TestBrowserShowsThePage(t *testing.T) {
 			if ground := eval[string](t, tab, `getComputedStyle(document.body).backgroundColor`); ground != s.ground {
 				t.Errorf("the page is %s, want %s", ground, s.ground)
 			}
-			// Not innerWidth: a phone zooms out until all fits, and innerWidth with it.
+			// Not innerWidth: it grows when a phone zooms out until everything fits.
 			if width := eval[int64](t, tab, `document.documentElement.scrollWidth`); width > s.width {
 				t.Errorf("the page is %d px wide, the screen %d", width, s.width)
 			}
@@ -89,8 +89,8 @@ func TestBrowserShowsThePage(t *testing.T) {
 			if clashes := eval[[]string](t, tab, overlaps); len(clashes) > 0 {
 				t.Errorf("texts overlap: %q", clashes)
 			}
-			tab.shoot(t, s.name)
-			tab.quiet(t)
+			tab.screenshot(t, s.name)
+			tab.checkQuiet(t)
 		})
 	}
 }
@@ -102,7 +102,7 @@ const overlaps = `[...document.querySelectorAll("svg.plot")].flatMap(svg => {
 		a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3).map(([t]) => s + " / " + t));
 })`
 
-// The pictures are opened as files, as a page with <img> would.
+// The pictures are opened as files, as <img> does.
 func TestBrowserShowsEachPicture(t *testing.T) {
 	r := sample(t)
 	dir := t.TempDir()
@@ -120,20 +120,20 @@ func TestBrowserShowsEachPicture(t *testing.T) {
 					t.Errorf("only %d shapes are drawn", shapes)
 				}
 				if p == (Picture{"growth", "growth"}) || p.Scenario == "" {
-					tab.shoot(t, strings.TrimSuffix(p.File(), ".svg")+"-"+s.scheme)
+					tab.screenshot(t, strings.TrimSuffix(p.File(), ".svg")+"-"+s.scheme)
 				}
-				tab.quiet(t)
+				tab.checkQuiet(t)
 			})
 		}
 	}
 }
 
-// startBrowser starts Chromium with a profile of its own, and ends it with the test.
+// startBrowser starts Chromium with a new profile, and ends it with the test.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Fatal("the tag browser asks for Chromium:", err)
+		t.Fatal("the build tag browser needs Chromium:", err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium),
@@ -158,12 +158,12 @@ func startBrowser(t *testing.T) context.Context {
 	return browser
 }
 
-// A tab is a page that is open.
+// A tab is an open page.
 type tab struct {
 	ctx      context.Context
 	url      string
 	requests iter.Seq2[network.EventRequestWillBeSent, error]
-	console  iter.Seq2[chromedp.ConsoleMessage, error] // with what the browser itself has to say
+	console  iter.Seq2[chromedp.ConsoleMessage, error] // including messages of the browser itself
 }
 
 func openTab(t *testing.T, browser context.Context, s screen, url string) *tab {
@@ -200,11 +200,11 @@ func eval[T any](t *testing.T, tab *tab, script string) T {
 	return v
 }
 
-// quiet checks that nothing but the file was asked for, and that the browser has no complaints. The page is
-// loaded once more: what comes between the two requests for it, and before the last word on the console, is too much.
-func (tab *tab) quiet(t *testing.T) {
+// checkQuiet checks that the browser requested nothing but the file and logged nothing. It loads the page again and logs a
+// last message: any other request before the second one for the page, and any message before the last one, is an error.
+func (tab *tab) checkQuiet(t *testing.T) {
 	t.Helper()
-	const last = "that was all"
+	const last = "end of test"
 	if err := chromedp.Do(tab.ctx, chromedp.Reload()); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func (tab *tab) quiet(t *testing.T) {
 			t.Fatal(err)
 		}
 		if request.Request.URL != tab.url {
-			t.Errorf("asks for %s", request.Request.URL)
+			t.Errorf("the page requests %s", request.Request.URL)
 		} else if loads++; loads == 2 {
 			break
 		}
@@ -227,12 +227,12 @@ func (tab *tab) quiet(t *testing.T) {
 		if message.Text == last {
 			break
 		}
-		t.Errorf("the browser says %s", message)
+		t.Errorf("the browser logs %s", message)
 	}
 }
 
-// shoot takes pictures of the first screen and of the whole page. They are kept if it is said where.
-func (tab *tab) shoot(t *testing.T, name string) {
+// screenshot takes pictures of the first screen and of the whole page. They are kept in FOLIOT_SCREENSHOTS if it is set.
+func (tab *tab) screenshot(t *testing.T, name string) {
 	t.Helper()
 	dir := os.Getenv("FOLIOT_SCREENSHOTS")
 	if dir == "" {

@@ -12,7 +12,7 @@ import (
 
 const hostile = `</title></style><script>alert("1")</script>&amp;'"<b onmouseover=x>`
 
-// A report comes from a file, and a file from anywhere.
+// A report is read from a file, which is untrusted input.
 func TestNamesCannotBecomeMarkup(t *testing.T) {
 	text, err := json.Marshal(sample(t))
 	if err != nil {
@@ -42,7 +42,7 @@ func TestNamesCannotBecomeMarkup(t *testing.T) {
 	check("page", page)
 	for _, want := range []string{r.Scenarios[0].Title, r.Scenarios[0].About, r.Contenders[1].Title, r.Environment.CPU} {
 		if !strings.Contains(want, "<script>") || !strings.Contains(page.text, want) {
-			t.Errorf("%q is not on the page as it is", want)
+			t.Errorf("%q is not on the page literally", want)
 		}
 	}
 	for _, p := range Pictures(r) {
@@ -50,7 +50,7 @@ func TestNamesCannotBecomeMarkup(t *testing.T) {
 	}
 }
 
-// poison appends to all texts what must not get through, except to those that have a meaning.
+// poison appends hostile markup to all strings, except to those that identify something.
 func poison(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -75,8 +75,8 @@ func poison(v any) any {
 	return v
 }
 
-// Each of these must give a page and not an error, a panic or a number that is none.
-func TestPageCopesWithWhatIsMissing(t *testing.T) {
+// Each of these reports must give a page without an error, a panic or a NaN.
+func TestPageHandlesMissingFigures(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	row := func(contender string, v float64) bench.Row {
 		return bench.Row{Contender: contender, Value: bench.Spread{Min: v, Median: v, Max: v, Rounds: 3}}
@@ -99,22 +99,22 @@ func TestPageCopesWithWhatIsMissing(t *testing.T) {
 		scenario bench.Scenario
 		want     string
 	}{
-		"nothing at all":            {bench.Scenario{}, "Nothing was measured"},
-		"no rows":                   {measure(), "Nothing was measured"},
-		"all failed":                {measure(failed), "it did not run"},
-		"figures that are none":     {measure(row("std", nan), row("a", inf)), "–"},
-		"ratios that are none":      {measure(row("std", 1), odd), "odd"},
-		"a spread without bounds":   {measure(row("std", 1), wild), "2× better"},
-		"zero":                      {measure(row("std", 0)), "0\u00a0ns"},
-		"a plot without points":     {plot(bench.PlotGrowth, true), "nothing to draw"},
-		"points that are none":      {plot(bench.PlotGrowth, true, [2]float64{nan, 1}, [2]float64{1, inf}), "nothing to draw"},
-		"one point":                 {plot(bench.PlotGrowth, true, [2]float64{1000, 5}), "5\u00a0ns at 1\u00a0k"},
-		"zero on logarithmic axes":  {plot(bench.PlotGrowth, true, [2]float64{0, 1}, [2]float64{10, 0}), "0\u00a0ns at 10"},
-		"a line with a hole":        {plot(bench.PlotCPU, false, [2]float64{0, 1}, [2]float64{1, nan}, [2]float64{2, 3}), "3\u00a0ns at 2"},
-		"all the same":              {plot(bench.PlotCPU, false, [2]float64{5, 0}, [2]float64{5, 0}), "0\u00a0ns at 5"},
-		"one bar":                   {plot(bench.PlotMemory, true, [2]float64{1e6, 48}), "48\u00a0ns"},
-		"bars of nothing":           {plot(bench.PlotMemory, true, [2]float64{1e6, 0}), "0\u00a0ns"},
-		"a plot of an unknown name": {plot("new", false, [2]float64{1, 2}), "2\u00a0ns at 1"},
+		"nothing at all":              {bench.Scenario{}, "Nothing was measured"},
+		"no rows":                     {measure(), "Nothing was measured"},
+		"all failed":                  {measure(failed), "it did not run"},
+		"figures that are no numbers": {measure(row("std", nan), row("a", inf)), "–"},
+		"ratios that are no numbers":  {measure(row("std", 1), odd), "odd"},
+		"a spread without bounds":     {measure(row("std", 1), wild), "2× better"},
+		"zero":                        {measure(row("std", 0)), "0\u00a0ns"},
+		"a plot without points":       {plot(bench.PlotGrowth, true), "nothing to draw"},
+		"points that are no numbers":  {plot(bench.PlotGrowth, true, [2]float64{nan, 1}, [2]float64{1, inf}), "nothing to draw"},
+		"one point":                   {plot(bench.PlotGrowth, true, [2]float64{1000, 5}), "5\u00a0ns at 1\u00a0k"},
+		"zero on logarithmic axes":    {plot(bench.PlotGrowth, true, [2]float64{0, 1}, [2]float64{10, 0}), "0\u00a0ns at 10"},
+		"a line with a hole":          {plot(bench.PlotCPU, false, [2]float64{0, 1}, [2]float64{1, nan}, [2]float64{2, 3}), "3\u00a0ns at 2"},
+		"all the same":                {plot(bench.PlotCPU, false, [2]float64{5, 0}, [2]float64{5, 0}), "0\u00a0ns at 5"},
+		"one bar":                     {plot(bench.PlotMemory, true, [2]float64{1e6, 48}), "48\u00a0ns"},
+		"bars of nothing":             {plot(bench.PlotMemory, true, [2]float64{1e6, 0}), "0\u00a0ns"},
+		"a plot of an unknown name":   {plot("new", false, [2]float64{1, 2}), "2\u00a0ns at 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &bench.Report{Scenarios: []bench.Scenario{tt.scenario}}
@@ -130,10 +130,10 @@ func TestPageCopesWithWhatIsMissing(t *testing.T) {
 				}
 			}
 			for _, svg := range page.class("plot") {
-				inside(t, svg)
+				checkInside(t, svg)
 			}
 			for _, p := range Pictures(r) {
-				inside(t, parse(t, picture(t, r, p)).children[0])
+				checkInside(t, parse(t, picture(t, r, p)).children[0])
 			}
 		})
 	}
@@ -142,17 +142,17 @@ func TestPageCopesWithWhatIsMissing(t *testing.T) {
 func TestInterruptedRunSaysSo(t *testing.T) {
 	r := sample(t)
 	if strings.Contains(render(t, r), "was ended early") {
-		t.Error("a whole run is called interrupted")
+		t.Error("the page of a complete run says that it was interrupted")
 	}
 	r.Interrupted = true
 	if !strings.Contains(render(t, r), "was ended early") {
-		t.Error("an interrupted run is not called so")
+		t.Error("the page of an interrupted run does not say so")
 	}
 }
 
-func TestUnknownEnvironmentLeavesNoGaps(t *testing.T) {
+func TestUnknownFactsAreLeftOut(t *testing.T) {
 	page := parse(t, render(t, &bench.Report{Environment: bench.Environment{Go: "go1.26", When: time.Time{}}}))
 	if text := page.id(t, "summary").text; strings.Contains(text, "0001") || strings.Contains(text, "Memory") || strings.Contains(text, "Kernel") {
-		t.Errorf("what is not known is shown: %q", text)
+		t.Errorf("unknown facts are shown: %q", text)
 	}
 }

@@ -10,43 +10,43 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// Sizes of text, as in plot.css.
+// Font sizes, as in plot.css.
 const (
 	headSize  = 13.5
 	labelSize = 12.5
 	tickSize  = 12.0
 )
 
-// dense is the number of points from which on a line has no markers.
-const dense = 32
+// maxMarkers is the number of points from which on a line has no markers.
+const maxMarkers = 32
 
-// A plotted is a series with at least one point that the axes can show.
-type plotted struct {
-	*member
+// A plottedSeries is a series with at least one point that the axes can show.
+type plottedSeries struct {
+	*styledContender
 	points [][2]float64
-	x, y   float64 // where its last point is drawn
-	level  float64 // where it is drawn on average
+	x, y   float64 // place of its last point in the picture
+	level  float64 // mean of the y coordinates of its points in the picture
 }
 
-// A frame is the area that the axes enclose.
-type frame struct {
+// A plotArea is the area that the axes enclose.
+type plotArea struct {
 	left, right, top, bottom float64
 	x, y                     *scale
 }
 
 // lineChart draws a line for each series.
-func lineChart(p bench.Plot, c *cast, f form) string {
-	series, xs, ys := visible(p, c)
+func lineChart(p bench.Plot, pal *palette, f format) string {
+	series, xs, ys := visibleSeries(p, pal)
 	if len(series) == 0 {
 		return ""
 	}
-	a := frame{left: 62, right: f.width - 16, top: 30, bottom: 330}
+	a := plotArea{left: 62, right: f.width - 16, top: 30, bottom: 330}
 	if f.narrow {
 		a.left, a.bottom = 54, 260
 	} else {
 		widest := 0.0
 		for _, s := range series {
-			widest = max(widest, measure(s.Title, labelSize))
+			widest = max(widest, textWidth(s.Title, labelSize))
 		}
 		a.right = f.width - min(widest, 220) - 52
 	}
@@ -67,7 +67,7 @@ func lineChart(p bench.Plot, c *cast, f form) string {
 		height = legendBelow(&out, series, height+6, f.width)
 	} else {
 		if p.Name == bench.PlotCPU {
-			for i := range series { // all of them end where the last timer has fired
+			for i := range series { // all lines end at zero, so label each at its average height
 				series[i].x, series[i].y = 0, series[i].level
 			}
 		}
@@ -76,8 +76,8 @@ func lineChart(p bench.Plot, c *cast, f form) string {
 	return out.svg(f, height, p.Title, describe(p, series))
 }
 
-// visible returns the series that have something to show, and all values of both axes.
-func visible(p bench.Plot, c *cast) (series []plotted, xs, ys []float64) {
+// visibleSeries returns the series with points that can be shown, and all values of both axes.
+func visibleSeries(p bench.Plot, pal *palette) (series []plottedSeries, xs, ys []float64) {
 	for _, s := range p.Series {
 		shown := false
 		for _, point := range s.Points {
@@ -88,14 +88,14 @@ func visible(p bench.Plot, c *cast) (series []plotted, xs, ys []float64) {
 			xs, ys = append(xs, point[0]), append(ys, point[1])
 		}
 		if shown {
-			series = append(series, plotted{member: c.of(s.Contender), points: s.Points})
+			series = append(series, plottedSeries{styledContender: pal.of(s.Contender), points: s.Points})
 		}
 	}
 	return series, xs, ys
 }
 
-// axes draws the grid, and the labels that do not run into each other.
-func (a *frame) axes(out *canvas, p bench.Plot, width float64) {
+// axes draws the grid and the labels that do not overlap.
+func (a *plotArea) axes(out *canvas, p bench.Plot, width float64) {
 	out.open("grid")
 	for _, y := range a.y.minor {
 		out.line("minor", a.left, y, a.right, y)
@@ -111,23 +111,24 @@ func (a *frame) axes(out *canvas, p bench.Plot, width float64) {
 
 	out.open("ticks")
 	for _, t := range a.y.ticks {
-		out.text("tick", end, a.left-8, t.at+4, t.label)
+		out.text("tick", anchorEnd, a.left-8, t.at+4, t.label)
 	}
-	for _, t := range roomy(a.x.ticks) {
-		half := measure(t.label, tickSize) / 2
-		out.text("tick", middle, min(t.at, width-half), a.bottom+18, t.label)
+	for _, t := range ticksWithRoom(a.x.ticks) {
+		half := textWidth(t.label, tickSize) / 2
+		out.text("tick", anchorMiddle, min(t.at, width-half), a.bottom+18, t.label)
 	}
-	out.text("name", start, 0, 14, p.Y.Label)
-	out.text("name", end, a.right, a.bottom+38, p.X.Label)
+	out.text("name", anchorStart, 0, 14, p.Y.Label)
+	out.text("name", anchorEnd, a.right, a.bottom+38, p.X.Label)
 	out.close()
 }
 
-// roomy returns the ticks, in order of their places, whose labels have room. The last one always stays.
-func roomy(ticks []tick) []tick {
+// ticksWithRoom returns the ticks whose labels do not overlap. The ticks are sorted by place, and the last one is
+// always kept.
+func ticksWithRoom(ticks []tick) []tick {
 	const gap = 8
 	var kept []tick
 	clash := func(l, r tick) bool {
-		return r.at-l.at < (measure(l.label, tickSize)+measure(r.label, tickSize))/2+gap
+		return r.at-l.at < (textWidth(l.label, tickSize)+textWidth(r.label, tickSize))/2+gap
 	}
 	for i, t := range ticks {
 		if i == len(ticks)-1 {
@@ -142,9 +143,10 @@ func roomy(ticks []tick) []tick {
 	return kept
 }
 
-// series draws one line. It is broken where a point is missing, and a point that the y axis cannot show, zero on
-// a logarithmic one, is drawn hollow at its lower end. Negative lateness is an early fire and is marked as such.
-func (a *frame) series(out *canvas, s *plotted, p bench.Plot) {
+// series draws one line. The line has a gap where a point is missing. A point that the y axis cannot show, such as zero
+// on a logarithmic one, is drawn hollow at the lower end. Negative lateness is a timer that fired early, and is marked
+// so.
+func (a *plotArea) series(out *canvas, s *plottedSeries, p bench.Plot) {
 	var d, markers canvas
 	pen := "M"
 	n := 0.0
@@ -156,28 +158,28 @@ func (a *frame) series(out *canvas, s *plotted, p bench.Plot) {
 		}
 		s.x, s.y = a.x.place(x), a.y.place(y)
 		s.level, n = (s.level*n+s.y)/(n+1), n+1
-		fmt.Fprintf(&d, "%s%s %s", pen, place(s.x), place(s.y))
+		fmt.Fprintf(&d, "%s%s %s", pen, coord(s.x), coord(s.y))
 		pen = "L"
 		early := p.Name == bench.PlotLateness && y < 0
-		title := s.Title + ": " + at(p, point)
+		title := s.Title + ": " + pointText(p, point)
 		switch {
 		case early:
-			markers.point(s.member, s.x, s.y, "early", title+", early")
+			markers.point(s.styledContender, s.x, s.y, "early", title+", early")
 		case !a.y.shows(y):
-			markers.point(s.member, s.x, s.y, "hollow", title)
-		case len(s.points) < dense:
-			markers.point(s.member, s.x, s.y, "", title)
+			markers.point(s.styledContender, s.x, s.y, "hollow", title)
+		case len(s.points) < maxMarkers:
+			markers.point(s.styledContender, s.x, s.y, "", title)
 		}
 	}
 	out.open("series " + s.class())
 	out.title(s.Title)
-	out.path(s.member, d.String())
+	out.path(s.styledContender, d.String())
 	out.WriteString(markers.String())
 	out.close()
 }
 
-// at says what a point stands for.
-func at(p bench.Plot, point [2]float64) string {
+// pointText returns the values of a point in words.
+func pointText(p bench.Plot, point [2]float64) string {
 	x := linearLabel(point[0], p.X.Unit)
 	if p.X.Tail {
 		x = percent(point[0])
@@ -185,13 +187,13 @@ func at(p bench.Plot, point [2]float64) string {
 	return fmt.Sprintf("%s at %s", quantity(point[1], p.Y.Unit), x)
 }
 
-// legendBeside names each line where it ends, moved apart where they end close together. It returns how far down
-// it went.
-func legendBeside(out *canvas, series []plotted, a frame, width float64) float64 {
+// legendBeside writes the name of each line beside its end. Names are moved apart where lines end close together. It
+// returns the y coordinate below the last name.
+func legendBeside(out *canvas, series []plottedSeries, a plotArea, width float64) float64 {
 	const line = 19
 	ends := slices.Clone(series)
-	slices.SortStableFunc(ends, func(s, t plotted) int { return cmp.Compare(s.y, t.y) })
-	places := apart(ends, line, a.top+4, a.bottom)
+	slices.SortStableFunc(ends, func(s, t plottedSeries) int { return cmp.Compare(s.y, t.y) })
+	places := spreadLabels(ends, line, a.top+4, a.bottom)
 	x := a.right + 14
 	for i, s := range ends {
 		if math.Abs(s.x-a.right) < 1 {
@@ -199,18 +201,18 @@ func legendBeside(out *canvas, series []plotted, a frame, width float64) float64
 			out.line("hair", a.right+2, s.y, x-1, places[i])
 			out.close()
 		}
-		out.swatch(s.member, x, places[i])
-		out.text("label", start, x+32, places[i]+4, shorten(s.Title, labelSize, width-x-32))
+		out.swatch(s.styledContender, x, places[i])
+		out.text("label", anchorStart, x+32, places[i]+4, shorten(s.Title, labelSize, width-x-32))
 	}
 	return places[len(places)-1] + line
 }
 
-// apart returns places near those where the lines end, in the same order, no two closer than a line of text, and
-// within the bounds unless there are too many. It joins those that would overlap into blocks, and centres each
-// block on the mean of what its lines want.
-func apart(ends []plotted, line, top, bottom float64) []float64 {
+// spreadLabels returns places for the labels of lines: near the ends of the lines, in the same order, at least a line of
+// text apart, and within the bounds unless there are too many. It joins labels that would overlap into blocks, and
+// centres each block on the mean of the places its lines want.
+func spreadLabels(ends []plottedSeries, line, top, bottom float64) []float64 {
 	type block struct {
-		wish  float64 // sum of the places wanted by its first line, were it alone
+		wish  float64 // sum over its lines: where the block would begin if only that line counted
 		count int
 	}
 	first := func(b block) float64 {
@@ -239,34 +241,34 @@ func apart(ends []plotted, line, top, bottom float64) []float64 {
 	return places
 }
 
-// legendBelow lists the lines under the plot, as many in a row as there is room for.
-func legendBelow(out *canvas, series []plotted, y, width float64) float64 {
+// legendBelow lists the lines below the plot, as many in a row as there is room for.
+func legendBelow(out *canvas, series []plottedSeries, y, width float64) float64 {
 	const line = 22
 	x := 0.0
 	y += 10
 	for _, s := range series {
 		title := shorten(s.Title, labelSize, width-34)
-		need := 34 + measure(title, labelSize)
+		need := 34 + textWidth(title, labelSize)
 		if x > 0 && x+need > width {
 			x, y = 0, y+line
 		}
-		out.swatch(s.member, x, y-4)
-		out.text("label", start, x+32, y, title)
+		out.swatch(s.styledContender, x, y-4)
+		out.text("label", anchorStart, x+32, y, title)
 		x += need + 14
 	}
 	return y + 10
 }
 
-// describe tells in words what the picture shows, for those who do not see it.
-func describe(p bench.Plot, series []plotted) string {
+// describe returns the content of the picture in words, for screen readers.
+func describe(p bench.Plot, series []plottedSeries) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. %s against %s.", p.Title, p.Y.Label, p.X.Label)
 	for _, s := range series {
 		points := slices.DeleteFunc(slices.Clone(s.points), func(p [2]float64) bool { return !finite(p[0]) || !finite(p[1]) })
 		first, last := points[0], points[len(points)-1]
-		fmt.Fprintf(&b, " %s: %s", s.Title, at(p, first))
+		fmt.Fprintf(&b, " %s: %s", s.Title, pointText(p, first))
 		if len(points) > 1 {
-			fmt.Fprintf(&b, ", %s", at(p, last))
+			fmt.Fprintf(&b, ", %s", pointText(p, last))
 		}
 		b.WriteString(".")
 	}

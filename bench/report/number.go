@@ -9,18 +9,18 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// minus and dash are what typography has for a sign and for nothing.
+// The typographic minus, and the dash for a missing figure.
 const (
-	minus = "−"
-	none  = "–"
+	minusSign = "−"
+	noFigure  = "–"
 )
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// number writes three digits that count, and all of those before the point.
+// number formats a number with three significant digits, and with all digits before the point.
 func number(v float64) string {
 	if !finite(v) {
-		return none
+		return noFigure
 	}
 	abs := math.Abs(v)
 	decimals := 0
@@ -42,12 +42,12 @@ func number(v float64) string {
 	}
 	text = thousands(text)
 	if v < 0 && text != "0" {
-		return minus + text
+		return minusSign + text
 	}
 	return text
 }
 
-// thousands groups the digits before the point.
+// thousands puts commas between groups of three digits before the point.
 func thousands(text string) string {
 	end := strings.IndexByte(text, '.')
 	if end < 0 {
@@ -62,16 +62,16 @@ func thousands(text string) string {
 // nbsp keeps a figure and its unit on one line.
 const nbsp = "\u00a0"
 
-// quantity is a number and its unit.
+// quantity formats a number and its unit.
 func quantity(v float64, unit string) string {
 	text := number(v)
-	if unit == "" || text == none {
+	if unit == "" || text == noFigure {
 		return text
 	}
 	return text + nbsp + unit
 }
 
-// count writes a number of timers as people say it: 10 k, 1 M.
+// count formats a number of timers in short: 10 k, 1 M.
 func count(n float64) string {
 	for _, u := range []struct {
 		of   float64
@@ -84,47 +84,47 @@ func count(n float64) string {
 	return number(n)
 }
 
-// timers writes a number of timers with the word.
-func timers(n int) string {
+// timersText formats a number of timers, with the word.
+func timersText(n int) string {
 	if n == 1 {
 		return "1 timer"
 	}
 	return count(float64(n)) + " timers"
 }
 
-// times are the units between which an axis changes over: 1000 µs is 1 ms.
-var times = []string{"ns", "µs", "ms", "s"}
+// timeUnits are the units of time, each 1000 times the one before.
+var timeUnits = []string{"ns", "µs", "ms", "s"}
 
-// onAxis writes a value beside a tick, in the unit in which it is shortest.
-func onAxis(v float64, unit string) string {
+// axisLabel formats a value for the label of a tick, in the unit of time in which it is shortest.
+func axisLabel(v float64, unit string) string {
 	if unit == "" || unit == "timers" {
 		return count(v)
 	}
-	for i, u := range times {
+	for i, u := range timeUnits {
 		if u != unit || v == 0 {
 			continue
 		}
-		for v >= 1000 && i < len(times)-1 {
+		for v >= 1000 && i < len(timeUnits)-1 {
 			v, i = v/1000, i+1
 		}
 		for v < 1 && i > 0 {
 			v, i = v*1000, i-1
 		}
-		return quantity(v, times[i])
+		return quantity(v, timeUnits[i])
 	}
 	return quantity(v, unit)
 }
 
-// between writes a spread, if there was more than one round.
-func between(s bench.Spread) string {
+// spreadText formats a spread. It returns an empty string unless the rounds differ.
+func spreadText(s bench.Spread) string {
 	if s.Rounds < 2 || !finite(s.Min) || !finite(s.Max) || s.Min == s.Max {
 		return ""
 	}
 	return fmt.Sprintf("%s to %s", number(s.Min), number(s.Max))
 }
 
-// memory writes an amount of memory.
-func memory(n int64) string {
+// memoryText formats an amount of memory.
+func memoryText(n int64) string {
 	const gib = 1 << 30
 	if n >= gib {
 		return number(math.Round(float64(n)/gib*10)/10) + nbsp + "GiB"

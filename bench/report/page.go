@@ -11,17 +11,17 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// A page is what the templates show: every word and number of it is chosen here, they only place it.
+// A page is the data of the templates. This file chooses every word and number of it; the templates only place them.
 type page struct {
 	CSS, PlotCSS template.CSS
 	Interrupted  bool
 	When, Mode   string
 	Where        []field
-	Raced        []crew
+	Raced        []contenderGroup
 	Tally        tally
-	Base         string // whom Foliot is compared with
+	Base         string // names of the contenders that Foliot is compared with
 	Overview     figure
-	Worse, More  []finding // losses of Foliot, the greatest first; those beyond the first few are folded away
+	Worse, More  []finding // losses of Foliot, the greatest first; More is folded away
 	Beaten       []finding
 	Early        []finding
 	Failed       []finding
@@ -31,17 +31,17 @@ type page struct {
 	Command      string
 }
 
-// A field is a line of a list of facts.
+// A field is a line in a list of facts.
 type field struct{ Name, Value string }
 
-// A crew is contenders of one kind.
-type crew struct {
+// A contenderGroup is the contenders of one kind.
+type contenderGroup struct {
 	Kind    string
-	Members []racer
+	Members []contenderEntry
 }
 
-// A racer is a contender with its line, as in the plots.
-type racer struct {
+// A contenderEntry is a contender and a piece of its line, as in the plots.
+type contenderEntry struct {
 	Title, Module, Version string
 	Swatch                 template.HTML
 }
@@ -49,33 +49,33 @@ type racer struct {
 // A tally counts the comparisons of Foliot with the base.
 type tally struct{ Better, Even, Worse int }
 
-// All is how many comparisons there are.
+// All returns the number of comparisons.
 func (t tally) All() int { return t.Better + t.Even + t.Worse }
 
 func (t *tally) add(v verdict) {
 	switch v {
-	case better:
+	case verdictBetter:
 		t.Better++
-	case even:
+	case verdictEven:
 		t.Even++
-	case worse:
+	case verdictWorse:
 		t.Worse++
 	}
 }
 
-// A finding is a row that the reader must not miss.
+// A finding is a row that the summary lists.
 type finding struct {
 	Anchor, Scenario, Measure, Contender, What, Detail string
 	ratio                                              float64 // of a loss
 }
 
-// A figure is a plot in both forms. Without a plot it is a sentence.
+// A figure is a plot in both formats. Both are empty if there is nothing to draw.
 type figure struct {
 	Caption      string
 	Wide, Narrow template.HTML
 }
 
-// A section is a scenario.
+// A section is the part of the page about one scenario.
 type section struct {
 	Anchor, Name, Title, About, Error string
 	Tally                             tally
@@ -85,19 +85,19 @@ type section struct {
 	Plots                             []figure
 }
 
-// firstLosses is how many losses the summary has before the reader has to unfold it.
-const firstLosses = 12
+// shownLosses is the number of losses in the summary that are not folded away.
+const shownLosses = 12
 
 func newPage(r *bench.Report) *page {
-	c := newCast(r)
+	pal := newPalette(r)
 	p := &page{
 		CSS:         template.CSS(pageCSS),
 		PlotCSS:     template.CSS(plotCSS),
 		Interrupted: r.Interrupted,
 		Mode:        r.Environment.Mode,
 		Where:       environment(r.Environment),
-		Raced:       crews(r, c),
-		Base:        bases(r, c),
+		Raced:       contenderGroups(r, pal),
+		Base:        allBaseNames(r, pal),
 		Rounds:      r.Environment.Rounds,
 		Timers:      number(float64(r.Environment.Timers)),
 		Command:     command(r.Environment),
@@ -106,57 +106,58 @@ func newPage(r *bench.Report) *page {
 		p.When = when.UTC().Format("2 January 2006, 15:04 UTC")
 	}
 	p.Overview = figure{
-		Wide:   template.HTML(ratioChart(overviewTitle, overview(r, c), wide)),
-		Narrow: template.HTML(ratioChart(overviewTitle, overview(r, c), narrow)),
+		Wide:   template.HTML(ratioChart(overviewTitle, overview(r, pal), formatWide)),
+		Narrow: template.HTML(ratioChart(overviewTitle, overview(r, pal), formatNarrow)),
 	}
 	for i, s := range r.Scenarios {
-		sec := newSection(s, c, fmt.Sprintf("scenario-%d", i+1))
-		p.findings(s, c, &sec)
+		sec := newSection(s, pal, fmt.Sprintf("scenario-%d", i+1))
+		p.findings(s, pal, &sec)
 		p.Tally.Better += sec.Tally.Better
 		p.Tally.Even += sec.Tally.Even
 		p.Tally.Worse += sec.Tally.Worse
 		p.Sections = append(p.Sections, sec)
 	}
 	slices.SortStableFunc(p.Worse, func(a, b finding) int { return cmp.Compare(a.ratio, b.ratio) })
-	first := min(len(p.Worse), firstLosses)
+	first := min(len(p.Worse), shownLosses)
 	p.Worse, p.More = p.Worse[:first], p.Worse[first:]
 	return p
 }
 
-func newSection(s bench.Scenario, c *cast, anchor string) section {
+func newSection(s bench.Scenario, pal *palette, anchor string) section {
 	sec := section{
 		Anchor: anchor,
 		Name:   s.Name,
 		Title:  cmp.Or(s.Title, s.Name),
 		About:  s.About,
 		Error:  s.Error,
-		Tables: tables(s, c),
+		Tables: buildTables(s, pal),
 	}
-	if groups := ratioGroups(s, c, everybody); len(groups) > 0 {
+	if groups := ratioGroups(s, pal, anyContender); len(groups) > 0 {
 		sec.Ratios = figure{
-			Caption: "Times better or worse than " + baseOf(s, c) + ". The bar is the median of the rounds, the line through its end spans them.",
-			Wide:    template.HTML(ratioChart(sec.Title, groups, wide)),
-			Narrow:  template.HTML(ratioChart(sec.Title, groups, narrow)),
+			Caption: "Times better or worse than " + baseNames(s, pal) + ". The bar is the median of the rounds, the line through its end spans them.",
+			Wide:    template.HTML(ratioChart(sec.Title, groups, formatWide)),
+			Narrow:  template.HTML(ratioChart(sec.Title, groups, formatNarrow)),
 		}
 	}
 	for _, plot := range s.Plots {
 		sec.Plots = append(sec.Plots, figure{
 			Caption: plot.Title,
-			Wide:    template.HTML(chart(plot, c, wide)),
-			Narrow:  template.HTML(chart(plot, c, narrow)),
+			Wide:    template.HTML(chart(plot, pal, formatWide)),
+			Narrow:  template.HTML(chart(plot, pal, formatNarrow)),
 		})
 	}
 	return sec
 }
 
-// findings counts the comparisons of a scenario, and notes losses of Foliot, and early fires and missing figures of all.
-func (p *page) findings(s bench.Scenario, c *cast, sec *section) {
+// findings counts the comparisons of a scenario and collects the losses of Foliot, and the early fires and missing
+// figures of all contenders.
+func (p *page) findings(s bench.Scenario, pal *palette, sec *section) {
 	for _, m := range s.Measures {
 		for _, row := range m.Rows {
-			who := c.of(row.Contender)
-			f := finding{Anchor: sec.Anchor, Scenario: sec.Title, Measure: m.Name, Contender: who.Title}
+			c := pal.of(row.Contender)
+			f := finding{Anchor: sec.Anchor, Scenario: sec.Title, Measure: m.Name, Contender: c.Title}
 			if row.N > 0 {
-				f.Measure += ", " + timers(row.N)
+				f.Measure += ", " + timersText(row.N)
 			}
 			if row.Early > 0 {
 				sec.Early = true
@@ -166,27 +167,27 @@ func (p *page) findings(s bench.Scenario, c *cast, sec *section) {
 				f.What = row.Error
 				p.Failed = append(p.Failed, f)
 			}
-			if who.Kind != bench.Ours || !compared(row) {
+			if c.Kind != bench.Ours || !hasRatio(row) {
 				continue
 			}
 			v := judge(row.Ratio)
 			sec.Tally.add(v)
-			if v == worse {
-				f.What, f.ratio = factor(row.Ratio), row.Ratio.Median
-				if text := rounds(row.Ratio); text != "" {
+			if v == verdictWorse {
+				f.What, f.ratio = verdictText(row.Ratio), row.Ratio.Median
+				if text := roundsText(row.Ratio); text != "" {
 					f.Detail = "rounds from " + text
 				}
 				p.Worse = append(p.Worse, f)
 			}
 		}
-		if f, ok := beaten(m, c); ok {
+		if f, ok := beaten(m, pal); ok {
 			f.Anchor, f.Scenario = sec.Anchor, sec.Title
 			p.Beaten = append(p.Beaten, f)
 		}
 	}
 }
 
-// early notes an early fire, once for all measures of the same timers.
+// early adds an early fire, once for all measures of the same timers.
 func (p *page) early(f finding, what string) {
 	f.What = what
 	if !slices.ContainsFunc(p.Early, func(g finding) bool {
@@ -196,34 +197,34 @@ func (p *page) early(f finding, what string) {
 	}
 }
 
-// beaten tells whether another contender than the base has a better figure than every part of Foliot in a main
-// measure, with the largest number of timers.
-func beaten(m bench.Measure, c *cast) (finding, bool) {
-	n := largest(m.Rows)
+// beaten reports whether a contender other than the base has a better figure than every part of Foliot. It looks at
+// main measures, with the largest number of timers.
+func beaten(m bench.Measure, pal *palette) (finding, bool) {
+	n := maxTimers(m.Rows)
 	var ours, other *bench.Row
 	for _, row := range m.Rows {
-		if !m.Main || m.Better == "" || row.N != n || row.Early > 0 || !trusted(row) || row.Contender == m.Base {
+		if !m.Main || m.Better == "" || row.N != n || row.Early > 0 || !hasFigure(row) || row.Contender == m.Base {
 			continue
 		}
 		first := &other
-		if c.of(row.Contender).Kind == bench.Ours {
+		if pal.of(row.Contender).Kind == bench.Ours {
 			first = &ours
 		}
-		if *first == nil || ahead(m, row, **first) > 1 {
+		if *first == nil || timesBetter(m, row, **first) > 1 {
 			*first = &row
 		}
 	}
-	if ours == nil || other == nil || ahead(m, *other, *ours) < margin {
+	if ours == nil || other == nil || timesBetter(m, *other, *ours) < margin {
 		return finding{}, false
 	}
-	f := finding{Measure: m.Name, Contender: c.of(other.Contender).Title}
+	f := finding{Measure: m.Name, Contender: pal.of(other.Contender).Title}
 	f.What = quantity(other.Value.Median, m.Unit)
-	f.Detail = fmt.Sprintf("%s has %s", c.of(ours.Contender).Title, quantity(ours.Value.Median, m.Unit))
+	f.Detail = fmt.Sprintf("%s has %s", pal.of(ours.Contender).Title, quantity(ours.Value.Median, m.Unit))
 	return f, true
 }
 
-// ahead says how many times better one row is than another.
-func ahead(m bench.Measure, row, than bench.Row) float64 {
+// timesBetter returns how many times better one row is than another.
+func timesBetter(m bench.Measure, row, than bench.Row) float64 {
 	a, b := row.Value.Median, than.Value.Median
 	if m.Better == bench.Higher {
 		a, b = b, a
@@ -237,12 +238,12 @@ func ahead(m bench.Measure, row, than bench.Row) float64 {
 	return b / a
 }
 
-// baseOf names those that ratios of a scenario are to.
-func baseOf(s bench.Scenario, c *cast) string {
+// baseNames returns the titles of the bases of a scenario.
+func baseNames(s bench.Scenario, pal *palette) string {
 	var names []string
 	for _, m := range s.Measures {
-		if m.Base != "" && !slices.Contains(names, c.of(m.Base).Title) {
-			names = append(names, c.of(m.Base).Title)
+		if m.Base != "" && !slices.Contains(names, pal.of(m.Base).Title) {
+			names = append(names, pal.of(m.Base).Title)
 		}
 	}
 	if n := len(names); n > 2 {
@@ -251,34 +252,34 @@ func baseOf(s bench.Scenario, c *cast) string {
 	return strings.Join(names, " or ")
 }
 
-// bases names those that ratios of the whole report are to.
-func bases(r *bench.Report, c *cast) string {
+// allBaseNames returns the titles of the bases of the whole report.
+func allBaseNames(r *bench.Report, pal *palette) string {
 	var all bench.Scenario
 	for _, s := range r.Scenarios {
 		all.Measures = append(all.Measures, s.Measures...)
 	}
-	return baseOf(all, c)
+	return baseNames(all, pal)
 }
 
-// crews returns the contenders by kind.
-func crews(r *bench.Report, c *cast) []crew {
-	var all []crew
+// contenderGroups returns the contenders by kind.
+func contenderGroups(r *bench.Report, pal *palette) []contenderGroup {
+	var all []contenderGroup
 	for _, kind := range []struct{ kind, title string }{
 		{bench.Ours, "Foliot"},
 		{bench.Standard, "Standard library"},
 		{bench.Peer, "Other Go packages"},
 		{bench.External, "Other programs"},
 	} {
-		g := crew{Kind: kind.title}
+		g := contenderGroup{Kind: kind.title}
 		for _, contender := range r.Contenders {
 			if contender.Kind != kind.kind {
 				continue
 			}
-			m := c.of(contender.Name)
+			c := pal.of(contender.Name)
 			var out canvas
-			out.swatch(m, 0, 6)
-			g.Members = append(g.Members, racer{
-				m.Title, m.Module, m.Version,
+			out.swatch(c, 0, 6)
+			g.Members = append(g.Members, contenderEntry{
+				c.Title, c.Module, c.Version,
 				template.HTML(`<svg class="key" viewBox="0 0 26 12" width="26" height="12" aria-hidden="true">` + out.String() + `</svg>`),
 			})
 		}
@@ -289,7 +290,7 @@ func crews(r *bench.Report, c *cast) []crew {
 	return all
 }
 
-// environment lists where the figures come from, without what is not known.
+// environment lists the known facts about the machine and the run.
 func environment(e bench.Environment) []field {
 	var all []field
 	add := func(name, value string) {
@@ -304,7 +305,7 @@ func environment(e bench.Environment) []field {
 	}
 	add("Cores", cores)
 	if e.Memory > 0 {
-		add("Memory", memory(e.Memory))
+		add("Memory", memoryText(e.Memory))
 	}
 	add("System", strings.Trim(e.OS+"/"+e.Arch, "/"))
 	add("Kernel", e.Kernel)
@@ -316,7 +317,7 @@ func environment(e bench.Environment) []field {
 	return all
 }
 
-// command is how to make such a report again.
+// command returns the command that repeats the run.
 func command(e bench.Environment) string {
 	args := []string{"go run ./cmd/foliot bench"}
 	if e.Mode == bench.Full {

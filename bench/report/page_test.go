@@ -12,7 +12,7 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// An element is a node of the page, or of a picture.
+// An element is a node of the page or of a picture.
 type element struct {
 	name     string
 	attr     map[string]string
@@ -21,7 +21,7 @@ type element struct {
 	writing  strings.Builder
 }
 
-// parse takes the page for XML, which it also is: a browser would forgive a tag that is not closed.
+// parse parses the page as XML. The page is valid XML on purpose: a browser would ignore a tag that is not closed.
 func parse(t testing.TB, text string) *element {
 	t.Helper()
 	text = strings.TrimPrefix(text, "<!DOCTYPE html>")
@@ -57,7 +57,7 @@ func parse(t testing.TB, text string) *element {
 	}
 }
 
-// all returns the elements below that satisfy the condition, in order.
+// all returns the descendants that satisfy the condition, in order.
 func (e *element) all(is func(*element) bool) []*element {
 	var found []*element
 	for _, c := range e.children {
@@ -86,10 +86,10 @@ func (e *element) id(t testing.TB, id string) *element {
 	return found[0]
 }
 
-func TestPageNeedsNothingFromElsewhere(t *testing.T) {
+func TestPageLoadsNothing(t *testing.T) {
 	page := parse(t, render(t, sample(t)))
 	if n := len(page.named("script", "img", "link", "iframe", "object", "embed", "video", "audio", "base", "form", "use", "image")); n > 0 {
-		t.Errorf("%d elements that load or do something", n)
+		t.Errorf("%d elements that load or run something", n)
 	}
 	for _, e := range page.all(func(*element) bool { return true }) {
 		for name, value := range e.attr {
@@ -122,7 +122,7 @@ func TestPageNeedsNothingFromElsewhere(t *testing.T) {
 func TestEveryFigureIsInTheTablesOfItsScenario(t *testing.T) {
 	r := sample(t)
 	page := parse(t, render(t, r))
-	c := newCast(r)
+	pal := newPalette(r)
 	sections := page.named("section")
 	sections = sections[1 : len(sections)-1] // without the summary and the method
 	if len(sections) != len(r.Scenarios) {
@@ -134,7 +134,7 @@ func TestEveryFigureIsInTheTablesOfItsScenario(t *testing.T) {
 			t.Errorf("heading %q, want %q", got, s.Title)
 		}
 		if !strings.Contains(section.text, s.About) || !strings.Contains(section.text, s.Error) {
-			t.Errorf("%s: what it is, or why it failed, is missing", s.Name)
+			t.Errorf("%s: the description or the error is missing", s.Name)
 		}
 		for _, m := range s.Measures {
 			if !strings.Contains(section.text, m.Name) {
@@ -145,7 +145,7 @@ func TestEveryFigureIsInTheTablesOfItsScenario(t *testing.T) {
 				if row.Error != "" {
 					want = row.Error
 				}
-				title := c.of(row.Contender).Title
+				title := pal.of(row.Contender).Title
 				if row.Error == "" && !slices.ContainsFunc(section.named("tr"), func(line *element) bool {
 					return strings.HasPrefix(line.text, title) && slices.ContainsFunc(line.class("value"), func(v *element) bool {
 						return strings.HasPrefix(v.text, want)
@@ -155,7 +155,7 @@ func TestEveryFigureIsInTheTablesOfItsScenario(t *testing.T) {
 				}
 				for _, note := range append(row.Notes, row.Error) {
 					if !strings.Contains(section.text, note) {
-						t.Errorf("%s, %s, %s: not said: %q", s.Name, m.Name, title, note)
+						t.Errorf("%s, %s, %s: the note %q is missing", s.Name, m.Name, title, note)
 					}
 				}
 			}
@@ -185,7 +185,7 @@ func TestEveryLossOfFoliotIsNamedInTheSummary(t *testing.T) {
 	for _, s := range r.Scenarios {
 		for _, m := range s.Measures {
 			for _, row := range m.Rows {
-				if newCast(r).of(row.Contender).Kind != bench.Ours || row.Ratio.Rounds == 0 || row.Ratio.Median == 0 {
+				if newPalette(r).of(row.Contender).Kind != bench.Ours || row.Ratio.Rounds == 0 || row.Ratio.Median == 0 {
 					continue
 				}
 				switch {
@@ -200,15 +200,15 @@ func TestEveryLossOfFoliotIsNamedInTheSummary(t *testing.T) {
 		}
 	}
 	if losses == 0 || wins == 0 || evens == 0 {
-		t.Fatal("the sample has not all kinds of results")
+		t.Fatal("the sample lacks wins, losses or even results")
 	}
 	items := page.id(t, "worse").named("li")
 	if len(items) != losses {
-		t.Errorf("%d losses are named, there are %d", len(items), losses)
+		t.Errorf("%d losses are listed, want %d", len(items), losses)
 	}
 	for _, item := range items {
 		if !strings.Contains(item.text, "worse") || !strings.Contains(item.text, "▼") {
-			t.Errorf("not plainly a loss: %q", item.text)
+			t.Errorf("not marked as a loss: %q", item.text)
 		}
 	}
 	want := []string{number(float64(wins)) + "better ▲", number(float64(losses)) + "worse ▼", number(float64(evens)) + "no clear difference"}
@@ -219,7 +219,7 @@ func TestEveryLossOfFoliotIsNamedInTheSummary(t *testing.T) {
 	}
 }
 
-func TestBarsOfLossesPointTheOtherWayAndSaySo(t *testing.T) {
+func TestBarsOfLossesPointTheOtherWayAndSayWorse(t *testing.T) {
 	spread := func(v float64) bench.Spread { return bench.Spread{Min: v * 0.98, Median: v, Max: v * 1.02, Rounds: 5} }
 	m := bench.Measure{Name: "arm", Unit: "ns", Better: bench.Lower, Base: "std", Main: true}
 	for name, ratio := range map[string]float64{"std": 0, "up": 2, "down": 0.5, "farup": 1000, "fardown": 0.001} {
@@ -284,11 +284,11 @@ func TestEarlyFiresAndFailuresAreMarked(t *testing.T) {
 		t.Errorf("%d cells are marked as early, want %d", marked, early)
 	}
 	if n := len(page.class("failed")); n != failed || failed == 0 {
-		t.Errorf("%d cells say that there is no figure, want %d", n, failed)
+		t.Errorf("%d cells are marked as failed, want %d", n, failed)
 	}
 }
 
-func TestPageCanBeReadWithoutSeeingIt(t *testing.T) {
+func TestPageIsAccessible(t *testing.T) {
 	page := parse(t, render(t, sample(t)))
 	if n := len(page.named("h1")); n != 1 {
 		t.Errorf("%d headings of the first level", n)
@@ -329,7 +329,7 @@ func TestPageCanBeReadWithoutSeeingIt(t *testing.T) {
 	for _, e := range page.all(func(e *element) bool { return e.attr["href"] != "" || e.attr["aria-labelledby"] != "" }) {
 		for _, id := range []string{strings.TrimPrefix(e.attr["href"], "#"), e.attr["aria-labelledby"]} {
 			if id != "" && ids[id] == 0 {
-				t.Errorf("<%s> refers to %q, which is not there", e.name, id)
+				t.Errorf("<%s> refers to the missing id %q", e.name, id)
 			}
 		}
 	}

@@ -31,9 +31,9 @@ func coordinates(t testing.TB, text string) []float64 {
 	return all
 }
 
-// inside checks that lines, bars and the beginnings of texts are within the picture. Paths that are drawn
-// relative to a place, such as markers, are not looked at.
-func inside(t testing.TB, svg *element) {
+// checkInside checks that lines, bars and the beginnings of texts are within the picture. It skips paths with relative
+// coordinates, such as markers.
+func checkInside(t testing.TB, svg *element) {
 	t.Helper()
 	box := coordinates(t, svg.attr["viewBox"])
 	left, top, right, bottom := box[0], box[1], box[0]+box[2], box[1]+box[3]
@@ -61,7 +61,7 @@ func inside(t testing.TB, svg *element) {
 	}
 }
 
-func TestEveryPictureIsAnSVGFileOfItsOwn(t *testing.T) {
+func TestEveryPictureIsASelfContainedSVGFile(t *testing.T) {
 	r := sample(t)
 	pictures := Pictures(r)
 	files := make(map[string]bool)
@@ -71,22 +71,22 @@ func TestEveryPictureIsAnSVGFileOfItsOwn(t *testing.T) {
 		kinds[p.Plot] = true
 		text := picture(t, r, p)
 		if text != picture(t, r, p) {
-			t.Errorf("%s is drawn differently a second time", p.File())
+			t.Errorf("%s differs when it is drawn again", p.File())
 		}
 		svg := parse(t, text).children[0]
 		if svg.name != "svg" || !strings.Contains(text, `xmlns="http://www.w3.org/2000/svg"`) {
-			t.Errorf("%s is no SVG file", p.File())
+			t.Errorf("%s is not an SVG file", p.File())
 		}
 		if style := svg.named("style"); len(style) != 1 || !strings.Contains(style[0].text, "prefers-color-scheme: dark") {
-			t.Errorf("%s has one look only", p.File())
+			t.Errorf("%s has no colours for dark mode", p.File())
 		}
 		if len(svg.class("ground")) != 1 {
-			t.Errorf("%s has no ground", p.File())
+			t.Errorf("%s has no background", p.File())
 		}
-		inside(t, svg)
+		checkInside(t, svg)
 	}
 	if len(files) != len(pictures) {
-		t.Errorf("%d pictures have %d names", len(pictures), len(files))
+		t.Errorf("%d pictures have %d different file names", len(pictures), len(files))
 	}
 	for _, kind := range []string{Ratios, bench.PlotGrowth, bench.PlotLateness, bench.PlotCPU, bench.PlotMemory} {
 		if !kinds[kind] {
@@ -95,36 +95,36 @@ func TestEveryPictureIsAnSVGFileOfItsOwn(t *testing.T) {
 	}
 	for _, p := range []Picture{{"nowhere", Ratios}, {"growth", "nothing"}, {"", bench.PlotGrowth}} {
 		if err := SVG(new(strings.Builder), r, p); err == nil {
-			t.Errorf("%s was drawn", p.File())
+			t.Errorf("%s: no error", p.File())
 		}
 	}
 }
 
 func TestEverySeriesIsDrawnAndNamed(t *testing.T) {
 	r := sample(t)
-	c := newCast(r)
+	pal := newPalette(r)
 	for _, s := range r.Scenarios {
 		for _, p := range s.Plots {
-			for _, f := range []form{wide, narrow, standalone} {
-				svg := parse(t, chart(p, c, f)).children[0]
+			for _, f := range []format{formatWide, formatNarrow, formatStandalone} {
+				svg := parse(t, chart(p, pal, f)).children[0]
 				for _, series := range p.Series {
-					m := c.of(series.Contender)
+					c := pal.of(series.Contender)
 					if !slices.ContainsFunc(svg.class("label"), func(e *element) bool {
-						return e.text == m.Title || strings.HasSuffix(e.text, "…") && strings.HasPrefix(m.Title, strings.TrimSuffix(e.text, "…"))
+						return e.text == c.Title || strings.HasSuffix(e.text, "…") && strings.HasPrefix(c.Title, strings.TrimSuffix(e.text, "…"))
 					}) {
-						t.Errorf("%s, %s: no label %q", s.Name, f.class, m.Title)
+						t.Errorf("%s, %s: no label %q", s.Name, f.class, c.Title)
 					}
 					if p.Name == bench.PlotMemory {
 						continue
 					}
 					if !slices.ContainsFunc(svg.class("series"), func(e *element) bool {
 						want := 0
-						if len(series.Points) < dense {
+						if len(series.Points) < maxMarkers {
 							want = len(series.Points)
 						}
-						return strings.HasPrefix(e.text, m.Title) && len(e.class("line")) == 1 && len(e.class("point")) == want
+						return strings.HasPrefix(e.text, c.Title) && len(e.class("line")) == 1 && len(e.class("point")) == want
 					}) {
-						t.Errorf("%s, %s: no line of %q with all points", s.Name, f.class, m.Title)
+						t.Errorf("%s, %s: no line of %q with all points", s.Name, f.class, c.Title)
 					}
 				}
 			}
@@ -132,20 +132,20 @@ func TestEverySeriesIsDrawnAndNamed(t *testing.T) {
 	}
 }
 
-// Neither in black and white, nor where points are so dense that there are no markers.
+// Contenders differ in black and white, and also where points are so dense that there are no markers.
 func TestNoTwoContendersLookAlike(t *testing.T) {
 	r := sample(t)
 	r.Contenders = append(r.Contenders,
 		bench.Contender{Name: "goroutines", Kind: bench.Standard}, bench.Contender{Name: "channel", Kind: bench.Standard})
-	c := newCast(r)
+	pal := newPalette(r)
 	type look struct {
 		weight, dash   string
 		marker, colour int
 	}
 	looks := make(map[look]string)
 	for _, contender := range r.Contenders {
-		m := c.of(contender.Name)
-		for _, l := range []look{{m.weight(), m.dash, m.marker, -1}, {m.weight(), m.dash, -1, m.colour}} {
+		c := pal.of(contender.Name)
+		for _, l := range []look{{c.weight(), c.dash, c.marker, -1}, {c.weight(), c.dash, -1, c.colour}} {
 			if other, taken := looks[l]; taken {
 				t.Errorf("%s looks like %s", contender.Name, other)
 			}
@@ -158,7 +158,7 @@ func TestLineIsBrokenWhereAPointIsMissing(t *testing.T) {
 	p := bench.Plot{Name: bench.PlotCPU, Series: []bench.Series{{
 		Contender: "a", Points: [][2]float64{{0, 1}, {1, 1}, {2, math.NaN()}, {3, 1}, {4, 1}},
 	}}}
-	svg := parse(t, chart(p, newCast(new(bench.Report)), wide))
+	svg := parse(t, chart(p, newPalette(new(bench.Report)), formatWide))
 	d := svg.class("series")[0].class("line")[0].attr["d"]
 	if strings.Count(d, "M") != 2 || strings.Count(d, "L") != 2 {
 		t.Errorf("path %q, want two pieces", d)
@@ -169,7 +169,7 @@ func TestNegativeLatenessIsMarkedAsEarly(t *testing.T) {
 	p := bench.Plot{Name: bench.PlotLateness, X: bench.Axis{Tail: true}, Y: bench.Axis{Unit: "µs", Log: true}, Series: []bench.Series{{
 		Contender: "a", Points: [][2]float64{{0, -5}, {0.5, 10}, {1, 20}},
 	}}}
-	early := parse(t, chart(p, newCast(new(bench.Report)), wide)).class("early")
+	early := parse(t, chart(p, newPalette(new(bench.Report)), formatWide)).class("early")
 	if len(early) != 1 || !strings.HasSuffix(early[0].text, "early") {
 		t.Errorf("%d points are marked, want 1", len(early))
 	}
@@ -187,11 +187,11 @@ func TestLabelsBesideLinesKeepTheirDistanceAndOrder(t *testing.T) {
 		"more than fit":    slices.Repeat([]float64{200}, 40),
 		"crowds that meet": {100, 100, 100, 150, 150, 150, 180},
 	} {
-		var ends []plotted
+		var ends []plottedSeries
 		for _, y := range wishes {
-			ends = append(ends, plotted{y: y})
+			ends = append(ends, plottedSeries{y: y})
 		}
-		places := apart(ends, line, top, bottom)
+		places := spreadLabels(ends, line, top, bottom)
 		if len(places) != len(wishes) {
 			t.Fatalf("%s: %d places for %d labels", name, len(places), len(wishes))
 		}
@@ -209,11 +209,11 @@ func TestLabelsBesideLinesKeepTheirDistanceAndOrder(t *testing.T) {
 	}
 }
 
-// Contrast is that of the Web Content Accessibility Guidelines: 3:1 for what is drawn, 4.5:1 for what is written.
-func TestColoursStandOutFromTheGround(t *testing.T) {
+// The Web Content Accessibility Guidelines ask for a contrast of 3:1 for graphics and 4.5:1 for text.
+func TestColoursContrastWithTheBackground(t *testing.T) {
 	light, dark, ok := strings.Cut(plotCSS, "@media screen and (prefers-color-scheme: dark)")
 	if !ok {
-		t.Fatal("no colours for the dark")
+		t.Fatal("no colours for dark mode")
 	}
 	colour := regexp.MustCompile(`--([a-z0-9-]+): #([0-9a-f]{6});`)
 	for scheme, sheet := range map[string]string{"light": light, "dark": dark} {
@@ -234,7 +234,7 @@ func TestColoursStandOutFromTheGround(t *testing.T) {
 				t.Errorf("%s: --%s has a contrast of %.2f, want %v", scheme, name, ratio, need)
 			}
 		}
-		if len(found) < colours+8 {
+		if len(found) < colourCount+8 {
 			t.Errorf("%s: only %d colours", scheme, len(found))
 		}
 	}

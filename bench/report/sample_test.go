@@ -9,8 +9,7 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// sample returns a report of all scenarios that there are. Its figures are made up, and the report says so where
-// a real one names the processor.
+// sample returns a report with made-up figures. It says so where a real report names the processor.
 func sample(t testing.TB) *bench.Report {
 	t.Helper()
 	text, err := os.ReadFile("testdata/sample.json")

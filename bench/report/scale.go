@@ -10,7 +10,7 @@ import (
 // A scale maps the values of an axis to places on the drawing.
 type scale struct {
 	axis     bench.Axis
-	lo, hi   float64 // the values at both ends, bent
+	lo, hi   float64 // the transformed values at both ends
 	from, to float64 // the places of both ends
 	ticks    []tick
 	minor    []float64 // places of lines without a label
@@ -22,11 +22,11 @@ type tick struct {
 	label string
 }
 
-// maxNines is where an axis of shares ends at the latest: 99.9999 %.
+// maxNines is the largest number of nines on an axis of shares: 99.9999 %.
 const maxNines = 6
 
-// bend makes the axis straight: what is drawn at equal distances differs by equal amounts of it.
-func (s *scale) bend(v float64) float64 {
+// transform maps a value to a linear measure: equal differences of it are equal distances in the picture.
+func (s *scale) transform(v float64) float64 {
 	switch {
 	case s.axis.Tail:
 		if v >= 1 {
@@ -39,10 +39,10 @@ func (s *scale) bend(v float64) float64 {
 	return v
 }
 
-// place returns where a value belongs, within the ends of the axis. What a logarithmic axis cannot show, zero
-// and below, is at its beginning.
+// place returns the place of a value, within the ends of the axis. Values that a logarithmic axis cannot show, zero and
+// below, are at its beginning.
 func (s *scale) place(v float64) float64 {
-	b := s.bend(v)
+	b := s.transform(v)
 	if math.IsNaN(b) {
 		b = s.lo
 	}
@@ -50,17 +50,17 @@ func (s *scale) place(v float64) float64 {
 	return s.from + (b-s.lo)/(s.hi-s.lo)*(s.to-s.from)
 }
 
-// shows tells whether the axis has a place for the value.
+// shows reports whether the axis can show the value.
 func (s *scale) shows(v float64) bool { return finite(v) && (!s.axis.Log || v > 0) }
 
-// newScale returns a scale on which all values have a place, with at most so many labels. Values that are not
-// finite are passed over; without any, the scale is that of a single value of 1.
+// newScale returns a scale for the values, with at most the given number of labels. Values that are not finite are
+// ignored. Without any value, the scale is that of the single value 1.
 func newScale(axis bench.Axis, values []float64, from, to float64, labels int) *scale {
 	s := &scale{axis: axis, from: from, to: to}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		if axis.Tail && v >= 1 {
-			continue // the end of the axis, wherever that is
+			continue // always at the end of the axis
 		}
 		if s.shows(v) {
 			lo, hi = min(lo, v), max(hi, v)
@@ -87,7 +87,7 @@ func (s *scale) add(v float64, label string) {
 	s.ticks = append(s.ticks, tick{s.place(v), label})
 }
 
-// tail is the scale by the number of nines. One more step is for 1, the latest of all.
+// tail makes a scale by the number of nines, with one more step for 1.
 func (s *scale) tail(hi float64) {
 	nines := math.Ceil(min(-math.Log10(1-max(hi, 0.9)), maxNines) - 1e-6)
 	s.lo, s.hi = 0, nines+1
@@ -100,12 +100,13 @@ func (s *scale) tail(hi float64) {
 	s.add(1, "100%")
 }
 
-// log ends at 1, 2 or 5 times a power of ten. It has labels at all of these if there are few, otherwise at the powers.
+// log makes a logarithmic scale that ends at 1, 2 or 5 times a power of ten. It has labels at all of these if there are
+// few, otherwise at the powers of ten only.
 func (s *scale) log(lo, hi float64, labels int) {
-	const slip = 1e-9 // what is a power of ten but for rounding
+	const epsilon = 1e-9 // absorbs rounding errors at powers of ten
 	l, h := math.Log10(lo), math.Log10(hi)
 	fine := h-l < 1.6
-	s.lo, s.hi = stepBelow(l+slip), -stepBelow(-(h - slip))
+	s.lo, s.hi = stepBelow(l+epsilon), -stepBelow(-(h - epsilon))
 	if s.hi-s.lo < 0.5 {
 		s.lo, s.hi = stepBelow(s.lo-0.01), -stepBelow(-(s.hi + 0.01))
 	}
@@ -113,16 +114,16 @@ func (s *scale) log(lo, hi float64, labels int) {
 	for int(s.hi-s.lo)/every+1 > labels {
 		every++
 	}
-	for d := math.Floor(s.lo + slip); d <= s.hi+slip; d++ {
+	for d := math.Floor(s.lo + epsilon); d <= s.hi+epsilon; d++ {
 		for m := 1.0; m < 10; m++ {
 			at := d + math.Log10(m)
-			if at < s.lo-slip || at > s.hi+slip {
+			if at < s.lo-epsilon || at > s.hi+epsilon {
 				continue
 			}
 			v := m * math.Pow(10, d)
-			whole := m == 1 && int(d-math.Floor(s.lo+slip))%every == 0
+			whole := m == 1 && int(d-math.Floor(s.lo+epsilon))%every == 0
 			if whole || fine && (m == 2 || m == 5) {
-				s.add(v, onAxis(tidy(v), s.axis.Unit))
+				s.add(v, axisLabel(roundOff(v), s.axis.Unit))
 			} else if every == 1 {
 				s.minor = append(s.minor, s.place(v))
 			}
@@ -130,8 +131,8 @@ func (s *scale) log(lo, hi float64, labels int) {
 	}
 }
 
-// stepBelow returns the logarithm of the largest of 1, 2 and 5 times a power of ten that is not above. Negated
-// on the way in and out it is the smallest not below, as 1/5 and 1/2 are 2 and 5 times a power as well.
+// stepBelow returns the largest logarithm, not above l, of 1, 2 or 5 times a power of ten. -stepBelow(-l) is the
+// smallest one not below l, because 1/5 and 1/2 are 2 and 5 times a power of ten too.
 func stepBelow(l float64) float64 {
 	d := math.Floor(l)
 	for _, m := range []float64{5, 2} {
@@ -142,7 +143,7 @@ func stepBelow(l float64) float64 {
 	return d
 }
 
-// linear begins at zero unless there are values below, and ends at a round number.
+// linear makes a linear scale that begins at zero, unless there are values below, and ends at a round number.
 func (s *scale) linear(lo, hi float64, labels int) {
 	lo = min(lo, 0)
 	if hi <= lo {
@@ -158,12 +159,12 @@ func (s *scale) linear(lo, hi float64, labels int) {
 	first, last := math.Floor(lo/step), math.Ceil(hi/step-1e-9)
 	s.lo, s.hi = first*step, last*step
 	for i := first; i <= last; i++ {
-		v := tidy(i * step)
+		v := roundOff(i * step)
 		s.add(v, linearLabel(v, s.axis.Unit))
 	}
 }
 
-// linearLabel keeps to one unit: an axis from 0 to 1500 ms would be odd with 1 s in the middle.
+// linearLabel formats a value without changing the unit: on an axis from 0 to 1500 ms, 1 s in the middle would be odd.
 func linearLabel(v float64, unit string) string {
 	if unit == "" || unit == "timers" {
 		return count(v)
@@ -171,8 +172,8 @@ func linearLabel(v float64, unit string) string {
 	return quantity(v, unit)
 }
 
-// tidy takes out what is left of computing in binary fractions: 0.30000000000000004 is 0.3.
-func tidy(v float64) float64 {
+// roundOff removes the rounding error of binary fractions: 0.30000000000000004 becomes 0.3.
+func roundOff(v float64) float64 {
 	if v == 0 || !finite(v) {
 		return v
 	}
@@ -180,7 +181,7 @@ func tidy(v float64) float64 {
 	return math.Round(v*p) / p
 }
 
-// percent writes a share with as many nines as it has.
+// percent formats a share with all its nines.
 func percent(share float64) string {
-	return strconv.FormatFloat(tidy(share*100), 'f', -1, 64) + "%"
+	return strconv.FormatFloat(roundOff(share*100), 'f', -1, 64) + "%"
 }

@@ -58,7 +58,7 @@ func TestTicksAreRoundNumbersAroundTheValues(t *testing.T) {
 func TestLabelsThatHaveNoRoomAreLeftOut(t *testing.T) {
 	ticks := []tick{{0, "first"}, {10, "second"}, {100, "third"}, {190, "fourth"}, {200, "last"}}
 	var kept []string
-	for _, t := range roomy(ticks) {
+	for _, t := range ticksWithRoom(ticks) {
 		kept = append(kept, t.label)
 	}
 	if got := strings.Join(kept, " "); got != "first third last" {
@@ -66,7 +66,7 @@ func TestLabelsThatHaveNoRoomAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestNumbersHaveThreeDigitsThatCount(t *testing.T) {
+func TestNumbersHaveThreeSignificantDigits(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0", 1: "1", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 99.96: "100", 9.999: "10", 0.99999: "1",
 		1234: "1,234", 1234567: "1,234,567", 0.01234: "0.0123", -5.5: "−5.5", 100: "100", 1e-15: "0",
@@ -100,7 +100,7 @@ func TestVerdictNeedsAllRoundsToAgree(t *testing.T) {
 		{bench.Spread{Min: 1, Median: math.NaN(), Max: 1, Rounds: 2}, ""},
 		{bench.Spread{Min: 0, Median: 0, Max: 0, Rounds: 2}, ""},
 	} {
-		if got := factor(tt.ratio); got != tt.want {
+		if got := verdictText(tt.ratio); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.ratio, got, tt.want)
 		}
 	}

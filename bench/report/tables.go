@@ -7,7 +7,8 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// A table has a line for each contender and a column for each measure, or for each number of timers of one.
+// A table has a line for each contender. Its columns are several measures, or one measure with several numbers of
+// timers.
 type table struct {
 	Caption string
 	Columns []column
@@ -22,13 +23,13 @@ type column struct {
 	n          int
 }
 
-// A line is what one contender came to.
+// A line holds the figures of one contender.
 type line struct {
 	Contender, Kind string
 	Cells           []cell
 }
 
-// A cell is one figure with what is to be said about it.
+// A cell is one figure with its spread, verdict and notes.
 type cell struct {
 	Value   string
 	Spread  string
@@ -36,41 +37,41 @@ type cell struct {
 	Verdict verdict
 	Best    bool
 	Early   string
-	Failed  bool  // there is no figure, or none to rely on
-	Marks   []int // of notes
+	Failed  bool  // there is no figure, or it is not reliable
+	Marks   []int // numbers of notes
 }
 
-// A note says what the reader must know about some cells.
+// A note is a remark about some cells.
 type note struct {
 	Mark int
 	Text string
 }
 
-// maxColumns is how many a table has at most: more cannot be compared at a glance.
+// maxColumns is the largest number of columns in a table: more cannot be compared at a glance.
 const maxColumns = 4
 
-// tables arranges the measures of a scenario. One that was taken with several numbers of timers is a table of its
-// own; neighbours with the same number share one. The main measures come first.
-func tables(s bench.Scenario, c *cast) []table {
+// buildTables arranges the measures of a scenario in tables. A measure with several numbers of timers has its own table.
+// Neighbours with the same number of timers share one. The main measures come first.
+func buildTables(s bench.Scenario, pal *palette) []table {
 	measures := slices.Clone(s.Measures)
 	slices.SortStableFunc(measures, func(a, b bench.Measure) int {
-		return cmp.Compare(btoi(b.Main), btoi(a.Main))
+		return cmp.Compare(boolToInt(b.Main), boolToInt(a.Main))
 	})
 	var all []table
 	var shared []column
 	flush := func() {
 		for part := range slices.Chunk(shared, maxColumns) {
-			all = append(all, newTable("", part, c))
+			all = append(all, newTable("", part, pal))
 		}
 		shared = nil
 	}
 	for _, m := range measures {
-		ns := numbers(m.Rows)
+		ns := timerCounts(m.Rows)
 		if len(ns) == 1 {
 			if len(shared) > 0 && shared[0].n != ns[0] {
 				flush()
 			}
-			shared = append(shared, column{m.Name, sub(m, ns[0]), m, ns[0]})
+			shared = append(shared, column{m.Name, columnSubtitle(m, ns[0]), m, ns[0]})
 			continue
 		}
 		flush()
@@ -79,22 +80,22 @@ func tables(s bench.Scenario, c *cast) []table {
 			for _, n := range part {
 				columns = append(columns, column{count(float64(n)), "timers", m, n})
 			}
-			all = append(all, newTable(m.Name+direction(m), columns, c))
+			all = append(all, newTable(m.Name+direction(m), columns, pal))
 		}
 	}
 	flush()
 	return all
 }
 
-func btoi(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// numbers returns the numbers of timers among the rows, in order.
-func numbers(rows []bench.Row) []int {
+// timerCounts returns the numbers of timers among the rows, in order.
+func timerCounts(rows []bench.Row) []int {
 	var ns []int
 	for _, row := range rows {
 		ns = append(ns, row.N)
@@ -103,11 +104,11 @@ func numbers(rows []bench.Row) []int {
 	return slices.Compact(ns)
 }
 
-// sub is the second line of a column's head.
-func sub(m bench.Measure, n int) string {
+// columnSubtitle returns the second line of a column's head.
+func columnSubtitle(m bench.Measure, n int) string {
 	text := ""
 	if n > 0 {
-		text = timers(n)
+		text = timersText(n)
 	}
 	switch m.Better {
 	case bench.Higher:
@@ -126,7 +127,7 @@ func direction(m bench.Measure) string {
 	return ""
 }
 
-func newTable(caption string, columns []column, c *cast) table {
+func newTable(caption string, columns []column, pal *palette) table {
 	t := table{Caption: caption, Columns: columns}
 	var names []string
 	for _, col := range columns {
@@ -137,8 +138,8 @@ func newTable(caption string, columns []column, c *cast) table {
 		}
 	}
 	for _, name := range names {
-		m := c.of(name)
-		l := line{Contender: m.Title, Kind: m.Kind}
+		c := pal.of(name)
+		l := line{Contender: c.Title, Kind: c.Kind}
 		for _, col := range columns {
 			l.Cells = append(l.Cells, t.cell(col, name))
 		}
@@ -147,9 +148,9 @@ func newTable(caption string, columns []column, c *cast) table {
 	return t
 }
 
-// cell returns what a contender has in a column.
+// cell returns the figure of a contender in a column.
 func (t *table) cell(col column, name string) cell {
-	empty := cell{Value: none}
+	empty := cell{Value: noFigure}
 	i := slices.IndexFunc(col.measure.Rows, func(r bench.Row) bool { return r.N == col.n && r.Contender == name })
 	if i < 0 {
 		return empty
@@ -161,15 +162,15 @@ func (t *table) cell(col column, name string) cell {
 	}
 	if row.Value.Rounds > 0 {
 		out.Value = quantity(row.Value.Median, col.measure.Unit)
-		out.Spread = between(row.Value)
+		out.Spread = spreadText(row.Value)
 	}
 	switch {
 	case row.Error != "":
 		out.Failed = true
 		out.Marks = append(out.Marks, t.note(row.Error))
-	case compared(row):
+	case hasRatio(row):
 		out.Verdict = judge(row.Ratio)
-		out.Ratio = factor(row.Ratio)
+		out.Ratio = verdictText(row.Ratio)
 	case name == col.measure.Base:
 		out.Ratio = "base"
 	}
@@ -179,11 +180,11 @@ func (t *table) cell(col column, name string) cell {
 	for _, text := range row.Notes {
 		out.Marks = append(out.Marks, t.note(text))
 	}
-	out.Best = best(col, row)
+	out.Best = isBest(col, row)
 	return out
 }
 
-// note returns the number of the note, which is made if there is none with the same text.
+// note returns the number of the note with that text, and makes it if it is new.
 func (t *table) note(text string) int {
 	for _, n := range t.Notes {
 		if n.Text == text {
@@ -195,9 +196,10 @@ func (t *table) note(text string) int {
 	return n.Mark
 }
 
-// best tells whether no other contender of the column has a better figure, of those that fired nothing early.
-func best(col column, row bench.Row) bool {
-	sound := func(r bench.Row) bool { return trusted(r) && r.Early == 0 && r.N == col.n }
+// isBest reports whether no other contender in the column has a better figure. Contenders with early fires do not
+// count.
+func isBest(col column, row bench.Row) bool {
+	sound := func(r bench.Row) bool { return hasFigure(r) && r.Early == 0 && r.N == col.n }
 	if col.measure.Better == "" || !sound(row) {
 		return false
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// contest returns a report of one main measure, lower is better, from lines such as "ours 100 2.5": contender,
-// number of timers, and figure.
-func contest(t testing.TB, lines ...string) *bench.Report {
+// oneMeasureReport returns a report with one main measure of which lower is better. Each line such as "ours 100 2.5" is
+// a contender, a number of timers and a figure.
+func oneMeasureReport(t testing.TB, lines ...string) *bench.Report {
 	t.Helper()
 	m := bench.Measure{Name: "arm", Unit: "ns", Better: bench.Lower, Base: "std", Main: true}
 	for _, line := range lines {
@@ -32,8 +32,9 @@ func contest(t testing.TB, lines ...string) *bench.Report {
 	}
 }
 
-// layout writes tables for comparison: a line each for the columns and for each contender; the best in asterisks.
-func layout(tables []table) string {
+// tablesText writes tables as text: a line for the columns and one for each contender. The best figures are in
+// asterisks.
+func tablesText(tables []table) string {
 	var b strings.Builder
 	for _, t := range tables {
 		fmt.Fprintf(&b, "[%s]", t.Caption)
@@ -56,9 +57,9 @@ func layout(tables []table) string {
 	return strings.ReplaceAll(b.String(), nbsp, " ")
 }
 
-func TestMeasureWithSeveralNumbersOfTimersIsATableOfItsOwn(t *testing.T) {
-	r := contest(t, "ours 100 2", "ours 1000 3", "std 1000 5", "peer 100 1")
-	got := layout(tables(r.Scenarios[0], newCast(r)))
+func TestAMeasureWithSeveralNumbersOfTimersHasItsOwnTable(t *testing.T) {
+	r := oneMeasureReport(t, "ours 100 2", "ours 1000 3", "std 1000 5", "peer 100 1")
+	got := tablesText(buildTables(r.Scenarios[0], newPalette(r)))
 	want := `[arm] | 100 | 1 k
 Ours | 2 ns | *3 ns*
 Peer | *1 ns* | –
@@ -70,13 +71,13 @@ Standard | – | 5 ns
 }
 
 func TestMeasuresWithTheSameNumberShareATableTheMainOneFirst(t *testing.T) {
-	r := contest(t, "std 100 2", "ours 100 1")
+	r := oneMeasureReport(t, "std 100 2", "ours 100 1")
 	s := &r.Scenarios[0]
 	minor, other := s.Measures[0], s.Measures[0]
 	minor.Name, minor.Main, minor.Better = "minor", false, bench.Higher
-	other.Name, other.Main, other.Rows = "other", false, contest(t, "std 5 7").Scenarios[0].Measures[0].Rows
+	other.Name, other.Main, other.Rows = "other", false, oneMeasureReport(t, "std 5 7").Scenarios[0].Measures[0].Rows
 	s.Measures = []bench.Measure{minor, s.Measures[0], other}
-	got := layout(tables(*s, newCast(r)))
+	got := tablesText(buildTables(*s, newPalette(r)))
 	want := `[] | arm | minor
 Standard | 2 ns | *2 ns*
 Ours | *1 ns* | 1 ns
@@ -88,24 +89,24 @@ Standard | 7 ns
 	}
 }
 
-func TestWhoFiresEarlyOrFailsIsNeverTheBest(t *testing.T) {
-	r := contest(t, "std 0 5", "ours 0 7", "peer 0 1")
+func TestAContenderThatFiresEarlyOrFailsIsNeverTheBest(t *testing.T) {
+	r := oneMeasureReport(t, "std 0 5", "ours 0 7", "peer 0 1")
 	rows := r.Scenarios[0].Measures[0].Rows
-	best := func() string { return layout(tables(r.Scenarios[0], newCast(r))) }
+	best := func() string { return tablesText(buildTables(r.Scenarios[0], newPalette(r))) }
 	if !strings.Contains(best(), "*1 ns*") {
-		t.Errorf("the best is not marked:\n%s", best())
+		t.Errorf("the best figure is not marked:\n%s", best())
 	}
 	rows[2].Early = 1
 	if !strings.Contains(best(), "*5 ns*") || strings.Contains(best(), "*1 ns*") {
-		t.Errorf("who fires early is the best:\n%s", best())
+		t.Errorf("a contender with early fires is the best:\n%s", best())
 	}
 	rows[2].Early, rows[2].Error = 0, "stuck"
 	if !strings.Contains(best(), "*5 ns*") || strings.Contains(best(), "*1 ns*") {
-		t.Errorf("who fails is the best:\n%s", best())
+		t.Errorf("a contender that failed is the best:\n%s", best())
 	}
 }
 
-func TestSummaryNamesThoseThatAreBetterThanAllOfFoliot(t *testing.T) {
+func TestSummaryListsContendersThatAreBetterThanAllOfFoliot(t *testing.T) {
 	const heading = "Where another is better than all of Foliot"
 	for name, tt := range map[string]struct {
 		rows   []string
@@ -121,7 +122,7 @@ func TestSummaryNamesThoseThatAreBetterThanAllOfFoliot(t *testing.T) {
 		"only with fewer timers":       {[]string{"ours 1 5", "peer 1 2", "ours 10 5", "peer 10 7"}, false, ""},
 		"nothing is better than a bit": {[]string{"std 1 9", "ours 1 5", "peer 1 0"}, false, "Peer has 0 ns, Ours has 5 ns"},
 	} {
-		r := contest(t, tt.rows...)
+		r := oneMeasureReport(t, tt.rows...)
 		if tt.higher {
 			r.Scenarios[0].Measures[0].Better = bench.Higher
 		}

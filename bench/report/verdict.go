@@ -7,75 +7,75 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// A verdict is how a contender compares with the base.
+// A verdict says how a contender compares with the base.
 type verdict string
 
 const (
-	better  verdict = "better"
-	worse   verdict = "worse"
-	even    verdict = "even" // the rounds disagree, or agree that there is next to no difference
-	unknown verdict = ""     // there is nothing to compare
+	verdictBetter  verdict = "better"
+	verdictWorse   verdict = "worse"
+	verdictEven    verdict = "even" // the rounds disagree, or the difference is below the margin
+	verdictUnknown verdict = ""     // there is no ratio
 )
 
-// margin is how far from 1 a ratio must be to be called a difference.
+// margin is the smallest factor that counts as a difference.
 const margin = 1.05
 
-// judge calls a ratio better or worse only if every round does: the spread of the rounds is the noise there was.
+// judge calls a ratio better or worse only if every round agrees: the spread of the rounds is the noise.
 func judge(ratio bench.Spread) verdict {
 	switch m := ratio.Median; {
 	case ratio.Rounds == 0 || !finite(m) || m <= 0:
-		return unknown
+		return verdictUnknown
 	case m >= margin && ratio.Min > 1:
-		return better
+		return verdictBetter
 	case m <= 1/margin && ratio.Max < 1:
-		return worse
+		return verdictWorse
 	}
-	return even
+	return verdictEven
 }
 
-// factor says how many times better or worse. A loss is turned round: what is 0.5 times as good is 2 times worse.
-func factor(ratio bench.Spread) string {
+// verdictText says how many times better or worse a ratio is. A loss is inverted: 0.5 times as good is 2 times worse.
+func verdictText(ratio bench.Spread) string {
 	switch judge(ratio) {
-	case better:
+	case verdictBetter:
 		return multiple(ratio.Median) + " better"
-	case worse:
+	case verdictWorse:
 		return multiple(1/ratio.Median) + " worse"
-	case even:
+	case verdictEven:
 		return "even"
 	}
 	return ""
 }
 
-// rounds writes the spread of a ratio, if there was more than one round.
-func rounds(ratio bench.Spread) string {
-	if between(ratio) == "" {
+// roundsText formats the spread of a ratio. It returns an empty string unless the rounds differ.
+func roundsText(ratio bench.Spread) string {
+	if spreadText(ratio) == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s to %s", number(coarse(ratio.Min)), number(coarse(ratio.Max)))
+	return fmt.Sprintf("%s to %s", number(roundTwoDigits(ratio.Min)), number(roundTwoDigits(ratio.Max)))
 }
 
-// multiple writes a factor.
-func multiple(v float64) string { return number(coarse(v)) + "×" }
+// multiple formats a factor.
+func multiple(v float64) string { return number(roundTwoDigits(v)) + "×" }
 
-// coarse rounds a ratio to two digits that count; a third would be noise.
-func coarse(v float64) float64 {
+// roundTwoDigits rounds a ratio to two significant digits, as a third would be noise.
+func roundTwoDigits(v float64) float64 {
 	if v <= 0 || !finite(v) {
 		return v
 	}
 	step := math.Pow(10, math.Floor(math.Log10(v))-1)
-	return tidy(math.Round(v/step) * step)
+	return roundOff(math.Round(v/step) * step)
 }
 
-// trusted tells whether the row has a figure to rely on.
-func trusted(row bench.Row) bool {
+// hasFigure reports whether the row has a reliable figure.
+func hasFigure(row bench.Row) bool {
 	return row.Error == "" && row.Value.Rounds > 0 && finite(row.Value.Median)
 }
 
-// compared tells whether the row has a ratio to rely on.
-func compared(row bench.Row) bool { return trusted(row) && judge(row.Ratio) != unknown }
+// hasRatio reports whether the row has a reliable ratio.
+func hasRatio(row bench.Row) bool { return hasFigure(row) && judge(row.Ratio) != verdictUnknown }
 
-// largest returns the largest number of timers among the rows.
-func largest(rows []bench.Row) int {
+// maxTimers returns the largest number of timers among the rows.
+func maxTimers(rows []bench.Row) int {
 	n := 0
 	for _, row := range rows {
 		n = max(n, row.N)
