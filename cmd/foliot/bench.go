@@ -11,35 +11,35 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// A benchmark is what the flags of foliot bench say.
-type benchmark struct {
+// benchFlags are the flags of foliot bench.
+type benchFlags struct {
 	bench.Options
 	quick    bool
-	jsonFile string // where to write the report; "-": instead of the table
-	htmlFile string // where to write the page; "": to a temporary file if something was measured
-	svgDir   string // where to write the pictures
+	jsonFile string // file for the report; "-": print it instead of the table
+	htmlFile string // file for the page; "": a temporary file if something was measured
+	svgDir   string // folder for the pictures
 	markdown bool
-	from     string   // the report to take instead of measuring
-	splice   []string // the pages to put figures into
+	from     string   // file with the report to use instead of measuring
+	splice   []string // pages to put figures into
 	compare  bool
 	list     bool
-	given    func(flag string) bool // tells which flags there were
+	isSet    func(flag string) bool // reports whether a flag is on the command line
 }
 
-func newBench() *cobra.Command {
-	var b benchmark
+func newBenchCmd() *cobra.Command {
+	var b benchFlags
 	cmd := &cobra.Command{
 		Use:   "bench [flags]",
 		Short: "Race Foliot's timers against those of others",
 		Long: `Race Foliot against the standard library, other Go packages and, if they are installed,
-Python's asyncio, uvloop and Node.js. The same work is done by all of them, in one process
-where that is possible, in rounds that take turns, with the garbage collector on.
+Python's asyncio, uvloop and Node.js. All of them do the same work, in one process where that
+is possible. They take turns in rounds, with the garbage collector on.
 
 A quick run takes about a minute, a full one half an hour; an interrupt prints what
-has been measured so far. The table goes to the standard output, a page with plots to the
-file that is named in the end.
+has been measured so far. The table goes to the standard output. A page with plots goes to
+a file, whose name is printed at the end.
 
-The exit status is 0, also if something has got slower; 1 if a file cannot be read or
+The exit status is 0, even if figures have got worse; 1 if a file cannot be read or
 written; 2 for wrong usage; 130 after an interrupt.`,
 		Example: `  foliot bench
   foliot bench -full -json bench.json -html bench.html
@@ -56,17 +56,17 @@ written; 2 for wrong usage; 130 after an interrupt.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&b.quick, "quick", false, "take about a minute (the default)")
 	flags.BoolVar(&b.Full, "full", false, "take half an hour, and measure with up to ten million timers")
-	flags.StringSliceVar(&b.Scenarios, "scenario", nil, "measure just these `scenarios`, separated by commas")
-	flags.StringSliceVar(&b.Contenders, "contender", nil, "race just these `contenders`; what they are compared with is always there")
+	flags.StringSliceVar(&b.Scenarios, "scenario", nil, "measure only these `scenarios`, separated by commas")
+	flags.StringSliceVar(&b.Contenders, "contender", nil, "race only these `contenders`; the bases of comparison are always included")
 	flags.IntVarP(&b.Timers, "n", "n", 0, "outstanding timers (default 100,000, or 1,000,000 with -full)")
 	flags.IntVar(&b.Rounds, "rounds", 0, "rounds of each measure, at most (default 5)")
 	flags.StringVar(&b.jsonFile, "json", "", "write the report to this `file`; -: print it instead of the table")
-	flags.StringVar(&b.htmlFile, "html", "", "write the page with plots to this `file`; none: to none (default: a temporary file)")
+	flags.StringVar(&b.htmlFile, "html", "", "write the page with plots to this `file`; none: write no page (default: a temporary file)")
 	flags.StringVar(&b.svgDir, "svg", "", "write the pictures to this `folder`")
 	flags.BoolVar(&b.markdown, "markdown", false, "print Markdown tables")
-	flags.StringVar(&b.from, "from", "", "measure nothing, take the report in this `file`")
+	flags.StringVar(&b.from, "from", "", "measure nothing, use the report in this `file`")
 	flags.StringSliceVar(&b.splice, "splice", nil, "replace the figures in these `pages`")
-	flags.BoolVar(&b.compare, "compare", false, "measure nothing, tell what has changed between two reports")
+	flags.BoolVar(&b.compare, "compare", false, "measure nothing, show the differences between two reports")
 	flags.BoolVar(&b.list, "list", false, "list scenarios and contenders")
 	cmd.MarkFlagsMutuallyExclusive("quick", "full")
 	for _, alone := range []string{"compare", "list"} {
@@ -90,11 +90,11 @@ written; 2 for wrong usage; 130 after an interrupt.`,
 		}
 		return all
 	})
-	b.given = flags.Changed
+	b.isSet = flags.Changed
 	return cmd
 }
 
-// completeList has the shell complete the last of several names.
+// completeList makes the shell complete the last name of a list.
 func completeList(cmd *cobra.Command, flag string, names func() []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		done := typed[:strings.LastIndex(typed, ",")+1]
@@ -107,62 +107,62 @@ func completeList(cmd *cobra.Command, flag string, names func() []string) {
 		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
 	if err != nil {
-		panic(err) // the flag is there, and completed once
+		panic(err) // the flag exists, and this is its only completion
 	}
 }
 
-// check tells what is wrong with the command line.
-func (b *benchmark) check(args []string) error {
+// check returns an error if the command line is invalid.
+func (b *benchFlags) check(args []string) error {
 	switch {
 	case b.compare && len(args) != 2:
-		return fmt.Errorf("-compare wants two reports, the old and the new, and got %d", len(args))
+		return fmt.Errorf("-compare needs two reports, the old and the new one, got %d", len(args))
 	case !b.compare && len(args) > 0:
-		return fmt.Errorf("bench takes no arguments, and got %q", args)
-	case b.given("n") && b.Timers < 1:
-		return fmt.Errorf("-n %d: there must be a timer at least", b.Timers)
-	case b.given("n") && b.Timers > 20_000_000:
-		return fmt.Errorf("-n %d: at most 20,000,000", b.Timers)
-	case b.given("rounds") && b.Rounds < 1:
-		return fmt.Errorf("-rounds %d: there must be a round at least", b.Rounds)
+		return fmt.Errorf("bench takes no arguments, got %q", args)
+	case b.isSet("n") && b.Timers < 1:
+		return fmt.Errorf("-n %d: must be at least 1", b.Timers)
+	case b.isSet("n") && b.Timers > 20_000_000:
+		return fmt.Errorf("-n %d: must be at most 20,000,000", b.Timers)
+	case b.isSet("rounds") && b.Rounds < 1:
+		return fmt.Errorf("-rounds %d: must be at least 1", b.Rounds)
 	case b.jsonFile == "-" && b.markdown:
 		return errors.New("-json - and -markdown cannot both be printed")
 	}
 	for _, file := range []struct{ flag, value string }{{"json", b.jsonFile}, {"html", b.htmlFile}, {"svg", b.svgDir}, {"from", b.from}} {
-		if b.given(file.flag) && file.value == "" {
-			return fmt.Errorf("-%s wants a name", file.flag)
+		if b.isSet(file.flag) && file.value == "" {
+			return fmt.Errorf("-%s needs a name", file.flag)
 		}
 	}
 	return b.Check()
 }
 
-func (b *benchmark) run(cmd *cobra.Command, args []string) error {
+func (b *benchFlags) run(cmd *cobra.Command, args []string) error {
 	out := cmd.OutOrStdout()
 	switch {
 	case b.list:
-		return list(out)
+		return printList(out)
 	case b.compare:
 		before, err := readReport(args[0])
 		if err != nil {
-			return failed{err}
+			return runError{err}
 		}
 		after, err := readReport(args[1])
 		if err != nil {
-			return failed{err}
+			return runError{err}
 		}
 		return bench.Compare(before, after).Table(out, styleOf(out))
 	case b.from != "":
 		r, err := readReport(b.from)
 		if err != nil {
-			return failed{err}
+			return runError{err}
 		}
 		return b.write(cmd, r)
 	}
-	tell := newTeller(cmd.ErrOrStderr())
-	b.Progress = tell.progress
+	progress := newProgressPrinter(cmd.ErrOrStderr())
+	b.Progress = progress.print
 	r, err := bench.Run(cmd.Context(), b.Options)
-	tell.end()
+	progress.clear()
 	if b.htmlFile == "" && len(r.Scenarios) > 0 {
-		b.htmlFile = temporary
+		b.htmlFile = temporaryFile
 	}
 	if err := b.write(cmd, r); err != nil {
 		return err

@@ -11,11 +11,11 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// little is a run that measures something and takes no time.
-var little = []string{"bench", "-n", "100", "-rounds", "1", "-scenario", "wheel-ops"}
+// shortRun is a run that measures one scenario and takes almost no time.
+var shortRun = []string{"bench", "-n", "100", "-rounds", "1", "-scenario", "wheel-ops"}
 
-func TestBenchPrintsATableAndProgressApart(t *testing.T) {
-	out, progress, err := run(t, context.Background(), little...)
+func TestBenchPrintsTheTableAndTheProgressSeparately(t *testing.T) {
+	out, progress, err := run(t, context.Background(), shortRun...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,14 +26,14 @@ func TestBenchPrintsATableAndProgressApart(t *testing.T) {
 		t.Errorf("stderr:\n%s", progress)
 	}
 	if strings.Contains(out+progress, "\x1b") {
-		t.Errorf("colours where there is no terminal:\n%s%s", out, progress)
+		t.Errorf("colours without a terminal:\n%s%s", out, progress)
 	}
 }
 
 func TestBenchWritesItsReportToFiles(t *testing.T) {
 	dir := t.TempDir()
 	page, data := filepath.Join(dir, "bench.html"), filepath.Join(dir, "bench.json")
-	out, errs, err := run(t, context.Background(), append(little, "-html", page, "--json", data)...)
+	out, errs, err := run(t, context.Background(), append(shortRun, "-html", page, "--json", data)...)
 	if err != nil || !strings.Contains(out, "arm and cancel at once") || strings.Contains(errs, ".html") {
 		t.Fatalf("error %v, stdout:\n%s\nstderr:\n%s", err, out, errs)
 	}
@@ -48,7 +48,7 @@ func TestBenchWritesItsReportToFiles(t *testing.T) {
 
 	again, _, err := run(t, context.Background(), "bench", "-from", data)
 	if err != nil || again != out {
-		t.Errorf("error %v; read again, the report is:\n%s\nwant:\n%s", err, again, out)
+		t.Errorf("error %v; the report read from the file is:\n%s\nwant:\n%s", err, again, out)
 	}
 	out, _, err = run(t, context.Background(), "bench", "-compare", data, data)
 	if err != nil || !strings.Contains(out, "0 worse, 0 better") {
@@ -57,18 +57,18 @@ func TestBenchWritesItsReportToFiles(t *testing.T) {
 }
 
 func TestBenchPrintsJSONAndMarkdown(t *testing.T) {
-	out, _, err := run(t, context.Background(), append(little, "-json", "-", "-html", "none")...)
+	out, _, err := run(t, context.Background(), append(shortRun, "-json", "-", "-html", "none")...)
 	var r bench.Report
 	if err != nil || json.Unmarshal([]byte(out), &r) != nil || len(r.Scenarios) != 1 {
 		t.Errorf("error %v, stdout:\n%s", err, out)
 	}
-	out, errs, err := run(t, context.Background(), append(little, "-markdown", "-html", "none")...)
+	out, errs, err := run(t, context.Background(), append(shortRun, "-markdown", "-html", "none")...)
 	if err != nil || !strings.Contains(out, "| arm and cancel at once |") || strings.Contains(errs, ".html") {
 		t.Errorf("error %v, stdout:\n%s\nstderr:\n%s", err, out, errs)
 	}
 }
 
-func TestBenchPrintsWhatItHasWhenInterrupted(t *testing.T) {
+func TestAnInterruptedBenchPrintsTheFiguresItHas(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	data := filepath.Join(t.TempDir(), "bench.json")
@@ -84,7 +84,7 @@ func TestBenchPrintsWhatItHasWhenInterrupted(t *testing.T) {
 func TestFiguresAreSplicedIntoPages(t *testing.T) {
 	dir := t.TempDir()
 	page, data := filepath.Join(dir, "page.md"), filepath.Join(dir, "bench.json")
-	if _, _, err := run(t, context.Background(), append(little, "-json", data, "-html", "none")...); err != nil {
+	if _, _, err := run(t, context.Background(), append(shortRun, "-json", data, "-html", "none")...); err != nil {
 		t.Fatal(err)
 	}
 	text := "# Title\n<!-- figures:wheel-ops contenders=std,wheel -->\nold\n<!-- /figures -->\nend\n"
@@ -104,7 +104,7 @@ func TestFiguresAreSplicedIntoPages(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestWrongUsageIsAnError(t *testing.T) {
 	for _, args := range [][]string{
 		{"bench", "-n", "0"},
 		{"bench", "-n", "-3"},
@@ -131,7 +131,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 	}
 }
 
-func TestFilesThatCannotBeReadOrWrittenAreFailures(t *testing.T) {
+func TestUnreadableAndUnwritableFilesAreErrors(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing", "file")
 	other := filepath.Join(t.TempDir(), "other.json")
 	if err := os.WriteFile(other, []byte("{}"), 0o666); err != nil {
@@ -141,8 +141,8 @@ func TestFilesThatCannotBeReadOrWrittenAreFailures(t *testing.T) {
 		{"bench", "-from", missing},
 		{"bench", "-from", other},
 		{"bench", "-compare", missing, missing},
-		append(little, "-json", missing),
-		append(little, "-splice", missing),
+		append(shortRun, "-json", missing),
+		append(shortRun, "-splice", missing),
 	} {
 		if _, _, err := run(t, context.Background(), args...); exitCode(err) != 1 {
 			t.Errorf("%q: error %v", args, err)

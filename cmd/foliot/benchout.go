@@ -18,14 +18,14 @@ import (
 	plots "github.com/foliot-go/foliot/bench/report"
 )
 
-// The names of files that are not files.
+// Values of benchFlags.htmlFile that are not the name of a file.
 const (
-	temporary = "\x00" // a new one in the temporary folder
-	noFile    = "none"
+	temporaryFile = "\x00" // a new file in the temporary folder
+	noFile        = "none"
 )
 
-// write puts the report wherever it is wanted. What can be written is written, also if something else cannot.
-func (b *benchmark) write(cmd *cobra.Command, r bench.Report) error {
+// write writes the report to all places that the flags name. An error in one place does not stop the others.
+func (b *benchFlags) write(cmd *cobra.Command, r bench.Report) error {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	var all []error
 	if b.jsonFile != "" && b.jsonFile != "-" {
@@ -33,7 +33,7 @@ func (b *benchmark) write(cmd *cobra.Command, r bench.Report) error {
 	}
 	switch b.htmlFile {
 	case "", noFile:
-	case temporary:
+	case temporaryFile:
 		name, err := writeTemporary(func(w io.Writer) error { return plots.HTML(w, &r) })
 		if err == nil {
 			fmt.Fprintf(errs, "The page with plots is in %s\n", name)
@@ -46,7 +46,7 @@ func (b *benchmark) write(cmd *cobra.Command, r bench.Report) error {
 		all = append(all, writePictures(b.svgDir, &r))
 	}
 	for _, page := range b.splice {
-		all = append(all, splice(page, r))
+		all = append(all, spliceFile(page, r))
 	}
 	switch {
 	case b.jsonFile == "-":
@@ -54,12 +54,12 @@ func (b *benchmark) write(cmd *cobra.Command, r bench.Report) error {
 	case b.markdown:
 		all = append(all, r.Markdown(out))
 	case b.from != "" && (len(b.splice) > 0 || b.svgDir != "" || b.htmlFile != "" || b.jsonFile != ""):
-		// It was read to be written elsewhere.
+		// The report was read only to write it to a file.
 	default:
 		all = append(all, r.Table(out, styleOf(out)))
 	}
 	if err := errors.Join(all...); err != nil {
-		return failed{err}
+		return runError{err}
 	}
 	return nil
 }
@@ -70,10 +70,10 @@ func readReport(name string) (r bench.Report, err error) {
 		return r, err
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("%s is no report: %w", name, err)
+		return r, fmt.Errorf("%s is not a report: %w", name, err)
 	}
 	if r.Environment.Go == "" {
-		return r, fmt.Errorf("%s is no report", name)
+		return r, fmt.Errorf("%s is not a report", name)
 	}
 	return r, nil
 }
@@ -114,8 +114,8 @@ func writePictures(dir string, r *bench.Report) error {
 	return nil
 }
 
-// splice replaces the figures in a page.
-func splice(name string, r bench.Report) error {
+// spliceFile replaces the figures in a page.
+func spliceFile(name string, r bench.Report) error {
 	page, err := os.ReadFile(name)
 	if err != nil {
 		return err
@@ -130,8 +130,8 @@ func splice(name string, r bench.Report) error {
 	return os.WriteFile(name, changed, 0o666)
 }
 
-// list prints what can be asked for.
-func list(out io.Writer) error {
+// printList prints the scenarios and contenders.
+func printList(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "Scenarios:")
 	for _, s := range bench.List() {
@@ -144,7 +144,7 @@ func list(out io.Writer) error {
 	return w.Flush()
 }
 
-// styleOf returns how to write for reading. There are colours on a terminal, unless the user wants none.
+// styleOf returns the style for a writer. A terminal has colours, unless the environment says otherwise.
 func styleOf(w io.Writer) bench.Style {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -157,27 +157,27 @@ func styleOf(w io.Writer) bench.Style {
 	return bench.Style{Width: max(width, 80), Colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// A teller tells how far a run has got: on a terminal in one line that changes, else in a line each.
-type teller struct {
-	w     io.Writer
-	lines bool
+// A progressPrinter prints the progress of a run: on a terminal in one line that changes, otherwise in separate lines.
+type progressPrinter struct {
+	w          io.Writer
+	plainLines bool
 }
 
-func newTeller(w io.Writer) *teller {
+func newProgressPrinter(w io.Writer) *progressPrinter {
 	f, ok := w.(*os.File)
-	return &teller{w, !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb"}
+	return &progressPrinter{w, !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb"}
 }
 
-func (t *teller) progress(p bench.Progress) {
+func (pp *progressPrinter) print(p bench.Progress) {
 	begin, end := "\r\x1b[K", ""
-	if t.lines {
+	if pp.plainLines {
 		begin, end = "", "\n"
 	}
-	fmt.Fprintf(t.w, "%s[%d/%d] %s (%v)%s", begin, p.Index+1, p.Of, p.Scenario, p.Took.Round(time.Second), end)
+	fmt.Fprintf(pp.w, "%s[%d/%d] %s (%v)%s", begin, p.Index+1, p.Of, p.Scenario, p.Took.Round(time.Second), end)
 }
 
-func (t *teller) end() {
-	if !t.lines {
-		fmt.Fprint(t.w, "\r\x1b[K")
+func (pp *progressPrinter) clear() {
+	if !pp.plainLines {
+		fmt.Fprint(pp.w, "\r\x1b[K")
 	}
 }

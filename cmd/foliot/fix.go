@@ -16,12 +16,12 @@ import (
 	"github.com/foliot-go/foliot/cmd/internal/fix"
 )
 
-// A reported is the exit status of a command that has already printed what went wrong.
-type reported int
+// An exitStatus is the error of a command that has already printed what went wrong.
+type exitStatus int
 
-func (r reported) Error() string { return fmt.Sprintf("exit status %d", int(r)) }
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-func newFix() *cobra.Command {
+func newFixCmd() *cobra.Command {
 	var o fix.Options
 	var showDiff, get, tests bool
 	cmd := &cobra.Command{
@@ -32,32 +32,35 @@ context are replaced by those of Foliot's packages of the same names. These have
 exported name of the standard ones, so the rest of a file stays as it is. Packages are
 named as for go build; the default is the one in the current directory.
 
-What uses timers: time.AfterFunc, NewTimer, NewTicker, After, Tick, Sleep, Timer and
-Ticker; context.WithTimeout and WithDeadline, also with a cause.
+A file uses timers if it mentions time.AfterFunc, NewTimer, NewTicker, After, Tick, Sleep,
+Timer or Ticker, or context.WithTimeout or WithDeadline, also with a cause.
 
-The code compiles before and after. Timer and Ticker are other types than those of the
-standard library, so a file that exchanges them with code that does not change cannot
-change either. To find these, all packages of the main module are type-checked as they
-would be, tests included. Left as they are, with file, line and reason, are
-  - files that pass timers to or take them from packages outside the main module, or that
-    the patterns do not name, and what exchanges timers with these files;
+The code compiles before and after. Foliot's Timer and Ticker are not the types of the
+standard library. So a file that exchanges timers with code that does not change cannot
+change either. To find such files, all packages of the main module are type-checked as
+they would be after the change, tests included. These are not changed, but listed with
+file, line and reason:
+  - files that exchange timers with packages that do not change, because they are outside
+    the main module or not named on the command line, and files that exchange timers with
+    these files;
   - timers in the API of packages that other modules can import, unless --api is given;
   - files that assign to time.Local, or mention it if the program assigns to it;
   - in packages with type assertions to timers, all files if one cannot change;
   - generated files, and packages outside the main module or in vendor.
-Timers that reach other packages inside an interface and are asserted there are not noticed.
+Timers that reach other packages inside an interface and are asserted there are not found.
 
-Files that build constraints exclude are not looked at, but named if they use timers.
---platform (once for each) and --tags say what to build for: a file changes if the code
-compiles on all these platforms.
+Files that build constraints exclude are not changed, but listed if they use timers.
+--platform, which may be repeated, and --tags say what to build for. A file is changed if
+the code compiles on all these platforms.
 
-The imports keep their names, comments, order and sections. --undo goes back, and
-restores a file byte for byte if its imports were arranged as gofmt and goimports do.
+The imports keep their names, comments, order and sections. --undo goes back. It restores
+a file byte for byte if its imports were arranged as gofmt and goimports do.
 
-The module need not require Foliot; the command to run is printed, and run with --get.
+The module need not require Foliot yet: the go command that adds the requirement is
+printed, or run with --get.
 
-Exit status: 0 if all was done or there was nothing to do, 1 if timers were left as they
-are, 2 if nothing was done: wrong usage, or code that does not compile.`,
+Exit status: 0 if all timers were changed or there were none, 1 if some were not changed,
+2 if nothing was done because of wrong usage or code that does not compile.`,
 		Example: "  foliot fix -d ./...\n  foliot fix ./...\n  foliot fix --platform linux/amd64 --platform windows/amd64 ./...\n  foliot fix --undo ./...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Packages, o.SkipTests = args, !tests
@@ -65,7 +68,7 @@ are, 2 if nothing was done: wrong usage, or code that does not compile.`,
 			var broken *fix.BrokenError
 			if errors.As(err, &broken) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%v\n", broken)
-				return reported(2)
+				return exitStatus(2)
 			}
 			if err != nil {
 				return err
@@ -78,12 +81,12 @@ are, 2 if nothing was done: wrong usage, or code that does not compile.`,
 			if err != nil {
 				return err
 			}
-			report(cmd.ErrOrStderr(), result, showDiff)
-			if err := follow(cmd, result, o.Undo, get && !showDiff); err != nil {
+			printReport(cmd.ErrOrStderr(), result, showDiff)
+			if err := updateModules(cmd, result, o.Undo, get && !showDiff); err != nil {
 				return err
 			}
 			if len(result.Refused) > 0 {
-				return reported(1)
+				return exitStatus(1)
 			}
 			return nil
 		},
@@ -92,14 +95,14 @@ are, 2 if nothing was done: wrong usage, or code that does not compile.`,
 	flags.BoolVarP(&showDiff, "diff", "d", false, "print the changes as a unified diff and write nothing")
 	flags.BoolVarP(&o.Undo, "undo", "u", false, "go back to the standard library's timers")
 	flags.BoolVar(&tests, "tests", true, "change _test.go files too; they have to compile in any case")
-	flags.BoolVar(&o.API, "api", false, "change timers also where other modules can see their types")
-	flags.BoolVar(&get, "get", false, "add Foliot to go.mod if need be, by go get")
+	flags.BoolVar(&o.API, "api", false, "change timers even where other modules can see their types")
+	flags.BoolVar(&get, "get", false, "run go get if go.mod does not require Foliot")
 	flags.StringVar(&o.Tags, "tags", "", "build tags, separated by commas")
 	flags.StringArrayVar(&o.Platforms, "platform", nil, "GOOS/GOARCH to build for; may be repeated")
 	return cmd
 }
 
-// printDiff prints the changes in a form that patch -p1 applies in the current directory.
+// printDiff prints the changes as a patch for patch -p1 in the current directory.
 func printDiff(w io.Writer, changes []fix.Change) error {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -118,8 +121,8 @@ func printDiff(w io.Writer, changes []fix.Change) error {
 	return err
 }
 
-// report says what was left as it is, and how many files were changed.
-func report(w io.Writer, r *fix.Result, showDiff bool) {
+// printReport prints what was not changed and why, and the number of changed files.
+func printReport(w io.Writer, r *fix.Result, showDiff bool) {
 	for _, n := range r.Refused {
 		fmt.Fprintln(w, n)
 	}
@@ -141,14 +144,14 @@ func report(w io.Writer, r *fix.Result, showDiff bool) {
 	fmt.Fprintln(w)
 }
 
-// follow sees to it that go.mod follows the imports: by running the command for it, or by naming it.
-func follow(cmd *cobra.Command, r *fix.Result, undo, run bool) error {
+// updateModules runs or prints the go command that makes each go.mod fit the changed imports.
+func updateModules(cmd *cobra.Command, r *fix.Result, undo, run bool) error {
 	for _, m := range r.Modules {
 		args := []string{"-C", m.Dir, "get", fix.Module + "@latest"}
 		switch {
 		case undo:
 			args = []string{"-C", m.Dir, "mod", "tidy"}
-		case r.Known:
+		case r.HasFoliot:
 			continue
 		}
 		if wd, err := os.Getwd(); err == nil && wd == m.Dir {

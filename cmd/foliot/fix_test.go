@@ -15,8 +15,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"foliot": main})
 }
 
-// TestScripts runs the stories in testdata/script. In them $FOLIOT is the directory of Foliot's module, and
-// "require" makes the module in the current directory depend on it. "exits n command" checks an exit status.
+// TestScripts runs the scripts in testdata/script. In them, $FOLIOT is the directory of Foliot's module. The command
+// "require" makes the module in the current directory depend on it, and "exits n command" checks an exit status.
 func TestScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command many times")

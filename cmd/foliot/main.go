@@ -1,5 +1,5 @@
-// Command foliot measures timers, Foliot's beside those of others, on the machine it runs on; and moves programs
-// from the standard library's timers to Foliot's.
+// Command foliot measures Foliot's timers against others on the machine it runs on (foliot bench), and moves programs
+// from the standard library's timers to Foliot's (foliot fix).
 package main
 
 import (
@@ -14,23 +14,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The first interrupt ends a command in good order, the second one at once.
+// The first interrupt cancels the context of the command, the second one kills the process.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop)
-	os.Exit(exitCode(newRoot().ExecuteContext(ctx)))
+	os.Exit(exitCode(newRootCmd().ExecuteContext(ctx)))
 }
 
-// A failed is what went wrong with a command line that was in order.
-type failed struct{ error }
+// A runError is an error other than wrong usage. Its exit status is 1, not 2.
+type runError struct{ error }
 
-func (f failed) Unwrap() error { return f.error }
+func (e runError) Unwrap() error { return e.error }
 
-// exitCode reports an error. The status is 0 for none, 130 after an interrupt, 1 if something failed, 2 for a
-// command line that is not in order.
+// exitCode prints an error and returns the exit status: 0 for no error, 130 after an interrupt, 1 if something failed,
+// 2 for wrong usage.
 func exitCode(err error) int {
-	var status reported
-	var failure failed
+	var status exitStatus
+	var failed runError
 	switch {
 	case err == nil:
 		return 0
@@ -38,7 +38,7 @@ func exitCode(err error) int {
 		return int(status)
 	case errors.Is(err, context.Canceled):
 		return 130
-	case errors.As(err, &failure):
+	case errors.As(err, &failed):
 		fmt.Fprintf(os.Stderr, "foliot: %v\n", err)
 		return 1
 	}
@@ -46,19 +46,19 @@ func exitCode(err error) int {
 	return 2
 }
 
-// newRoot returns the command with the arguments of the process.
-func newRoot() *cobra.Command {
+// newRootCmd returns the command with the arguments of the process.
+func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "foliot",
 		Short:         "Foliot measures timers",
-		Long:          "Foliot is a timer library for Go. This command shows what it does on your machine, and moves programs to it.",
+		Long:          "Foliot is a timer library for Go. This command measures it on your machine, and moves programs to it.",
 		Version:       version(),
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newBench(), newFix(), &cobra.Command{
+	root.AddCommand(newBenchCmd(), newFixCmd(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
@@ -67,7 +67,7 @@ func newRoot() *cobra.Command {
 			return err
 		},
 	})
-	root.SetArgs(withTwoDashes(root, os.Args[1:]))
+	root.SetArgs(withDoubleDashes(root, os.Args[1:]))
 	return root
 }
 
@@ -80,9 +80,9 @@ func version() string {
 	return "(devel)"
 }
 
-// withTwoDashes returns the arguments with long flags that have one dash, as those of the go command do, written
-// with two, as the library for flags wants them. Else -full would be the flags -f, -u, -l and -l.
-func withTwoDashes(root *cobra.Command, args []string) []string {
+// withDoubleDashes adds a second dash to long flags that have one dash, as flags of the go command do. The flag library
+// needs two: it reads -full as the flags -f, -u, -l and -l.
+func withDoubleDashes(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil {
 		return args

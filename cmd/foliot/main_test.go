@@ -12,8 +12,8 @@ func run(t *testing.T, ctx context.Context, args ...string) (stdout, stderr stri
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir()) // for the page with plots
 	var out, errs bytes.Buffer
-	root := newRoot()
-	root.SetArgs(withTwoDashes(root, args))
+	root := newRootCmd()
+	root.SetArgs(withDoubleDashes(root, args))
 	root.SetOut(&out)
 	root.SetErr(&errs)
 	err = root.ExecuteContext(ctx)
@@ -34,7 +34,7 @@ func TestLongFlagsMayHaveOneDash(t *testing.T) {
 		{[]string{"no-such-command", "-full"}, []string{"no-such-command", "-full"}},
 		{nil, nil},
 	} {
-		if got := withTwoDashes(newRoot(), c.args); !slices.Equal(got, c.want) {
+		if got := withDoubleDashes(newRootCmd(), c.args); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.args, got, c.want)
 		}
 	}

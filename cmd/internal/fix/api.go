@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// apiProblems finds where other modules would see timers of another type than before.
+// apiProblems returns the places where other modules would see another timer type than before.
 func apiProblems(pkg *packages.Package, after *types.Package, s swap) []problem {
 	if pkg.Name == "main" || pkg.ForTest != "" || isInternal(pkg.PkgPath) {
 		return nil
@@ -18,7 +18,7 @@ func apiProblems(pkg *packages.Package, after *types.Package, s swap) []problem 
 	for pos, name := range exposed(after, s.to) {
 		if _, ok := before[pos]; !ok {
 			problems = append(problems, problem{pkg, pos, "exported " + name + " has a timer in its type: " +
-				"other modules that use it would not compile; --api changes it all the same"})
+				"other modules that use it would not compile; --api changes it anyway"})
 		}
 	}
 	return problems
@@ -28,14 +28,14 @@ func isInternal(path string) bool {
 	return strings.Contains("/"+path+"/", "/internal/")
 }
 
-// exposed finds the parts of a package's API whose types mention Timer or Ticker of the package with that path.
+// exposed returns the parts of a package's API whose types mention Timer or Ticker of the package with that path.
 func exposed(pkg *types.Package, path string) map[token.Pos]string {
 	found := map[token.Pos]string{}
 	seen := map[types.Type]bool{}
 	var walk func(obj types.Object, name string, t types.Type)
 	walk = func(obj types.Object, name string, t types.Type) {
 		switch t.(type) {
-		case *types.Struct, *types.Interface: // not all of their parts can be seen
+		case *types.Struct, *types.Interface: // some of their parts are not visible; see below
 		default:
 			if mentions(t, path) {
 				found[obj.Pos()] = name

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A problem is a reason why the program cannot be as the plan has it.
+// A problem is a place that rules out the current plan, and the reason.
 type problem struct {
 	pkg *packages.Package
 	pos token.Pos
 	why string
 }
 
-// check type-checks the build with the imports of moved units swapped. The syntax trees are the ones that
-// were loaded, except for the import declarations, so positions are those of the files as they are now.
+// check type-checks the build with the imports of moved units swapped. Only the import declarations of the loaded syntax
+// trees are replaced, so positions refer to the files before the change.
 func (b *build) check(p *plan) []problem {
 	var problems []problem
-	checked := map[*packages.Package]*types.Package{} // those that came out different
-	for _, pkg := range b.all {
+	checked := map[*packages.Package]*types.Package{} // packages that the swap changes, with their new types
+	for _, pkg := range b.affected {
 		files, dirty := b.swapped(p, pkg)
 		for _, imp := range pkg.Imports {
 			dirty = dirty || checked[imp] != nil
@@ -42,7 +42,8 @@ func (b *build) check(p *plan) []problem {
 	return problems
 }
 
-// config says how to check a package, importing some packages in another form than they were loaded in.
+// config returns the configuration for checking a package. other holds the packages that it must import in a new form
+// rather than as they were loaded.
 func (b *build) config(pkg *packages.Package, other map[*packages.Package]*types.Package, report func(types.Error)) *types.Config {
 	conf := &types.Config{
 		Sizes: pkg.TypesSizes,
@@ -60,7 +61,7 @@ func (b *build) config(pkg *packages.Package, other map[*packages.Package]*types
 			case path == "unsafe":
 				return types.Unsafe, nil
 			case imp == nil || imp.Types == nil:
-				return nil, fmt.Errorf("no types of package %s", path)
+				return nil, fmt.Errorf("package %s has no types", path)
 			case other[imp] != nil:
 				return other[imp], nil
 			}
@@ -73,12 +74,12 @@ func (b *build) config(pkg *packages.Package, other map[*packages.Package]*types
 	return conf
 }
 
-// importer makes a types.Importer of a function.
+// An importer is a function that implements types.Importer.
 type importer func(path string) (*types.Package, error)
 
 func (f importer) Import(path string) (*types.Package, error) { return f(path) }
 
-// swapped returns the syntax of a package as the plan has it, and whether anything of it is changed.
+// swapped returns the syntax of a package with the imports of moved units swapped, and whether there are any.
 func (b *build) swapped(p *plan, pkg *packages.Package) (files []*ast.File, dirty bool) {
 	for _, f := range pkg.Syntax {
 		name := b.fileName(pkg, f)
@@ -93,7 +94,7 @@ func (b *build) swapped(p *plan, pkg *packages.Package) (files []*ast.File, dirt
 	return files, dirty
 }
 
-// withImport copies a syntax tree as far as needed to swap an import path in it.
+// withImport returns a copy of a syntax tree with an import path swapped. It copies only what it changes.
 func withImport(f *ast.File, s swap) *ast.File {
 	out := *f
 	out.Decls = slices.Clone(f.Decls)

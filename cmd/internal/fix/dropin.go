@@ -5,10 +5,10 @@ import (
 	"go/types"
 )
 
-// ownTypes are the types of package time that the drop-in declares itself; everything else is an alias.
-var ownTypes = map[string]bool{"Timer": true, "Ticker": true}
+// redeclaredTypes are the types of package time that the drop-in declares itself. All others are aliases.
+var redeclaredTypes = map[string]bool{"Timer": true, "Ticker": true}
 
-// timerNames are the names that make a file use timers, by import path of the standard package.
+// timerNames are the names whose use means that a file uses timers, by the path of the standard package.
 var timerNames = map[string]map[string]bool{
 	"time": {
 		"AfterFunc": true, "NewTimer": true, "NewTicker": true, "After": true, "Tick": true, "Sleep": true,
@@ -19,16 +19,16 @@ var timerNames = map[string]map[string]bool{
 	},
 }
 
-// newDropIn makes the drop-in of a standard package without looking at Foliot, by its contract: the same names
-// with the same signatures, Timer and Ticker being types of its own. A program can thus be checked before
-// its module requires Foliot. Where the build list has Foliot, the real package is used instead.
+// newDropIn makes the types of the drop-in of a standard package without loading Foliot. It relies on the contract of
+// the drop-in: the same names with the same signatures, but Timer and Ticker are new types. So a program can be checked
+// before its module requires Foliot. If the build list contains Foliot, the real package is used instead.
 func newDropIn(std *types.Package) *types.Package {
 	pkg := types.NewPackage(Module+"/"+std.Path(), std.Name())
 	own := map[*types.TypeName]*types.Named{}
 	for _, name := range std.Scope().Names() {
-		if t, ok := std.Scope().Lookup(name).(*types.TypeName); ok && std.Path() == "time" && ownTypes[name] {
+		if t, ok := std.Scope().Lookup(name).(*types.TypeName); ok && std.Path() == "time" && redeclaredTypes[name] {
 			obj := types.NewTypeName(token.NoPos, pkg, name, nil)
-			own[t] = types.NewNamed(obj, ownStruct(t, pkg), nil)
+			own[t] = types.NewNamed(obj, redeclaredStruct(t, pkg), nil)
 			pkg.Scope().Insert(obj)
 		}
 	}
@@ -36,7 +36,7 @@ func newDropIn(std *types.Package) *types.Package {
 		for m := range t.Type().(*types.Named).Methods() {
 			if m.Exported() {
 				recv := types.NewVar(token.NoPos, pkg, "", types.NewPointer(named))
-				named.AddMethod(types.NewFunc(token.NoPos, pkg, m.Name(), ownSignature(m.Signature(), recv, own)))
+				named.AddMethod(types.NewFunc(token.NoPos, pkg, m.Name(), redeclaredSignature(m.Signature(), recv, own)))
 			}
 		}
 	}
@@ -55,16 +55,16 @@ func newDropIn(std *types.Package) *types.Package {
 		case *types.Var:
 			pkg.Scope().Insert(types.NewVar(token.NoPos, pkg, name, obj.Type()))
 		case *types.Func:
-			pkg.Scope().Insert(types.NewFunc(token.NoPos, pkg, name, ownSignature(obj.Signature(), nil, own)))
+			pkg.Scope().Insert(types.NewFunc(token.NoPos, pkg, name, redeclaredSignature(obj.Signature(), nil, own)))
 		}
 	}
 	pkg.MarkComplete()
 	return pkg
 }
 
-// ownStruct is the struct of an own type: the exported fields of the standard one, and one that nobody
-// outside can name, so that the two do not convert into each other.
-func ownStruct(std *types.TypeName, pkg *types.Package) *types.Struct {
+// redeclaredStruct returns the struct of a redeclared type: the exported fields of the standard one, and an unexported
+// field, so that the two types cannot be converted into each other.
+func redeclaredStruct(std *types.TypeName, pkg *types.Package) *types.Struct {
 	var fields []*types.Var
 	for f := range std.Type().Underlying().(*types.Struct).Fields() {
 		if f.Exported() {
@@ -75,8 +75,8 @@ func ownStruct(std *types.TypeName, pkg *types.Package) *types.Struct {
 	return types.NewStruct(fields, nil)
 }
 
-// ownSignature is a signature with pointers to own types in place of pointers to the standard ones.
-func ownSignature(sig *types.Signature, recv *types.Var, own map[*types.TypeName]*types.Named) *types.Signature {
+// redeclaredSignature returns a signature with pointers to redeclared types in place of pointers to the standard ones.
+func redeclaredSignature(sig *types.Signature, recv *types.Var, own map[*types.TypeName]*types.Named) *types.Signature {
 	replace := func(t *types.Tuple) *types.Tuple {
 		var vars []*types.Var
 		for v := range t.Variables() {
@@ -93,23 +93,23 @@ func ownSignature(sig *types.Signature, recv *types.Var, own map[*types.TypeName
 	return types.NewSignatureType(recv, nil, nil, replace(sig.Params()), replace(sig.Results()), sig.Variadic())
 }
 
-// mentions reports whether a type names Timer or Ticker of the package with that path. It looks through
-// everything but the declarations of other named types: who holds a struct need not care for its fields.
+// mentions reports whether a type contains Timer or Ticker of the package with that path. It does not look into the
+// declarations of other named types: code that uses a named struct does not depend on the types of its fields.
 func mentions(t types.Type, path string) bool {
-	return mentioned(t, path, map[types.Type]bool{})
+	return mentionsRec(t, path, map[types.Type]bool{})
 }
 
-func mentioned(t types.Type, path string, seen map[types.Type]bool) bool {
+func mentionsRec(t types.Type, path string, seen map[types.Type]bool) bool {
 	if t == nil || seen[t] {
 		return false
 	}
 	seen[t] = true
-	is := func(t types.Type) bool { return mentioned(t, path, seen) }
+	is := func(t types.Type) bool { return mentionsRec(t, path, seen) }
 	switch t := t.(type) {
 	case *types.Alias:
 		return is(types.Unalias(t))
 	case *types.Named:
-		if obj := t.Obj(); obj.Pkg() != nil && obj.Pkg().Path() == path && ownTypes[obj.Name()] {
+		if obj := t.Obj(); obj.Pkg() != nil && obj.Pkg().Path() == path && redeclaredTypes[obj.Name()] {
 			return true
 		}
 		for arg := range t.TypeArgs().Types() {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// loadDropIns loads the real packages, with the standard ones that they import.
+// loadDropIns loads the real drop-in packages, with the standard packages that they import.
 func loadDropIns(t *testing.T) []*packages.Package {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", "..", ".."))
@@ -33,8 +33,8 @@ func loadDropIns(t *testing.T) []*packages.Package {
 	return roots
 }
 
-// describe writes an object without regard to which of two packages its own types are from, to the names of
-// parameters, and to whether a type goes by another name.
+// describe returns an object as text. It leaves out the names of parameters, resolves aliases, and writes types of pkg in
+// the same way for both packages.
 func describe(obj types.Object, pkg *types.Package) string {
 	var typeOf func(t types.Type) string
 	tuple := func(t *types.Tuple) string {
@@ -86,20 +86,20 @@ func describe(obj types.Object, pkg *types.Package) string {
 	return text
 }
 
-func TestTheSuppliedDropInHasTheAPIOfTheRealOne(t *testing.T) {
+func TestTheGeneratedDropInHasTheAPIOfTheRealOne(t *testing.T) {
 	for _, p := range loadDropIns(t) {
 		std := p.Imports[p.Name]
 		if std == nil || std.Types == nil {
 			t.Fatalf("%s does not import %s", p.PkgPath, p.Name)
 		}
-		supplied := newDropIn(std.Types)
-		for _, name := range supplied.Scope().Names() {
-			want := describe(supplied.Scope().Lookup(name), supplied)
+		generated := newDropIn(std.Types)
+		for _, name := range generated.Scope().Names() {
+			want := describe(generated.Scope().Lookup(name), generated)
 			real := p.Types.Scope().Lookup(name)
 			if real == nil {
 				t.Errorf("%s has no %s", p.PkgPath, name)
 			} else if got := describe(real, p.Types); got != want {
-				t.Errorf("%s.%s is\n%s, supplied as\n%s", p.PkgPath, name, got, want)
+				t.Errorf("%s.%s is\n%s, generated as\n%s", p.PkgPath, name, got, want)
 			}
 		}
 	}

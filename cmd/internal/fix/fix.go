@@ -1,11 +1,21 @@
 // Package fix moves programs from the standard library's timers to Foliot's and back, by rewriting the
 // imports of "time" and "context" in the files that use timers.
 //
-// The drop-in packages have every exported name of the standard ones, and all but Timer and Ticker are
-// aliases. So a file is moved by its import alone; but *time.Timer becomes another type, and a file that
-// exchanges timers with code that stays behind would not compile. Run therefore type-checks the program as
-// it would be, keeps back what does not compile, and repeats that until the rest does. Nothing is written
-// by Run: it answers with the new contents of files and with what it refused.
+// The drop-in packages have every exported name of the standard ones, and all but Timer and Ticker are aliases. So it is
+// enough to change the imports of a file. But *time.Timer becomes another type, and a file that exchanges timers with
+// code that does not change would not compile. So Run type-checks the program as it would be after the change, gives up
+// the files that do not compile, and repeats that until the rest compiles. Run writes nothing: it returns the new
+// contents of files, and the changes that it refused.
+//
+// The steps of Run are, in this order:
+//
+//   - load.go: load the packages of the program
+//   - scan.go: find the files that use timers, and refuse some by looking at the file alone
+//   - prune.go: refuse more until the program compiles; check.go type-checks it, dropin.go supplies the types of the
+//     drop-ins if the module does not require Foliot, and api.go finds timers that other modules can see
+//   - rewrite.go: rewrite the imports
+//
+// Write, in write.go, writes the changed files.
 package fix
 
 import (
@@ -23,10 +33,10 @@ const Module = "github.com/foliot-go/foliot"
 // A swap replaces one import path by another.
 type swap struct{ from, to string }
 
-// dropIns are the paths of the standard packages that have a drop-in; theirs is Module + "/" + path.
+// dropIns are the paths of the standard packages that have a drop-in. The path of the drop-in is Module + "/" + path.
 var dropIns = []string{"time", "context"}
 
-// swaps lists what to replace in a run.
+// swaps returns the replacements of a run.
 func swaps(undo bool) []swap {
 	var list []swap
 	for _, std := range dropIns {
@@ -43,11 +53,11 @@ func swaps(undo bool) []swap {
 type Options struct {
 	Dir       string   // where the go command runs; default: the current directory
 	Packages  []string // patterns of packages; default: "."
-	Undo      bool     // from Foliot back to the standard library
-	SkipTests bool     // leave _test.go files as they are; they are still checked
-	API       bool     // allow changes of API that other modules can see
+	Undo      bool     // move from Foliot back to the standard library
+	SkipTests bool     // do not change _test.go files; they must still compile
+	API       bool     // allow changes of types that other modules can see
 	Tags      string   // build tags, separated by commas
-	Platforms []string // GOOS/GOARCH pairs to load the packages for; default: the go command's own
+	Platforms []string // GOOS/GOARCH pairs to load the packages for; default: that of the go command
 }
 
 // A Change is a file with its contents before and after.
@@ -56,7 +66,7 @@ type Change struct {
 	Before, After []byte
 }
 
-// A Note is something to tell the user about a place in a file.
+// A Note is a message about a place in a file.
 type Note struct {
 	Pos  token.Position // Line 0: the file or directory as a whole
 	Text string
@@ -70,27 +80,26 @@ func (n Note) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", name, n.Pos.Line, n.Pos.Column, n.Text)
 }
 
-// A Result is what a run came to. Changes are ordered by file, notes by position.
+// A Result is the result of a run. Changes are sorted by file, notes by position.
 type Result struct {
-	Changes []Change
-	Refused []Note // timers that were left as they are, and why
-	Skipped []Note // files with timers that were not looked at, as no platform in question builds them
-	Modules []Main // of the changed files
-	Known   bool   // the build list has Foliot
+	Changes   []Change
+	Refused   []Note       // timers that are not changed, and why
+	Skipped   []Note       // files with timers that are not changed because none of the platforms builds them
+	Modules   []MainModule // the modules of the changed files
+	HasFoliot bool         // the build list contains Foliot
 }
 
-// A Main is a main module.
-type Main struct{ Path, Dir string }
+// A MainModule is a main module of the build.
+type MainModule struct{ Path, Dir string }
 
-// A BrokenError says that the program does not compile as it is.
+// A BrokenError says that the program does not compile before the change.
 type BrokenError struct{ Errors []string }
 
 func (e *BrokenError) Error() string {
 	return strings.Join(e.Errors, "\n") + "\nthe code does not compile; nothing was changed"
 }
 
-// Run works out what to change. An error means that nothing could be worked out: a *BrokenError if the
-// program does not compile to begin with.
+// Run returns what to change. The error is a *BrokenError if the program does not compile before the change.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	for _, p := range o.Packages {
 		if strings.HasSuffix(p, ".go") {
@@ -121,19 +130,19 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	if err := plan.settle(); err != nil {
+	if err := plan.prune(); err != nil {
 		return nil, err
 	}
 	return plan.result()
 }
 
-// result rewrites the files whose units are still in the plan.
+// result rewrites the files whose units are moved.
 func (p *plan) result() (*Result, error) {
 	r := &Result{}
 	for _, b := range p.builds {
-		r.Known = r.Known || b.known
+		r.HasFoliot = r.HasFoliot || b.hasFoliot
 	}
-	modules := map[Main]bool{}
+	modules := map[MainModule]bool{}
 	for _, name := range p.files() {
 		f := p.sources[name]
 		paths := map[string]string{}
@@ -159,18 +168,19 @@ func (p *plan) result() (*Result, error) {
 			r.Modules = append(r.Modules, f.module)
 		}
 	}
-	r.Refused = ordered(p.refused)
+	r.Refused = sortNotes(p.refused)
 	for _, n := range p.skipped {
 		if _, loaded := p.sources[n.Pos.Filename]; !loaded {
 			r.Skipped = append(r.Skipped, n)
 		}
 	}
-	r.Skipped = ordered(r.Skipped)
+	r.Skipped = sortNotes(r.Skipped)
 	return r, nil
 }
 
-// ordered sorts notes by position and drops repetitions: a file belongs to several variants of its package.
-func ordered(notes []Note) []Note {
+// sortNotes sorts notes by position and removes duplicates, which occur because a file belongs to several variants of
+// its package.
+func sortNotes(notes []Note) []Note {
 	slices.SortStableFunc(notes, func(a, b Note) int {
 		if c := strings.Compare(a.Pos.Filename, b.Pos.Filename); c != 0 {
 			return c

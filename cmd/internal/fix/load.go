@@ -15,37 +15,36 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A build is the program as one platform builds it: the packages of the main modules, with their tests.
-// All of them, as those that the patterns leave out may use those that change.
+// A build is the program as one platform builds it: all packages of the main modules, with their tests. Packages that
+// the patterns do not name are included, because they may use packages that change.
 type build struct {
-	fset    *token.FileSet
-	pkgs    []*packages.Package       // what compiles, dependencies first, from source
-	all     []*packages.Package       // these, and what else depends on them, in that order
-	targets map[string]*types.Package // the standard packages and the drop-ins, by path; some may be missing
-	known   bool                      // the build list has Foliot
+	fset      *token.FileSet
+	pkgs      []*packages.Package       // packages of the main modules that compile, dependencies first, from source
+	affected  []*packages.Package       // pkgs and the packages that depend on them, dependencies first
+	targets   map[string]*types.Package // the standard packages and the drop-ins, by path; some may be missing
+	hasFoliot bool                      // the build list contains Foliot
 
-	chosen  map[string]bool  // the files that the patterns name
-	ignored []string         // files in the directories of those that this platform does not build
-	refused []Note           // packages that the patterns name but that cannot be changed
-	where   map[string]place // by file
+	selected map[string]bool       // the files that the patterns name
+	ignored  []string              // files in the same directories that this platform does not build
+	refused  []Note                // packages that the patterns name but that cannot be changed
+	fileOf   map[string]loadedFile // by file name
 }
 
-// A place is where a file is found in a build. A file is in several variants of its package, of which this is
-// any.
-type place struct {
+// A loadedFile is a file in one of the variants of its package.
+type loadedFile struct {
 	pkg  *packages.Package
 	file *ast.File
 }
 
 const (
 	listMode = packages.NeedName | packages.NeedFiles | packages.NeedModule | packages.NeedForTest
-	// Dependencies come from export data: without NeedDeps only the packages asked for, and what
-	// depends on them, are read from source.
+	// Without NeedDeps, dependencies come from export data. Only the requested packages, and those that depend
+	// on them, are read from source.
 	typesMode = listMode | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes |
 		packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo
 )
 
-// load reads the program for a platform, given as GOOS/GOARCH; "" is the go command's own.
+// load loads the program for a platform, given as GOOS/GOARCH. An empty string is the platform of the go command.
 func load(ctx context.Context, o Options, platform string) (*build, error) {
 	cfg := &packages.Config{Context: ctx, Dir: o.Dir, Mode: listMode, Tests: true, Env: os.Environ()}
 	if platform != "" {
@@ -59,19 +58,19 @@ func load(ctx context.Context, o Options, platform string) (*build, error) {
 		cfg.BuildFlags = []string{"-tags=" + o.Tags}
 	}
 	b := &build{
-		fset:    token.NewFileSet(),
-		targets: map[string]*types.Package{},
-		chosen:  map[string]bool{},
-		where:   map[string]place{},
+		fset:     token.NewFileSet(),
+		targets:  map[string]*types.Package{},
+		selected: map[string]bool{},
+		fileOf:   map[string]loadedFile{},
 	}
-	paths, err := b.choose(cfg, o.Packages)
+	paths, err := b.selectFiles(cfg, o.Packages)
 	if err != nil || len(paths) == 0 {
 		return b, err
 	}
 	cfg.Mode = typesMode
 	cfg.Fset = b.fset
-	// The drop-ins are asked for by name so that they are read from source: only then the packages they import,
-	// the standard ones, are sure to have all their types, which undoing needs.
+	// The drop-ins are requested by name so that they are read from source. Only then are the types of the
+	// standard packages that they import complete, which undoing needs.
 	query := append([]string{"work"}, paths...)
 	for _, std := range dropIns {
 		query = append(query, Module+"/"+std)
@@ -80,20 +79,20 @@ func load(ctx context.Context, o Options, platform string) (*build, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.aim(roots); !b.known && slices.ContainsFunc(roots, importsFoliot) {
-		// Moved before, but not required yet. The standard packages are asked for, as there may be nobody left
-		// who imports them.
+	if b.findTargets(roots); !b.hasFoliot && slices.ContainsFunc(roots, importsFoliot) {
+		// The program was moved before, but does not require Foliot yet. Request the standard packages too,
+		// because maybe no package imports them any more.
 		if roots, err = packages.Load(cfg, append(query, dropIns...)...); err != nil {
 			return nil, err
 		}
-		b.aim(roots)
-		b.supply(roots)
+		b.findTargets(roots)
+		b.checkWithoutFoliot(roots)
 	}
-	return b, b.take(roots, o)
+	return b, b.keepPackages(roots, o)
 }
 
-// choose finds the files that the patterns name, and returns the paths of their packages.
-func (b *build) choose(cfg *packages.Config, patterns []string) ([]string, error) {
+// selectFiles finds the files that the patterns name, and returns the paths of their packages.
+func (b *build) selectFiles(cfg *packages.Config, patterns []string) ([]string, error) {
 	roots, err := packages.Load(cfg, patterns...)
 	if err != nil {
 		return nil, err
@@ -120,7 +119,7 @@ func (b *build) choose(cfg *packages.Config, patterns []string) ([]string, error
 			}
 		default:
 			for _, name := range p.GoFiles {
-				b.chosen[name] = true
+				b.selected[name] = true
 			}
 			b.ignored = append(b.ignored, p.IgnoredFiles...)
 			if p.ForTest == "" {
@@ -140,8 +139,8 @@ func (b *build) refuse(p *packages.Package, why string) {
 	}
 }
 
-// take keeps the packages of the main modules that compile. Among the chosen, all must.
-func (b *build) take(roots []*packages.Package, o Options) error {
+// keepPackages keeps the packages of the main modules that compile. The selected ones all must.
+func (b *build) keepPackages(roots []*packages.Package, o Options) error {
 	var broken []string
 	testMains := testMains(roots)
 	keep := map[*packages.Package]bool{}
@@ -149,7 +148,7 @@ func (b *build) take(roots []*packages.Package, o Options) error {
 		if p.Module == nil || !p.Module.Main || testMains[p.ID] {
 			continue
 		}
-		chosen := slices.ContainsFunc(p.GoFiles, func(name string) bool { return b.chosen[name] })
+		chosen := slices.ContainsFunc(p.GoFiles, func(name string) bool { return b.selected[name] })
 		if len(p.Errors) > 0 {
 			if chosen && (p.ForTest == "" || !o.SkipTests) {
 				broken = append(broken, errorTexts(p)...)
@@ -161,9 +160,9 @@ func (b *build) take(roots []*packages.Package, o Options) error {
 	if len(broken) > 0 {
 		return &BrokenError{dedup(broken)}
 	}
-	// Types that are checked anew are other types. So whatever depends on the packages kept has to be checked
-	// as well, and that need not be a root: a package of another module, or one that is built once more for
-	// the tests of a package below it.
+	// Checking a package again makes new types. So every package that depends on a kept one has to be checked
+	// again too. Such a package need not be a root: it may belong to another module, or be a variant built for
+	// the tests of a package it depends on.
 	depends := map[*packages.Package]bool{}
 	packages.Visit(roots, nil, func(p *packages.Package) {
 		depends[p] = keep[p]
@@ -171,23 +170,23 @@ func (b *build) take(roots []*packages.Package, o Options) error {
 			depends[p] = depends[p] || depends[imp]
 		}
 		if depends[p] && !testMains[p.ID] && p.Module != nil && len(p.Errors) == 0 {
-			b.all = append(b.all, p)
+			b.affected = append(b.affected, p)
 		}
 		if !keep[p] {
 			return
 		}
 		b.pkgs = append(b.pkgs, p)
 		for _, f := range p.Syntax {
-			if name := b.fileName(p, f); b.where[name].file == nil {
-				b.where[name] = place{p, f}
+			if name := b.fileName(p, f); b.fileOf[name].file == nil {
+				b.fileOf[name] = loadedFile{p, f}
 			}
 		}
 	})
 	return nil
 }
 
-// aim finds the packages that imports stand for, before and after.
-func (b *build) aim(roots []*packages.Package) {
+// findTargets finds the standard packages and the drop-ins, which imports refer to before and after the change.
+func (b *build) findTargets(roots []*packages.Package) {
 	own := map[string]*types.Package{}
 	for _, p := range roots {
 		for _, path := range dropIns {
@@ -201,9 +200,9 @@ func (b *build) aim(roots []*packages.Package) {
 			}
 		}
 	}
-	b.known = len(own) == len(dropIns)
+	b.hasFoliot = len(own) == len(dropIns)
 	for _, path := range dropIns {
-		if b.known {
+		if b.hasFoliot {
 			b.targets[Module+"/"+path] = own[path]
 		} else if b.targets[path] != nil {
 			b.targets[Module+"/"+path] = newDropIn(b.targets[path])
@@ -215,9 +214,9 @@ func importsFoliot(p *packages.Package) bool {
 	return slices.ContainsFunc(dropIns, func(std string) bool { return p.Imports[Module+"/"+std] != nil })
 }
 
-// supply type-checks the packages that import Foliot, which the go command could not find, and what
-// depends on them.
-func (b *build) supply(roots []*packages.Package) {
+// checkWithoutFoliot type-checks the packages that import Foliot although the go command cannot find it, and the packages
+// that depend on them.
+func (b *build) checkWithoutFoliot(roots []*packages.Package) {
 	done := map[*packages.Package]bool{}
 	packages.Visit(roots, nil, func(p *packages.Package) {
 		again := importsFoliot(p)
@@ -241,8 +240,8 @@ func (b *build) supply(roots []*packages.Package) {
 	})
 }
 
-// fileName is the file that a syntax tree was written in. What cgo has translated says so in line
-// directives; those of other generators are not followed, as the file with the import is the one meant.
+// fileName returns the source file of a syntax tree. For a file translated by cgo that is the original, which line
+// directives name. Line directives of other generators are ignored, because the generated file has the import.
 func (b *build) fileName(p *packages.Package, f *ast.File) string {
 	name := b.fset.File(f.Package).Name()
 	if slices.Contains(p.GoFiles, name) {
@@ -251,16 +250,16 @@ func (b *build) fileName(p *packages.Package, f *ast.File) string {
 	return b.fset.Position(f.Package).Filename
 }
 
-// position is where pos is, in the sense of fileName.
+// position returns the position of pos in the file that fileName returns.
 func (b *build) position(pos token.Pos) token.Position {
 	plain := b.fset.PositionFor(pos, false)
-	if _, ok := b.where[plain.Filename]; ok {
+	if _, ok := b.fileOf[plain.Filename]; ok {
 		return plain
 	}
 	return b.fset.Position(pos)
 }
 
-// testMains finds the programs that the go command makes to run tests.
+// testMains returns the IDs of the main packages that the go command generates to run tests.
 func testMains(roots []*packages.Package) map[string]bool {
 	mains := map[string]bool{}
 	for _, p := range roots {
@@ -271,8 +270,8 @@ func testMains(roots []*packages.Package) map[string]bool {
 	return mains
 }
 
-// errorTexts lists the errors of a package. Those of the go command repeat the compiler's, in one piece and
-// without a position.
+// errorTexts returns the errors of a package. Errors without a position are left out if there are others, because the
+// go command repeats the errors of the compiler in one piece and without a position.
 func errorTexts(p *packages.Package) []string {
 	var placed, others []string
 	for _, e := range p.Errors {
@@ -283,7 +282,7 @@ func errorTexts(p *packages.Package) []string {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(p.Imports)) {
-		if imp := p.Imports[path]; len(imp.GoFiles) == 0 { // it is not there, and the compiler does not know why
+		if imp := p.Imports[path]; len(imp.GoFiles) == 0 { // the package is missing, and only the go command knows why
 			for _, e := range imp.Errors {
 				placed = append(placed, path+": "+e.Msg)
 			}
@@ -295,7 +294,7 @@ func errorTexts(p *packages.Package) []string {
 	return others
 }
 
-// cutFile divides a position as packages.Error has it: file:line:column.
+// cutFile splits the position of a packages.Error, which is file:line:column.
 func cutFile(pos string) (file, rest string, ok bool) {
 	colon := len(pos)
 	for range 2 {
@@ -316,7 +315,7 @@ func shorten(name string) string {
 	return name
 }
 
-// dedup sorts and drops repetitions: each variant of a package reports its errors.
+// dedup sorts and removes duplicates, which occur because each variant of a package reports its errors.
 func dedup(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// rewrite replaces import paths in a file. In a file that gofmt leaves alone, imports stay sorted, and in
-// one that keeps the standard library's imports apart, a path that leaves or joins the standard library moves
-// to the section where it belongs. Nothing else changes.
+// rewrite replaces import paths in a file. If the file was formatted by gofmt, its imports stay sorted. If it has the
+// imports of the standard library in a separate section, a replaced path moves to the section where it belongs. Nothing
+// else changes.
 func rewrite(src []byte, paths map[string]string, module string) ([]byte, error) {
-	forms, err := forms(src, paths, module)
+	all, err := candidates(src, paths, module)
 	if err != nil {
 		return nil, err
 	}
-	return forms[0], nil
+	return all[0], nil
 }
 
-// rewriteReversibly is rewrite, but leaves lines where they are if the way back would not restore the file byte
-// for byte otherwise.
+// rewriteReversibly is like rewrite, but leaves lines in place if otherwise the way back would not restore the file byte
+// for byte.
 func rewriteReversibly(src []byte, paths map[string]string, module string) ([]byte, error) {
-	forms, err := forms(src, paths, module)
+	all, err := candidates(src, paths, module)
 	if err != nil {
 		return nil, err
 	}
@@ -33,16 +33,16 @@ func rewriteReversibly(src []byte, paths map[string]string, module string) ([]by
 	for from, to := range paths {
 		back[to] = from
 	}
-	for _, form := range forms {
+	for _, form := range all {
 		if restored, err := rewrite(form, back, module); err == nil && bytes.Equal(restored, src) {
 			return form, nil
 		}
 	}
-	return forms[0], nil
+	return all[0], nil
 }
 
-// forms lists what a file can look like with its paths replaced, the best first.
-func forms(src []byte, paths map[string]string, module string) ([][]byte, error) {
+// candidates returns the forms that the file can have with its paths replaced, the best first.
+func candidates(src []byte, paths map[string]string, module string) ([][]byte, error) {
 	plain, err := replacePaths(src, paths)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func forms(src []byte, paths map[string]string, module string) ([][]byte, error)
 	return list, nil
 }
 
-// parseImports parses a file up to its imports.
+// parseImports parses a file up to the end of its imports.
 func parseImports(src []byte) (*token.File, *ast.File, error) {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, "", src, parser.ImportsOnly|parser.ParseComments)
@@ -72,7 +72,7 @@ func parseImports(src []byte) (*token.File, *ast.File, error) {
 	return fset.File(f.Package), f, nil
 }
 
-// replacePaths replaces paths where they stand, in the quotes they stand in.
+// replacePaths replaces paths in place and keeps their quotes.
 func replacePaths(src []byte, paths map[string]string) ([]byte, error) {
 	tf, f, err := parseImports(src)
 	if err != nil {
@@ -95,24 +95,24 @@ func pathOf(spec *ast.ImportSpec) string {
 	return path
 }
 
-// A section is a run of import specs on consecutive lines of a block, each on a line of its own. It mixes
-// nothing with imports of the standard library.
+// A section is a run of import specs on consecutive lines of a block, one on each line. It does not mix imports of the
+// standard library with others.
 type section struct {
-	first, last         int               // lines
-	move                []*ast.ImportSpec // those with paths to replace
-	stays               bool              // there are others, and these are
-	std, local, foreign bool              // of the standard library, of the main module, of other modules
+	first, last         int               // line numbers
+	move                []*ast.ImportSpec // specs with paths to replace
+	stays               bool              // there are other specs
+	std, local, foreign bool              // the others include some of the standard library, the main module, other modules
 }
 
-// moveSpecs replaces paths and moves their lines to the section they belong to. It answers false if the
-// imports are not arranged in a way that tells where, or if comments stand between them.
+// moveSpecs replaces paths and moves their lines to the section they belong to. It returns false if the arrangement of
+// the imports does not show where that is, or if there are comments between them.
 func moveSpecs(src []byte, paths map[string]string, module string) ([]byte, bool) {
 	tf, f, err := parseImports(src)
 	if err != nil {
 		return nil, false
 	}
 	var block *ast.GenDecl
-	others := false // imports from outside the standard library, in whichever block
+	others := false // some block imports packages from outside the standard library
 	for _, d := range f.Decls {
 		gen := d.(*ast.GenDecl)
 		for _, s := range gen.Specs {
@@ -126,22 +126,22 @@ func moveSpecs(src []byte, paths map[string]string, module string) ([]byte, bool
 			}
 		}
 	}
-	if block == nil || !block.Lparen.IsValid() || commented(tf, f, block) {
+	if block == nil || !block.Lparen.IsValid() || hasCommentsBetween(tf, f, block) {
 		return nil, false
 	}
 	list, ok := sections(tf, block, paths, module)
 	if !ok {
 		return nil, false
 	}
-	source, target, ok := route(list, others)
+	source, target, ok := chooseSections(list, others)
 	if !ok {
 		return nil, false
 	}
-	return carry(src, tf, source, target, paths), true
+	return moveLines(src, tf, source, target, paths), true
 }
 
-// commented reports whether comments stand between the specs of a block, rather than behind them.
-func commented(tf *token.File, f *ast.File, block *ast.GenDecl) bool {
+// hasCommentsBetween reports whether a block has comments on lines of their own, rather than at the end of lines.
+func hasCommentsBetween(tf *token.File, f *ast.File, block *ast.GenDecl) bool {
 	behind := map[*ast.CommentGroup]bool{}
 	for _, spec := range block.Specs {
 		if c := spec.(*ast.ImportSpec).Comment; c != nil && tf.Line(c.End()) == tf.Line(spec.Pos()) {
@@ -153,7 +153,7 @@ func commented(tf *token.File, f *ast.File, block *ast.GenDecl) bool {
 	})
 }
 
-// sections divides a block. It answers false if a section mixes the standard library with others.
+// sections divides a block into sections. It returns false if a section mixes the standard library with others.
 func sections(tf *token.File, block *ast.GenDecl, paths map[string]string, module string) ([]*section, bool) {
 	var list []*section
 	for _, s := range block.Specs {
@@ -184,8 +184,8 @@ func sections(tf *token.File, block *ast.GenDecl, paths map[string]string, modul
 	return list, true
 }
 
-// isStd reports whether a path is one of the standard library, as goimports tells: no dot in its first
-// element. A main module may have such a path too.
+// isStd reports whether a path belongs to the standard library. Like goimports, it looks for a dot in the first element,
+// but a main module may have a path without a dot too.
 func isStd(path, module string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".") && !isWithin(path, module)
@@ -195,16 +195,17 @@ func isWithin(path, module string) bool {
 	return path == module || strings.HasPrefix(path, module+"/")
 }
 
-// route finds the section whose lines move, and the one they move to; nil is a new one, behind the source.
+// chooseSections returns the section whose lines move, and the section they move to. A nil target is a new section after
+// the source. It returns false if no line moves.
 //
-//	to Foliot  from among the standard library's to the first section with imports of other modules, or
-//	           else of this one; if the file has neither, to a new one
-//	back       from among others to the last section of the standard library's before; from a section of
-//	           their own, as a new one was, to the section before if it is the standard library's
+//   - On the way to Foliot, lines move from a section of the standard library to the first section with imports of other
+//     modules, or else of the main module. If the file has neither, they move to a new section.
+//   - On the way back, lines move to the last section of the standard library before them. If they are the whole section,
+//     as a new one is, they move only if the section right before is that one.
 //
-// A section of the standard library's that would be left empty does not move: where it was could not be told
-// on the way back.
-func route(list []*section, others bool) (source, target *section, ok bool) {
+// If the lines are the whole section of the standard library, they do not move to Foliot: on the way back it would be
+// unknown where that section was.
+func chooseSections(list []*section, others bool) (source, target *section, ok bool) {
 	at := -1
 	for i, s := range list {
 		if len(s.move) > 0 {
@@ -234,8 +235,8 @@ func route(list []*section, others bool) (source, target *section, ok bool) {
 	return source, target, target != nil
 }
 
-// carry moves lines from section to section. Where in the section is left to gofmt, which sorts them.
-func carry(src []byte, tf *token.File, source, target *section, paths map[string]string) []byte {
+// moveLines moves lines from one section to another. gofmt sorts them afterwards.
+func moveLines(src []byte, tf *token.File, source, target *section, paths map[string]string) []byte {
 	lines := bytes.SplitAfter(src, []byte("\n")) // line n is lines[n-1]
 	var load []byte
 	for _, spec := range source.move {
@@ -246,7 +247,7 @@ func carry(src []byte, tf *token.File, source, target *section, paths map[string
 		load = slices.Concat(load, line[:start+1], []byte(paths[pathOf(spec)]), line[end-1:])
 		lines[n-1] = nil
 	}
-	if !source.stays { // the blank line before it goes too
+	if !source.stays { // remove the blank line before it too
 		lines[source.first-2] = nil
 	}
 	if target == nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// toFoliot and back are the paths that a rewrite of everything replaces.
+// toFoliot and back return the paths to replace, on the way to Foliot and back.
 func toFoliot() map[string]string {
 	return map[string]string{"time": Module + "/time", "context": Module + "/context"}
 }
@@ -14,7 +14,7 @@ func back() map[string]string {
 	return map[string]string{Module + "/time": "time", Module + "/context": "context"}
 }
 
-func TestImportsFindTheirPlaceAndTheWayBack(t *testing.T) {
+func TestImportsMoveToTheirSectionAndBack(t *testing.T) {
 	for _, c := range []struct{ name, before, after string }{
 		{
 			"a single import",
@@ -32,7 +32,7 @@ func TestImportsFindTheirPlaceAndTheWayBack(t *testing.T) {
 			"import (\n\t\"FOLIOT/time\"\n)\n",
 		},
 		{
-			"no others: a section of its own",
+			"no others: a new section",
 			"import (\n\t\"context\"\n\t\"fmt\"\n\t\"time\"\n)\n",
 			"import (\n\t\"fmt\"\n\n\t\"FOLIOT/context\"\n\t\"FOLIOT/time\"\n)\n",
 		},
@@ -47,12 +47,12 @@ func TestImportsFindTheirPlaceAndTheWayBack(t *testing.T) {
 			"import (\n\t\"fmt\"\n\n\t\"my.org/app/a\"\n\n\t\"FOLIOT/time\"\n\t\"golang.org/x/b\"\n)\n",
 		},
 		{
-			"only this module's",
+			"only imports of this module",
 			"import (\n\t\"fmt\"\n\t\"time\"\n\n\t\"my.org/app/a\"\n)\n",
 			"import (\n\t\"fmt\"\n\n\t\"FOLIOT/time\"\n\t\"my.org/app/a\"\n)\n",
 		},
 		{
-			"a section of its own stays one",
+			"a whole section stays in place",
 			"import (\n\t\"time\"\n\n\t\"example.com/a\"\n)\n",
 			"import (\n\t\"FOLIOT/time\"\n\n\t\"example.com/a\"\n)\n",
 		},
@@ -67,7 +67,7 @@ func TestImportsFindTheirPlaceAndTheWayBack(t *testing.T) {
 			"import (\n\t\"fmt\"\n\n\t\"example.com/a\"\n\t\"FOLIOT/time\" // for the timers\n)\n",
 		},
 		{
-			"comments between imports hold them in place",
+			"comments between imports keep them in place",
 			"import (\n\t// standard\n\t\"fmt\"\n\t\"time\"\n\n\t// others\n\t\"example.com/a\"\n)\n",
 			"import (\n\t// standard\n\t\"fmt\"\n\t\"FOLIOT/time\"\n\n\t// others\n\t\"example.com/a\"\n)\n",
 		},
@@ -87,7 +87,7 @@ func TestImportsFindTheirPlaceAndTheWayBack(t *testing.T) {
 			"import (\n\t\"fmt\"\n\t\"FOLIOT/time\"\n\n\t\"os\"\n\n\t\"example.com/a\"\n)\n",
 		},
 		{
-			"what gofmt would change is not formatted",
+			"a file that gofmt would change is not formatted",
 			"import (\n  \"time\"\n  \"fmt\"\n)\n",
 			"import (\n  \"FOLIOT/time\"\n  \"fmt\"\n)\n",
 		},
@@ -113,7 +113,7 @@ func TestImportsFindTheirPlaceAndTheWayBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(restored) != before {
-				t.Errorf("back again:\n%s\nwant:\n%s", restored, before)
+				t.Errorf("after the way back:\n%s\nwant:\n%s", restored, before)
 			}
 		})
 	}

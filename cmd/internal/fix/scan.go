@@ -16,53 +16,54 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A unit is what is moved or not: all imports of one path in one file.
+// A unit is what can be moved or not: all imports of one path in one file.
 type unit struct{ file, from string }
 
-// A finding is what is known of a unit that could be moved.
+// A finding describes a unit that uses timers.
 type finding struct {
-	pos   token.Position // the first use of a timer; of the import, when undoing
-	typed bool           // speaks of Timer or Ticker, not just of functions such as Sleep
+	pos   token.Position // the first use of a timer; when undoing, the import
+	typed bool           // the file mentions Timer or Ticker, not just functions such as Sleep
 }
 
-// A source is a file that has units.
+// A source is a file that may be changed.
 type source struct {
 	text   []byte
-	module Main
+	module MainModule
 }
 
-// A plan is what to change, on its way from everything that uses timers to what can be moved safely.
+// A plan is the set of units to move. It begins with all units that use timers, and shrinks to those that can be moved
+// safely.
 type plan struct {
 	Options
 	swaps   []swap
 	builds  []*build
 	sources map[string]*source
 	units   map[unit]finding
-	moved   map[unit]bool // shrinks while the plan is settled
+	moved   map[unit]bool // shrinks in prune
 	refused []Note
 	skipped []Note
 
-	assigned map[string]token.Position   // where a variable of a standard package is assigned to, such as "time.Local"
-	reads    map[unit]map[string]bool    // which variables of the package the unit imports the file mentions
-	asserts  map[string][]token.Position // by package path: type assertions to Timer or Ticker
-	members  map[string]map[string]bool  // by package path: its files
+	assigned     map[string]token.Position   // by variable, such as "time.Local": where the program assigns to it
+	reads        map[unit]map[string]bool    // by unit: variables of the imported package that the file mentions
+	asserts      map[string][]token.Position // by package path: type assertions to Timer or Ticker
+	packageFiles map[string]map[string]bool  // by package path: its files
 }
 
 func newPlan(o Options) *plan {
 	return &plan{
-		Options:  o,
-		swaps:    swaps(o.Undo),
-		sources:  map[string]*source{},
-		units:    map[unit]finding{},
-		moved:    map[unit]bool{},
-		assigned: map[string]token.Position{},
-		reads:    map[unit]map[string]bool{},
-		asserts:  map[string][]token.Position{},
-		members:  map[string]map[string]bool{},
+		Options:      o,
+		swaps:        swaps(o.Undo),
+		sources:      map[string]*source{},
+		units:        map[unit]finding{},
+		moved:        map[unit]bool{},
+		assigned:     map[string]token.Position{},
+		reads:        map[unit]map[string]bool{},
+		asserts:      map[string][]token.Position{},
+		packageFiles: map[string]map[string]bool{},
 	}
 }
 
-// files lists the files with units, sorted.
+// files returns the names of the files that may be changed, sorted.
 func (p *plan) files() []string {
 	var names []string
 	for name := range p.sources {
@@ -72,10 +73,10 @@ func (p *plan) files() []string {
 	return names
 }
 
-// timers is the path of the package whose Timer and Ticker units move away from.
+// timers returns the path of the package whose Timer and Ticker are replaced.
 func (p *plan) timers() string { return p.swaps[0].from }
 
-// scan finds the units of a build, and refuses those that a look at the file alone rules out.
+// scan finds the units of a build, and refuses those that cannot be moved because of the file itself.
 func (p *plan) scan(b *build) error {
 	p.refused = append(p.refused, b.refused...)
 	for _, name := range b.ignored {
@@ -84,12 +85,12 @@ func (p *plan) scan(b *build) error {
 		}
 	}
 	for _, pkg := range b.pkgs {
-		if p.members[pkg.PkgPath] == nil {
-			p.members[pkg.PkgPath] = map[string]bool{}
+		if p.packageFiles[pkg.PkgPath] == nil {
+			p.packageFiles[pkg.PkgPath] = map[string]bool{}
 		}
 		for _, f := range pkg.Syntax {
 			name := b.fileName(pkg, f)
-			p.members[pkg.PkgPath][name] = true
+			p.packageFiles[pkg.PkgPath][name] = true
 			for _, s := range p.swaps {
 				if err := p.scanFile(b, pkg, f, name, s); err != nil {
 					return err
@@ -100,7 +101,7 @@ func (p *plan) scan(b *build) error {
 	return nil
 }
 
-// scanFile looks for the unit of a file and an import.
+// scanFile looks for the unit of a file and an import path.
 func (p *plan) scanFile(b *build, pkg *packages.Package, f *ast.File, name string, s swap) error {
 	spec := imported(f, s.from)
 	if spec == nil {
@@ -110,23 +111,23 @@ func (p *plan) scanFile(b *build, pkg *packages.Package, f *ast.File, name strin
 	if _, ok := p.units[u]; ok {
 		return nil
 	}
-	look := p.look(b, pkg, f, s)
+	use := p.inspect(b, pkg, f, s)
 	if p.Undo {
-		look.first = spec.Pos()
+		use.first = spec.Pos()
 	}
-	if !look.first.IsValid() {
+	if !use.first.IsValid() {
 		return nil
 	}
-	found := finding{b.position(look.first), look.typed}
+	found := finding{b.position(use.first), use.typed}
 	p.units[u] = found
-	if !b.chosen[name] || p.SkipTests && strings.HasSuffix(name, "_test.go") {
+	if !b.selected[name] || p.SkipTests && strings.HasSuffix(name, "_test.go") {
 		return nil
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	p.sources[name] = &source{text, Main{pkg.Module.Path, pkg.Module.Dir}}
+	p.sources[name] = &source{text, MainModule{pkg.Module.Path, pkg.Module.Dir}}
 	switch head, err := parser.ParseFile(token.NewFileSet(), name, text, parser.PackageClauseOnly|parser.ParseComments); {
 	case err != nil:
 		return err
@@ -134,34 +135,36 @@ func (p *plan) scanFile(b *build, pkg *packages.Package, f *ast.File, name strin
 		p.refuse(found.pos, "the file is generated: change its generator")
 	case imported(f, s.to) != nil:
 		p.refuse(found.pos, "the file imports "+s.to+" as well")
-	case look.assigns.IsValid():
-		p.refuse(b.position(look.assigns), "assigns to a variable of package "+s.from+", of which "+s.to+" has its own")
-	case look.missing != nil:
-		p.refuse(b.position(look.missing.Pos()), s.to+" has no "+look.missing.Name)
+	case use.assigns.IsValid():
+		p.refuse(b.position(use.assigns), "assigns to a variable of package "+s.from+"; "+s.to+" has its own copy of it")
+	case use.missing != nil:
+		p.refuse(b.position(use.missing.Pos()), s.to+" has no "+use.missing.Name)
 	default:
 		p.moved[u] = true
-		p.reads[u] = look.vars
+		p.reads[u] = use.vars
 	}
 	return nil
 }
 
-// refuse notes what is left as it is.
+// refuse records a place that is not changed, and why.
 func (p *plan) refuse(pos token.Position, why string) {
 	p.refused = append(p.refused, Note{pos, why})
 }
 
-// A look is what a file does with the package that it imports under a path.
-type look struct {
-	first   token.Pos       // use of a timer
+// A fileUse describes how a file uses an imported package.
+type fileUse struct {
+	first   token.Pos       // first use of a timer
 	typed   bool            // see finding
-	assigns token.Pos       // to a variable of the package
-	missing *ast.Ident      // a name that the package to be imported does not have
-	vars    map[string]bool // names of variables of the package
+	assigns token.Pos       // first assignment to a variable of the package
+	missing *ast.Ident      // first name that the replacement of the package does not have
+	vars    map[string]bool // variables of the package that the file mentions
 }
 
-func (p *plan) look(b *build, pkg *packages.Package, f *ast.File, s swap) look {
-	l := look{vars: map[string]bool{}}
-	// member finds the object that an expression names, if it is one of the package's.
+// inspect returns how a file uses the package that s replaces. It also records assignments to variables of the package
+// and type assertions to timers.
+func (p *plan) inspect(b *build, pkg *packages.Package, f *ast.File, s swap) fileUse {
+	use := fileUse{vars: map[string]bool{}}
+	// member returns the object that an expression names if it belongs to the package, otherwise nil.
 	member := func(e ast.Expr) types.Object {
 		e = ast.Unparen(e)
 		if sel, ok := e.(*ast.SelectorExpr); ok {
@@ -180,8 +183,8 @@ func (p *plan) look(b *build, pkg *packages.Package, f *ast.File, s swap) look {
 	assign := func(e ast.Expr) {
 		if v, ok := member(e).(*types.Var); ok {
 			p.assigned[path.Base(s.from)+"."+v.Name()] = b.position(e.Pos())
-			if !l.assigns.IsValid() {
-				l.assigns = e.Pos()
+			if !use.assigns.IsValid() {
+				use.assigns = e.Pos()
 			}
 		}
 	}
@@ -199,15 +202,15 @@ func (p *plan) look(b *build, pkg *packages.Package, f *ast.File, s swap) look {
 			if obj == nil {
 				break
 			}
-			if names[obj.Name()] && !l.first.IsValid() {
-				l.first = n.Pos()
+			if names[obj.Name()] && !use.first.IsValid() {
+				use.first = n.Pos()
 			}
-			l.typed = l.typed || mentions(obj.Type(), s.from)
+			use.typed = use.typed || mentions(obj.Type(), s.from)
 			if _, ok := obj.(*types.Var); ok {
-				l.vars[obj.Name()] = true
+				use.vars[obj.Name()] = true
 			}
-			if l.missing == nil && (target == nil || target.Scope().Lookup(obj.Name()) == nil) {
-				l.missing = n
+			if use.missing == nil && (target == nil || target.Scope().Lookup(obj.Name()) == nil) {
+				use.missing = n
 			}
 		case *ast.AssignStmt:
 			for _, e := range n.Lhs {
@@ -231,10 +234,10 @@ func (p *plan) look(b *build, pkg *packages.Package, f *ast.File, s swap) look {
 		}
 		return true
 	})
-	return l
+	return use
 }
 
-// scanIgnored looks, by syntax alone, for timers in a file that the platform does not build.
+// scanIgnored looks for timers in a file that the platform does not build. It has only the syntax of the file.
 func (p *plan) scanIgnored(name string) (Note, bool) {
 	if filepath.Ext(name) != ".go" || p.SkipTests && strings.HasSuffix(name, "_test.go") {
 		return Note{}, false
@@ -276,7 +279,7 @@ func (p *plan) scanIgnored(name string) (Note, bool) {
 	return Note{}, false
 }
 
-// imported finds the first import of a path.
+// imported returns the first import of a path, or nil.
 func imported(f *ast.File, path string) *ast.ImportSpec {
 	for _, spec := range f.Imports {
 		if got, err := strconv.Unquote(spec.Path.Value); err == nil && got == path {

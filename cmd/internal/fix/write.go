@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Write writes the changed files. All are prepared beside the old ones before the first is put in its place, by a
-// rename: a file has its old contents or its new, and when space runs out nothing has changed.
+// Write writes the changed files. It first writes all new contents to temporary files beside the old ones, and then
+// renames them. So a file has either its old contents or its new ones, and nothing has changed if the disk is full.
 func Write(changes []Change) (err error) {
 	type step struct{ temp, name string }
 	var steps []step
@@ -21,7 +21,7 @@ func Write(changes []Change) (err error) {
 		}
 	}()
 	for _, c := range changes {
-		name, err := filepath.EvalSymlinks(c.File) // a link stays one
+		name, err := filepath.EvalSymlinks(c.File) // a symbolic link stays a link
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func Write(changes []Change) (err error) {
 	return nil
 }
 
-// prepare writes the new contents to a file beside the old and returns its name.
+// prepare writes the new contents to a temporary file beside the old one and returns its name.
 func prepare(name string, c Change) (temp string, err error) {
 	now, err := os.ReadFile(name)
 	if err != nil {
