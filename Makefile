@@ -52,8 +52,8 @@ alloc: ## check that nothing allocates or is scanned in vain, which the race det
 	go test -count=1 -run='Alloc|NotScanned' ./...
 
 .PHONY: real-programs
-real-programs: ## run the tests of well-known libraries on the drop-ins, about twenty minutes
-	go run ./conformance/real
+real-programs: ## run the tests of well-known libraries on the drop-ins, up to three quarters of an hour
+	go run ./check/real
 
 .PHONY: cover
 cover: ## measure the root module's coverage, write coverage.out

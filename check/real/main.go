@@ -1,10 +1,10 @@
-// Command real moves well-known libraries that live on timers to the drop-in packages and runs
-// their own tests, before and after. Each library is copied to a temporary folder twice; in one
-// of the copies foliot fix changes the imports. It prints a row of a table for each library and,
-// below the table, what failed. Its exit status is 1 if a test failed on Foliot's timers alone.
+// Command real moves well-known libraries that depend on timers to the drop-in packages, and runs
+// their own tests before and after. It copies each library to a temporary folder twice, and runs
+// foliot fix in one of the copies. It prints a table with a row for each library and, below the
+// table, the failed tests. Its exit status is 1 if a test failed only with Foliot's timers.
 //
-//	go run ./conformance/real                  # all, about 45 minutes
-//	go run ./conformance/real -race yamux cron # those whose path contains one of these words
+//	go run ./check/real                  # all libraries, up to three quarters of an hour
+//	go run ./check/real -race yamux cron # libraries whose path contains one of these words
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 
 func main() {
 	race := flag.Bool("race", false, "run the tests under the race detector")
-	work := flag.String("work", "", "a `folder` for the copies, which is kept; default: a temporary one")
+	work := flag.String("work", "", "`folder` for the copies, which is kept (default: a temporary one)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -34,8 +34,8 @@ func main() {
 	}
 }
 
-// run tries the libraries that one of the words picks, and reports whether all went as it does
-// with the standard library.
+// run compares the selected libraries and prints the table. It reports whether no test failed only
+// with Foliot's timers.
 func run(ctx context.Context, work string, race bool, words []string) (same bool, err error) {
 	if work == "" {
 		if work, err = os.MkdirTemp("", "foliot-real-"); err != nil {
@@ -46,7 +46,7 @@ func run(ctx context.Context, work string, race bool, words []string) (same bool
 	if work, err = filepath.Abs(work); err != nil {
 		return false, err
 	}
-	b, err := newBench(ctx, work, race)
+	t, err := newTestbed(ctx, work, race)
 	if err != nil {
 		return false, err
 	}
@@ -55,10 +55,10 @@ func run(ctx context.Context, work string, race bool, words []string) (same bool
 	var notes []string
 	same = true
 	for _, l := range libraries {
-		if !picked(l.module, words) {
+		if !isSelected(l.module, words) {
 			continue
 		}
-		r, err := b.try(ctx, l)
+		r, err := t.compare(ctx, l)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", l.module, err)
 		}
@@ -72,8 +72,8 @@ func run(ctx context.Context, work string, race bool, words []string) (same bool
 	return same, nil
 }
 
-// picked reports whether a module's path contains one of the words, or there are none.
-func picked(module string, words []string) bool {
+// isSelected reports whether a module's path contains one of the words, or there are none.
+func isSelected(module string, words []string) bool {
 	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool {
 		return strings.Contains(module, w)
 	})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatFailsOrIsMissingOnFoliotAloneIsWorse(t *testing.T) {
+func TestTestsThatFailOrAreMissingOnlyOnFoliotAreWorse(t *testing.T) {
 	std := outcomes{"p A": "pass", "p B": "fail", "p C": "pass", "p D": "skip", "p E": "pass"}
 	for _, test := range []struct {
 		name   string
@@ -24,8 +24,8 @@ func TestWhatFailsOrIsMissingOnFoliotAloneIsWorse(t *testing.T) {
 	}
 }
 
-func TestAPackageCountsAsFailedIfNoneOfItsTestsDid(t *testing.T) {
-	have, err := read([]byte(`
+func TestAPackageThatFailsWithoutAFailedTestIsAnOutcome(t *testing.T) {
+	have, err := parseOutcomes([]byte(`
 		{"Action":"start","Package":"p"}
 		{"Action":"run","Package":"p","Test":"A"}
 		{"Action":"pass","Package":"p","Test":"A"}

@@ -1,17 +1,20 @@
 package main
 
-// A library is a module and those of its packages whose tests are run. Left out are tests that
-// need a host on the internet to answer, with those of the same name; ExampleLRU of golang-lru,
-// which gives 100 ticks of 100 µs just the 100 ms that they take where a tick comes once in a
-// millisecond; TestSyslogFilter of serf, which needs a syslog daemon; TestModuleTrace of fx, which
-// needs its folder to be called fx; and TestSentPacketHandlerRandomized of quic-go, whose subtests
-// have another name in each run.
+// A library is a module, and the packages whose tests are run.
 type library struct {
 	module, version string
 	packages        []string // patterns, as for go test
-	skip            string   // tests left out, as for go test -skip
+	skip            string   // tests to skip, as for go test -skip
 }
 
+// libraries lists the libraries. These tests are skipped:
+//
+//   - tests that need an answer from a host on the internet, and others of the same name
+//   - ExampleLRU of golang-lru: it gives 100 ticks of 100 µs no more than 100 ms, which is what they
+//     take where a tick comes once in a millisecond
+//   - TestSyslogFilter of serf: it needs a syslog daemon
+//   - TestModuleTrace of fx: it needs a folder named fx
+//   - TestSentPacketHandlerRandomized of quic-go: its subtests have other names in each run
 var libraries = []library{
 	{module: "github.com/benbjohnson/clock", version: "v1.3.5", packages: []string{"./..."}},
 	{module: "github.com/cenkalti/backoff/v5", version: "v5.0.3", packages: []string{"./..."}, skip: "^ExampleRetry$"},

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// An outcomes is how tests ended, by package and name: "pass", "fail" or "skip". A package that
-// failed and has no test that did, as it does not compile or was killed, is there by its path.
+// outcomes holds "pass", "fail" or "skip" for each test, by package and name. A package that failed
+// without a failed test, because it does not compile or was killed, has an entry for its path.
 type outcomes map[string]string
 
-// read reads what go test -json prints.
-func read(text []byte) (outcomes, error) {
+// parseOutcomes parses the output of go test -json.
+func parseOutcomes(text []byte) (outcomes, error) {
 	all := outcomes{}
 	failed := map[string]bool{} // packages with a test that failed
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
@@ -39,7 +39,7 @@ func read(text []byte) (outcomes, error) {
 	}
 }
 
-// count counts the outcomes that are this one.
+// count returns how many tests have this outcome.
 func (o outcomes) count(outcome string) (n int) {
 	for _, have := range o {
 		if have == outcome {
@@ -59,14 +59,14 @@ func (o outcomes) String() string {
 	return s
 }
 
-// A result is what became of a library.
+// A result is the comparison of one library.
 type result struct {
-	files       int      // changed
-	kept        []string // what was left as it is, by file and line
+	files       int      // number of changed files
+	refused     []string // messages of foliot fix about what it did not change
 	std, foliot outcomes
 }
 
-// worse lists the tests that failed, or did not run to their end, on Foliot alone.
+// worse returns the tests that failed, or did not finish, only with Foliot's timers.
 func (r *result) worse() (names []string) {
 	for name, outcome := range r.foliot {
 		if outcome == "fail" && r.std[name] != "fail" {
@@ -82,25 +82,25 @@ func (r *result) worse() (names []string) {
 	return names
 }
 
-// row is the library's row of the table.
+// row returns the row of the table for a library.
 func (r *result) row(l library) string {
 	return fmt.Sprintf("| `%s` | %s | %s | %d | %d | %s | %s |", l.module, l.version,
 		strings.Join(l.packages, " "), r.files, len(r.foliot), r.std, r.foliot)
 }
 
-// notes lists what was left as it is and what failed.
+// notes returns the messages of foliot fix and the failed tests.
 func (r *result) notes(l library) (notes []string) {
-	for _, k := range r.kept {
+	for _, k := range r.refused {
 		notes = append(notes, l.module+": "+k)
 	}
 	for _, name := range r.worse() {
-		notes = append(notes, "failed on Foliot alone: "+name)
+		notes = append(notes, "failed only on Foliot: "+name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.std)) {
 		if r.std[name] != "fail" {
 			continue
 		}
-		where := "on the standard library alone"
+		where := "only on the standard library"
 		if r.foliot[name] == "fail" {
 			where = "on both"
 		}
