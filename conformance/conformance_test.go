@@ -1,13 +1,18 @@
-// Package conformance runs the Go project's own tests of timers against the drop-ins: those that come with the
-// Go release in use, read from GOROOT, rewritten to import the drop-ins, in a module of their own.
+// Package conformance runs the Go project's own tests of timers and contexts against the drop-ins. It reads the tests
+// of the Go release in use from GOROOT, rewrites them to import the drop-ins, and builds them in a separate module.
 //
 //	go test ./conformance              once, and once more under the race detector
 //	go test -short ./conformance       once
 //	go test ./conformance -runs=10     ten processes each, one after the other
-//	go test ./conformance -std         against the standard library: what fails here, fails without Foliot
+//	go test ./conformance -std         against the standard library: a test that fails there fails without Foliot too
 //
-// Every test, example with an output and benchmark (for one iteration) of the files in question has to be seen
-// to pass; one that is skipped or does not run fails. What had to be left out is in [omissions] and docs/compat.md.
+// Every test, every example with an output and every benchmark (for one iteration) has to pass. One that is skipped or
+// does not run counts as a failure. The parts of tests that are left out are in [omissions] and in docs/compat.md.
+//
+// To read the code, begin with conformance_test.go. Then: suite_test.go (which tests are taken), omissions_test.go
+// (which parts are not), rewrite_test.go (how a file is rewritten), run_test.go (how the result is built and run). The
+// tests of this machinery are in harness_test.go. testdata has replacements for what Go's tests use of the standard
+// library's internals.
 package conformance
 
 import (
@@ -17,38 +22,38 @@ import (
 )
 
 var (
-	runs    = flag.Int("runs", 1, "run each suite so many `times`, each in a process of its own")
+	runs    = flag.Int("runs", 1, "number of `times` to run each suite, each in a new process")
 	useStd  = flag.Bool("std", false, "test the standard library itself")
-	verbose = flag.Bool("outputs", false, "log what the suites print, also when they pass")
+	verbose = flag.Bool("outputs", false, "log the output of the suites even if they pass")
 )
 
-func TestTimePassesGosTests(t *testing.T)                     { conform(t, timeSuite, false) }
-func TestTimePassesGosTestsUnderTheRaceDetector(t *testing.T) { conform(t, timeSuite, true) }
+func TestTimePassesGosTests(t *testing.T)                     { testSuite(t, timeSuite, false) }
+func TestTimePassesGosTestsUnderTheRaceDetector(t *testing.T) { testSuite(t, timeSuite, true) }
 
-func TestContextPassesGosTests(t *testing.T)                     { conform(t, contextSuite, false) }
-func TestContextPassesGosTestsUnderTheRaceDetector(t *testing.T) { conform(t, contextSuite, true) }
+func TestContextPassesGosTests(t *testing.T)                     { testSuite(t, contextSuite, false) }
+func TestContextPassesGosTestsUnderTheRaceDetector(t *testing.T) { testSuite(t, contextSuite, true) }
 
-// conform runs a suite against the drop-in.
-func conform(t *testing.T, s suite, race bool) {
+// testSuite runs a suite against the drop-in.
+func testSuite(t *testing.T, s suite, race bool) {
 	if race && testing.Short() {
-		t.Skip("once is enough for -short")
+		t.Skip("with -short, each suite runs once")
 	}
 	target := dropIn
 	if *useStd {
 		target = standard
 	}
-	m, err := s.read(goroot(t, s.pkg), release(t), target)
+	m, err := s.read(sourceDir(t, s.pkg), goRelease(t), target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	binary := build(t, s.pkg, m, race)
 	for range *runs {
 		output, err := run(t, binary)
-		for _, complaint := range m.judge(output, err) {
-			t.Error(complaint)
+		for _, problem := range m.problems(output, err) {
+			t.Error(problem)
 		}
 		if t.Failed() || *verbose {
-			t.Logf("%s", strings.ReplaceAll(output, marker, ""))
+			t.Logf("%s", strings.ReplaceAll(output, markerByte, ""))
 		}
 		if t.Failed() {
 			return
@@ -56,7 +61,7 @@ func conform(t *testing.T, s suite, race bool) {
 	}
 }
 
-// dropIn returns what a test imports instead of path, "" for nothing.
+// dropIn returns the path that a test imports instead of path, or "" for none.
 func dropIn(path string) string {
 	if path == "time" || path == "context" {
 		return modulePath + "/" + path
@@ -64,6 +69,7 @@ func dropIn(path string) string {
 	return standard(path)
 }
 
+// standard is like dropIn but keeps the standard packages.
 func standard(path string) string {
 	if strings.HasPrefix(path, "internal/") {
 		return ""

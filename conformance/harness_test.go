@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestRewrittenFilesCompileElsewhereWithTheSameLines(t *testing.T) {
+func TestRewritingReplacesImportsAndKeepsLineNumbers(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{
 			name: "imports",
@@ -17,12 +17,12 @@ func TestRewrittenFilesCompileElsewhereWithTheSameLines(t *testing.T) {
 			want: "package p_test\n\nimport (\n\t. \"github.com/foliot-go/foliot/time\"\n\t\n\tfoo \"github.com/foliot-go/foliot/context\"\n\t\"os\"\n)\n",
 		},
 		{
-			name: "the package's own import, what is hidden at package level, what is declared twice",
+			name: "an import of the package, declarations with unexported names, duplicate declarations",
 			text: "package context\n\nimport \"os\"\n\nfunc ok() {}\n\nfunc bad(h hid) {\n}\n\ntype worse hid\n\nconst twice = 1\n",
 			want: "package context_test\n\nimport . \"github.com/foliot-go/foliot/context\"; \"os\"\n\nfunc ok() {}\n\n\n\n\n\n\n\n",
 		},
 		{
-			name: "statements that use what is hidden, and what hangs on them",
+			name: "statements with unexported names, and statements that depend on them",
 			text: "package context\n\nimport \"os\"\n\nfunc f() {\n\ta := b.hid\n\tc := a.(hid)\n\td := c.d\n\tif c.ok {\n\t\ta()\n\t}\n\tfor range a {\n\t\td()\n\t\ta()\n\t}\n}\n",
 			want: "package context_test\n\nimport . \"github.com/foliot-go/foliot/context\"; \"os\"\n\nfunc f() {\n\ta := b.hid\n\t\n\t\n\t\n\n\n\tfor range a {\n\t\t\n\t\ta()\n\t}\n}\n",
 		},
@@ -93,7 +93,7 @@ func ExampleBad() {
 func ExampleNotRun() { panic("run") }
 `
 
-func TestEveryTestThatDoesNotPassIsSeen(t *testing.T) {
+func TestEveryTestThatDoesNotPassIsReported(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "some_test.go"), []byte(someTests), 0o666); err != nil {
 		t.Fatal(err)
@@ -108,23 +108,23 @@ func TestEveryTestThatDoesNotPassIsSeen(t *testing.T) {
 		"exit status 1",
 		"TestBad: FAIL", "TestSkip: SKIP", "TestMissing did not finish", "ExampleBad: FAIL",
 	}
-	check(t, m.judge(output, err), want)
+	compareProblems(t, m.problems(output, err), want)
 
 	m.tests, m.examples = []string{"TestGood"}, []string{"ExampleGood"}
 	m.files["some_test.go"] = []byte(strings.NewReplacer("t.Error", "t.Log", "Output: something", "").Replace(someTests))
 	output, err = run(t, build(t, "time", m, false))
-	check(t, m.judge(output, err), []string{"BenchmarkSkip did not finish"})
-	check(t, (&material{}).judge("", errors.New("killed")), []string{"killed", "no tests"})
+	compareProblems(t, m.problems(output, err), []string{"BenchmarkSkip did not finish"})
+	compareProblems(t, (&suiteFiles{}).problems("", errors.New("killed")), []string{"killed", "no tests"})
 }
 
-// check compares complaints.
-func check(t *testing.T, have []error, want []string) {
+// compareProblems compares the texts of problems.
+func compareProblems(t *testing.T, have []error, want []string) {
 	t.Helper()
 	var texts []string
 	for _, err := range have {
 		texts = append(texts, err.Error())
 	}
 	if !slices.Equal(texts, want) {
-		t.Errorf("complaints:\n%s\nwant:\n%s", strings.Join(texts, "\n"), strings.Join(want, "\n"))
+		t.Errorf("problems:\n%s\nwant:\n%s", strings.Join(texts, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -8,17 +8,18 @@ import (
 	"testing"
 )
 
-// omission is a part of one of Go's own tests that looks at what only the standard library has, or has so. The rest
-// of that test runs.
+// An omission is a part of one of Go's own tests that is left out, because it checks something that only the standard
+// library has. The rest of that test runs.
 type omission struct {
 	pkg, test string
 	what, why string
 
-	// edit takes it out. Without one, it is a statement that names what is unexported, and goes as such.
+	// edit removes the part. Without an edit the part is statements that mention unexported names, which rewrite
+	// removes.
 	edit edit
 }
 
-// omissions is everything that is left out. docs/compat.md has the same list.
+// omissions lists all omissions. docs/compat.md has the same list.
 var omissions = []omission{
 	{
 		pkg: "time", test: "TestChan",
@@ -52,12 +53,12 @@ var omissions = []omission{
 	},
 }
 
-// row is how docs/compat.md has it.
+// row returns the omission as a row of the table in docs/compat.md.
 func (o omission) row() string {
 	return fmt.Sprintf("| `%s` | `%s` | %s | %s |", o.pkg, o.test, o.what, o.why)
 }
 
-func TestCompatDocListsWhatIsLeftOut(t *testing.T) {
+func TestCompatDocListsTheOmissions(t *testing.T) {
 	doc, err := os.ReadFile("../docs/compat.md")
 	if err != nil {
 		t.Fatal(err)
@@ -76,9 +77,9 @@ func TestCompatDocListsWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestNothingIsCutThatIsNotListed(t *testing.T) {
+func TestOnlyListedTestsLoseStatements(t *testing.T) {
 	for _, s := range []suite{timeSuite, contextSuite} {
-		m, err := s.read(goroot(t, s.pkg), release(t), dropIn)
+		m, err := s.read(sourceDir(t, s.pkg), goRelease(t), dropIn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,8 +90,8 @@ func TestNothingIsCutThatIsNotListed(t *testing.T) {
 			}
 		}
 		slices.Sort(want)
-		if !slices.Equal(m.cut, want) {
-			t.Errorf("package %s: statements are cut from %v, listed are %v", s.pkg, m.cut, want)
+		if !slices.Equal(m.cutFrom, want) {
+			t.Errorf("package %s: statements are removed from %v, want only from the listed %v", s.pkg, m.cutFrom, want)
 		}
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// sourceFile is a file of tests on its way from one package to another. It is changed in place, byte for byte, so
-// that lines keep their numbers and what a failing test reports can be looked up in GOROOT.
+// A sourceFile is a test file of the standard library that is rewritten for another package. Lines keep their numbers,
+// so that the lines a failing test reports can be looked up in GOROOT.
 type sourceFile struct {
 	*ast.File
 	name  string
 	text  []byte
-	start func(ast.Node) int // offsets in text
-	end   func(ast.Node) int
+	start func(ast.Node) int // returns an offset in text
+	end   func(ast.Node) int // returns an offset in text
 
 	changes []change
-	cut     []string // functions with statements that were left out
+	cutFrom []string // names of functions from which statements were removed
 }
 
-// change replaces text[from:to].
+// A change replaces text[from:to].
 type change struct {
 	from, to int
 	text     string
@@ -44,13 +44,14 @@ func parse(name string, text []byte) (*sourceFile, error) {
 	}, nil
 }
 
-// rewrite returns the file as one of package pkg_test, outside the standard library.
+// rewrite returns the file as a file of package pkg_test outside the standard library.
 //
-//   - An import becomes that of target(path), none at all if target answers "".
-//   - A file of package pkg itself, which sees that package's names because it is part of it, imports it.
-//   - Statements that use a name of hidden go, and so do those that use a variable that such a statement declares.
-//   - Declarations that use a name of hidden, or declare one of twice, go.
-func (f *sourceFile) rewrite(pkg string, target func(string) string, hidden, twice []string) ([]byte, error) {
+//   - An import of path becomes an import of target(path), or is removed if target returns "".
+//   - A file of package pkg itself becomes an external test file, and so it gets an import of the package.
+//   - In such a file, statements that use one of unexportedNames are removed. So are statements that use a variable which
+//     a removed statement declares.
+//   - In such a file, declarations that use one of unexportedNames, or declare one of duplicates, are removed.
+func (f *sourceFile) rewrite(pkg string, target func(string) string, unexportedNames, duplicates []string) ([]byte, error) {
 	internal := f.Name.Name == pkg
 	for i, spec := range f.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
@@ -70,41 +71,41 @@ func (f *sourceFile) rewrite(pkg string, target func(string) string, hidden, twi
 	}
 	if internal {
 		if len(f.Imports) == 0 {
-			return nil, fmt.Errorf("%s: no import to put another beside", f.name)
+			return nil, fmt.Errorf("%s: has no imports to which one could be added", f.name)
 		}
 		f.replace(f.Name, pkg+"_test")
 		for _, decl := range f.Decls {
-			f.cutDecl(decl, hidden, twice)
+			f.cutDecl(decl, unexportedNames, duplicates)
 		}
 	}
 	return f.apply(), nil
 }
 
-// cutDecl takes out what of decl cannot be compiled outside package pkg.
-func (f *sourceFile) cutDecl(decl ast.Decl, hidden, twice []string) {
-	if slices.ContainsFunc(declared(decl), func(name string) bool { return slices.Contains(twice, name) }) {
+// cutDecl removes the parts of decl that cannot be compiled outside package pkg.
+func (f *sourceFile) cutDecl(decl ast.Decl, unexportedNames, duplicates []string) {
+	if slices.ContainsFunc(declared(decl), func(name string) bool { return slices.Contains(duplicates, name) }) {
 		f.blank(decl)
 		return
 	}
-	tainted := make(map[string]bool)
-	for _, name := range hidden {
-		tainted[name] = true
+	removed := make(map[string]bool)
+	for _, name := range unexportedNames {
+		removed[name] = true
 	}
 	fun, ok := decl.(*ast.FuncDecl)
 	switch {
-	case !ok && mentions(decl, tainted), ok && mentions(fun.Type, tainted):
+	case !ok && mentions(decl, removed), ok && mentions(fun.Type, removed):
 		f.blank(decl)
 	case ok:
 		before := len(f.changes)
-		f.cutBlock(fun.Body, tainted)
+		f.cutBlock(fun.Body, removed)
 		if len(f.changes) > before {
-			f.cut = append(f.cut, fun.Name.Name)
+			f.cutFrom = append(f.cutFrom, fun.Name.Name)
 		}
 	}
 }
 
-// cutBlock takes out the statements of a block that use a tainted name, and taints what they declare.
-func (f *sourceFile) cutBlock(block *ast.BlockStmt, tainted map[string]bool) {
+// cutBlock removes the statements of a block that use a removed name, and adds the names that they declare.
+func (f *sourceFile) cutBlock(block *ast.BlockStmt, removed map[string]bool) {
 	for _, stmt := range block.List {
 		var head []ast.Node
 		var body *ast.BlockStmt
@@ -120,18 +121,18 @@ func (f *sourceFile) cutBlock(block *ast.BlockStmt, tainted map[string]bool) {
 				head, body = []ast.Node{s.Init, s.Cond}, s.Body
 			}
 		}
-		if body != nil && !slices.ContainsFunc(head, func(n ast.Node) bool { return mentions(n, tainted) }) {
-			f.cutBlock(body, tainted)
-		} else if mentions(stmt, tainted) {
+		if body != nil && !slices.ContainsFunc(head, func(n ast.Node) bool { return mentions(n, removed) }) {
+			f.cutBlock(body, removed)
+		} else if mentions(stmt, removed) {
 			for _, name := range defined(stmt) {
-				tainted[name] = true
+				removed[name] = true
 			}
 			f.blank(stmt)
 		}
 	}
 }
 
-// mentions says whether one of names occurs in n other than behind a dot.
+// mentions reports whether one of names occurs in n, other than after a dot.
 func mentions(n ast.Node, names map[string]bool) (found bool) {
 	if n == nil {
 		return false
@@ -149,7 +150,7 @@ func mentions(n ast.Node, names map[string]bool) (found bool) {
 	return found
 }
 
-// declared returns the names that a declaration at package level adds to the package.
+// declared returns the names that a package-level declaration declares.
 func declared(decl ast.Decl) (names []string) {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
@@ -186,7 +187,7 @@ func defined(stmt ast.Stmt) (names []string) {
 	return names
 }
 
-// blank takes a node out and leaves its lines.
+// blank removes a node but keeps its line breaks.
 func (f *sourceFile) blank(n ast.Node) {
 	lines := strings.Count(string(f.text[f.start(n):f.end(n)]), "\n")
 	f.replace(n, strings.Repeat("\n", lines))
@@ -196,7 +197,7 @@ func (f *sourceFile) replace(n ast.Node, text string) {
 	f.changes = append(f.changes, change{f.start(n), f.end(n), text})
 }
 
-// apply returns the text with all changes made. They do not overlap.
+// apply returns the text with all changes, which do not overlap.
 func (f *sourceFile) apply() []byte {
 	slices.SortStableFunc(f.changes, func(a, b change) int { return a.from - b.from })
 	var text []byte

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// runLimit is when a run counts as hanging, far beyond what the slowest takes.
+// runLimit is the time after which a run counts as hanging. Even the slowest takes far less.
 const runLimit = 10 * time.Minute
 
 // goCommand runs the go command of the release in use.
@@ -34,8 +34,8 @@ func goCommand(t *testing.T, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// goroot returns the directory of a standard package.
-func goroot(t *testing.T, pkg string) string {
+// sourceDir returns the directory of a standard package in GOROOT.
+func sourceDir(t *testing.T, pkg string) string {
 	t.Helper()
 	root, err := goCommand(t, "", "env", "GOROOT")
 	if err != nil {
@@ -44,8 +44,8 @@ func goroot(t *testing.T, pkg string) string {
 	return filepath.Join(root, "src", pkg)
 }
 
-// release returns the minor version of the Go release in use.
-func release(t *testing.T) int {
+// goRelease returns the minor version of the Go release in use.
+func goRelease(t *testing.T) int {
 	t.Helper()
 	tags, err := goCommand(t, "", "list", "-f", "{{range context.ReleaseTags}}{{.}} {{end}}", "unsafe")
 	if err != nil {
@@ -58,8 +58,8 @@ func release(t *testing.T) int {
 	return n
 }
 
-// build compiles the material in a module that requires the one around this directory, and returns the binary.
-func build(t *testing.T, pkg string, m *material, race bool) string {
+// build compiles the files in a new module that requires Foliot, and returns the name of the test binary.
+func build(t *testing.T, pkg string, m *suiteFiles, race bool) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -97,8 +97,8 @@ func build(t *testing.T, pkg string, m *material, race bool) string {
 	return binary
 }
 
-// run runs a test binary with all its tests and benchmarks, and returns what it prints. A run that hangs ends before
-// the test that waits for it does, and says where it hangs.
+// run runs a test binary with all its tests and benchmarks, and returns its output. A run that hangs is ended before the
+// deadline of the calling test, so that its output shows where it hangs.
 func run(t *testing.T, binary string) (string, error) {
 	limit := runLimit
 	if deadline, ok := t.Deadline(); ok {
@@ -109,51 +109,52 @@ func run(t *testing.T, binary string) (string, error) {
 	cmd := exec.CommandContext(ctx, binary, "-test.v=test2json", "-test.timeout="+limit.String(),
 		"-test.bench=.", "-test.benchtime=1x")
 	cmd.Dir = filepath.Dir(binary)
-	cmd.Env = append(os.Environ(), "TZ=America/Los_Angeles") // where the tests of package time are at home
+	cmd.Env = append(os.Environ(), "TZ=America/Los_Angeles") // the time zone that the tests of package time expect
 	output, err := cmd.CombinedOutput()
 	return string(output), err
 }
 
-// marker precedes, with -test.v=test2json, what package testing says, also in the middle of a line that a test began.
-const marker = "\x16"
+// markerByte precedes each line of package testing with -test.v=test2json, even in the middle of a line that a test has
+// begun.
+const markerByte = "\x16"
 
 var (
-	verdict = regexp.MustCompile(marker + `--- (PASS|FAIL|SKIP): (\w+) \(`)
-	measure = regexp.MustCompile(`(?m)^(Benchmark\w+)\S*\s+1\s`)
+	resultLine    = regexp.MustCompile(markerByte + `--- (PASS|FAIL|SKIP): (\w+) \(`)
+	benchmarkLine = regexp.MustCompile(`(?m)^(Benchmark\w+)\S*\s+1\s`)
 )
 
-// judge says what is wrong with a run.
-func (m *material) judge(output string, err error) (complaints []error) {
+// problems returns what is wrong with a run, given its output and error.
+func (m *suiteFiles) problems(output string, err error) (problems []error) {
 	if err != nil {
-		complaints = append(complaints, err)
+		problems = append(problems, err)
 	}
-	said := make(map[string]string)
-	for _, line := range verdict.FindAllStringSubmatch(output, -1) {
-		said[line[2]] = line[1]
+	results := make(map[string]string)
+	for _, line := range resultLine.FindAllStringSubmatch(output, -1) {
+		results[line[2]] = line[1]
 	}
 	for _, name := range slices.Concat(m.tests, m.examples) {
-		switch said[name] {
+		switch results[name] {
 		case "PASS":
 		case "":
-			complaints = append(complaints, fmt.Errorf("%s did not finish", name))
+			problems = append(problems, fmt.Errorf("%s did not finish", name))
 		default:
-			complaints = append(complaints, fmt.Errorf("%s: %s", name, said[name]))
+			problems = append(problems, fmt.Errorf("%s: %s", name, results[name]))
 		}
 	}
 	if len(m.tests) == 0 {
-		complaints = append(complaints, errors.New("no tests"))
+		problems = append(problems, errors.New("no tests"))
 	}
-	if len(complaints) > 0 {
-		return complaints // benchmarks do not run after tests that fail
+	if len(problems) > 0 {
+		return problems // benchmarks do not run after tests that fail
 	}
 	var measured []string
-	for _, line := range measure.FindAllStringSubmatch(output, -1) {
+	for _, line := range benchmarkLine.FindAllStringSubmatch(output, -1) {
 		measured = append(measured, line[1])
 	}
 	for _, name := range m.benchmarks {
 		if !slices.Contains(measured, name) {
-			complaints = append(complaints, fmt.Errorf("%s did not finish", name))
+			problems = append(problems, fmt.Errorf("%s did not finish", name))
 		}
 	}
-	return complaints
+	return problems
 }

@@ -13,24 +13,24 @@ import (
 	"testing"
 )
 
-// modulePath is that of the module under test, which has the drop-ins in the directories time and context.
+// modulePath is the path of the module under test. The drop-ins are in its directories time and context.
 const modulePath = "github.com/foliot-go/foliot"
 
-// suite is what is taken of a standard package's tests.
+// A suite is the tests that are taken from a standard package.
 type suite struct {
 	pkg   string
 	files []string // in GOROOT/src/pkg
-	edits []edit   // what stands in the way of compiling it elsewhere, each to be found exactly once
+	edits []edit   // changes without which the files do not compile outside the standard library
 
-	// How many there are in the releases known. A parser that overlooks some would have nothing to miss when they
-	// do not run.
+	// The numbers of functions in the known releases. They show whether the parser overlooks some: those would not
+	// be missed when they do not run.
 	tests, examples, benchmarks int
 }
 
-// edit replaces a piece of a file by one with as many lines.
+// An edit replaces a piece of a file, which must occur exactly once, by one with the same number of lines.
 type edit struct {
 	file, old, new string
-	since          int // the first release, Go 1.since, in which it is to be found; 0: in all of them
+	since          int // the first release, Go 1.since, that has the piece; 0: all releases
 }
 
 var timeSuite = suite{
@@ -38,7 +38,7 @@ var timeSuite = suite{
 	files: []string{"sleep_test.go", "tick_test.go", "example_test.go"},
 	edits: []edit{
 		{file: "sleep_test.go", old: "//go:linkname haveHighResSleep runtime.haveHighResSleep", new: "//"},
-		// True wherever timers are never early.
+		// True because Foliot's timers are never early.
 		{file: "sleep_test.go", old: "var haveHighResSleep bool", new: "var haveHighResSleep = true"},
 	},
 	tests: 36, examples: 39, benchmarks: 13,
@@ -53,29 +53,27 @@ var contextSuite = suite{
 	tests: 39, examples: 7, benchmarks: 9,
 }
 
-// material is a suite as one Go release has it, ready to be compiled.
-type material struct {
-	files map[string][]byte
-	// The functions that have to be seen to run.
-	tests, examples, benchmarks []string
-	// cut has the functions that lost statements because these name what only the standard package can.
-	cut []string
+// A suiteFiles is a suite of one Go release, ready to be compiled.
+type suiteFiles struct {
+	files                       map[string][]byte
+	tests, examples, benchmarks []string // functions that must run and pass
+	cutFrom                     []string // functions from which statements with unexported names were removed
 }
 
-// read takes the suite from dir, the source of the standard package, rewritten to import target(path) for each path
-// that it imports.
-func (s suite) read(dir string, release int, target func(path string) string) (*material, error) {
-	m := &material{files: make(map[string][]byte)}
-	hidden, err := unexported(dir)
+// read reads the suite from dir, the source of the standard package. It rewrites the files to import target(path)
+// instead of each path that they import.
+func (s suite) read(dir string, release int, target func(path string) string) (*suiteFiles, error) {
+	m := &suiteFiles{files: make(map[string][]byte)}
+	unexportedNames, err := unexported(dir)
 	if err != nil {
 		return nil, err
 	}
-	standIns, err := filepath.Glob(filepath.Join("testdata", s.pkg, "*_test.go"))
+	replacements, err := filepath.Glob(filepath.Join("testdata", s.pkg, "*_test.go"))
 	if err != nil {
 		return nil, err
 	}
 	provided := make(map[string]bool)
-	for _, path := range standIns {
+	for _, path := range replacements {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
@@ -93,7 +91,7 @@ func (s suite) read(dir string, release int, target func(path string) string) (*
 			return nil, err
 		}
 	}
-	hidden = slices.DeleteFunc(hidden, func(name string) bool { return provided[name] })
+	unexportedNames = slices.DeleteFunc(unexportedNames, func(name string) bool { return provided[name] })
 
 	var files []*sourceFile
 	for _, name := range s.files {
@@ -109,30 +107,30 @@ func (s suite) read(dir string, release int, target func(path string) string) (*
 			return nil, err
 		}
 		files = append(files, file)
-		m.expect(file)
+		m.addExpected(file)
 	}
-	// What an internal test declares beside the external ones, it may declare twice.
+	// An internal test file may declare the same names as an external one.
 	for _, file := range files {
-		var twice []string
+		var duplicates []string
 		if file.Name.Name == s.pkg {
 			for _, other := range files {
 				if other != file {
 					for _, decl := range other.Decls {
-						twice = append(twice, declared(decl)...)
+						duplicates = append(duplicates, declared(decl)...)
 					}
 				}
 			}
 		}
-		if m.files[file.name], err = file.rewrite(s.pkg, target, hidden, twice); err != nil {
+		if m.files[file.name], err = file.rewrite(s.pkg, target, unexportedNames, duplicates); err != nil {
 			return nil, err
 		}
-		m.cut = append(m.cut, file.cut...)
+		m.cutFrom = append(m.cutFrom, file.cutFrom...)
 	}
-	slices.Sort(m.cut)
+	slices.Sort(m.cutFrom)
 	return m, nil
 }
 
-// edit applies the suite's edits, and those of what is left out of it, to a file.
+// edit applies the edits of the suite and of its omissions to a file.
 func (s suite) edit(name string, text []byte, release int) ([]byte, error) {
 	edits := s.edits
 	for _, o := range omissions {
@@ -145,15 +143,15 @@ func (s suite) edit(name string, text []byte, release int) ([]byte, error) {
 			continue
 		}
 		if n := strings.Count(string(text), e.old); n != 1 {
-			return nil, fmt.Errorf("%s/%s: %q is there %d times, want once", s.pkg, name, e.old, n)
+			return nil, fmt.Errorf("%s/%s: %q occurs %d times, want once", s.pkg, name, e.old, n)
 		}
 		text = []byte(strings.Replace(string(text), e.old, e.new, 1))
 	}
 	return text, nil
 }
 
-// expect adds the tests, benchmarks and examples of a file to those that have to run.
-func (m *material) expect(file *sourceFile) {
+// addExpected adds the tests, benchmarks and examples of a file to those that must run.
+func (m *suiteFiles) addExpected(file *sourceFile) {
 	for _, decl := range file.Decls {
 		f, ok := decl.(*ast.FuncDecl)
 		if !ok || f.Recv != nil {
@@ -173,7 +171,7 @@ func (m *material) expect(file *sourceFile) {
 	}
 }
 
-// unexported returns the names that only the package in dir can use.
+// unexported returns the unexported names of the package in dir.
 func unexported(dir string) ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -200,10 +198,10 @@ func unexported(dir string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-func TestNoTestOfAReleaseKnownIsOverlooked(t *testing.T) {
+func TestNoTestOfAKnownReleaseIsOverlooked(t *testing.T) {
 	const newest = 27
 	for _, s := range []suite{timeSuite, contextSuite} {
-		m, err := s.read(goroot(t, s.pkg), release(t), dropIn)
+		m, err := s.read(sourceDir(t, s.pkg), goRelease(t), dropIn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +214,7 @@ func TestNoTestOfAReleaseKnownIsOverlooked(t *testing.T) {
 			{"examples", m.examples, s.examples},
 			{"benchmarks", m.benchmarks, s.benchmarks},
 		} {
-			if n := len(c.have); n < c.want || n > c.want && release(t) <= newest {
+			if n := len(c.have); n < c.want || n > c.want && goRelease(t) <= newest {
 				t.Errorf("package %s has %d %s, want %d: %v", s.pkg, n, c.kind, c.want, c.have)
 			}
 		}

@@ -2,5 +2,5 @@
 
 package time_test
 
-// Interrupt does nothing where there are no such signals.
+// Interrupt does nothing, because this system has no such signal.
 func Interrupt() {}

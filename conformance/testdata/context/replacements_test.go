@@ -7,16 +7,17 @@ import (
 	"runtime/metrics"
 )
 
-// asan stands in for internal/asan.
+// asan replaces internal/asan.
 var asan struct{ Enabled bool }
 
-// childrenOf returns how many children a context of WithCancel has. It reads the field that the original reads.
+// childrenOf returns the number of children of a context made by WithCancel. It reads the same field as the original
+// test.
 func childrenOf(ctx Context) int {
 	return reflect.ValueOf(ctx).Elem().FieldByName("children").Len()
 }
 
-// goroutines stands in for package context's counter of goroutines that it has started: it counts those of the
-// whole process. The collector's have all been started when it is first read.
+// goroutines replaces the counter of goroutines that package context has started. It counts the goroutines that the whole
+// process has started. To start those of the garbage collector beforehand, the first Load runs a collection.
 var goroutines counter
 
 type counter struct{ warm bool }

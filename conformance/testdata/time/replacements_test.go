@@ -5,7 +5,7 @@ import (
 	. "time"
 )
 
-// testenv stands in for internal/testenv.
+// testenv replaces internal/testenv.
 var testenv environment
 
 type environment struct{}
@@ -14,15 +14,15 @@ func (environment) SkipFlaky(t testing.TB, issue int) {
 	t.Skipf("flaky here, see go.dev/issue/%d", issue)
 }
 
-// AsynctimerChan stands in for the setting of package time. Timers here know no GODEBUG.
+// AsynctimerChan replaces the GODEBUG setting of package time. Foliot's timers have no such setting.
 var AsynctimerChan setting
 
 type setting struct{}
 
 func (setting) Value() string { return "" }
 
-// CheckRuntimeTimerPeriodOverflow makes a ticker with the longest period there is, due at once and then in
-// three hundred years, and sees that other timers go on. The original puts one into the runtime's heap by hand.
+// CheckRuntimeTimerPeriodOverflow makes a ticker with the longest period, first due at once and then in three hundred
+// years, and checks that other timers still fire. The original test puts a timer into the runtime's heap by hand.
 func CheckRuntimeTimerPeriodOverflow() {
 	const longest = 1<<63 - 1
 	ticker := NewTicker(1)
