@@ -9,31 +9,31 @@ import (
 // Supported reports whether the system has timerfds.
 const Supported = true
 
-// An Alarm is a timerfd. Set may be called from any goroutine, also while another waits;
-// Close must not run at the same time as Set, which may otherwise set a descriptor of
-// somebody else that has got the number.
+// An Alarm is a timerfd. Set may be called from any goroutine, even while another one is in
+// Wait. Close must not run at the same time as Set: the number of the descriptor may be
+// reused at once, and Set would then change a file that belongs to other code.
 //
-// The fields are there for tests that break an alarm.
+// The fields are exported for tests that break an alarm.
 type Alarm struct {
 	File *os.File
 	FD   uintptr
 }
 
-// The values are those of every architecture that Go knows.
+// The values are the same on all architectures that Go supports.
 const (
 	clockMonotonic  = 1
 	timerfdNonblock = syscall.O_NONBLOCK
 	timerfdCloexec  = syscall.O_CLOEXEC
 )
 
-// itimerspec is what the kernel calls so.
+// itimerspec is struct itimerspec of the kernel.
 type itimerspec struct {
 	interval syscall.Timespec
 	value    syscall.Timespec
 }
 
-// New makes an alarm that is not set. It fails where timerfds are not to be had: none are
-// left, or the sandbox knows no such call.
+// New returns an alarm that is not set. It fails if there is no free file descriptor, or if
+// a sandbox does not support timerfds.
 func New() (*Alarm, error) {
 	fd, _, errno := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, clockMonotonic, timerfdNonblock|timerfdCloexec, 0)
 	if errno != 0 {
@@ -42,8 +42,8 @@ func New() (*Alarm, error) {
 	return &Alarm{os.NewFile(fd, "timerfd"), fd}, nil
 }
 
-// Set makes the alarm go off in the given number of nanoseconds, at least one, in place
-// of what was set before.
+// Set makes the alarm go off in ns nanoseconds, which must be at least 1. It replaces the
+// time that was set before.
 func (a *Alarm) Set(ns int64) error {
 	spec := itimerspec{value: syscall.NsecToTimespec(ns)}
 	_, _, errno := syscall.Syscall6(syscall.SYS_TIMERFD_SETTIME, a.FD, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
@@ -53,15 +53,15 @@ func (a *Alarm) Set(ns int64) error {
 	return nil
 }
 
-// Wait waits until the alarm has gone off. The file is read, and not just polled, before
-// the goroutine parks: an alarm that went off in between is not missed.
+// Wait waits until the alarm has gone off. An alarm that goes off before the call is not
+// missed, because Wait reads the file before the goroutine parks.
 func (a *Alarm) Wait() error {
 	var count [8]byte
 	_, err := a.File.Read(count[:])
 	return err
 }
 
-// Close gives the descriptor back and ends a Wait under way. A nil alarm may be closed.
+// Close closes the descriptor and ends a concurrent Wait. It does nothing if a is nil.
 func (a *Alarm) Close() {
 	if a != nil {
 		a.File.Close()

@@ -7,17 +7,17 @@ import "errors"
 // Supported reports whether the system has timerfds.
 const Supported = false
 
-// An Alarm is a timerfd, which only Linux has. Elsewhere New returns nil, and its callers
-// do with the timers of the standard library.
+// An Alarm is a timerfd, which only Linux has. On other systems New returns nil, and its
+// callers use the timers of the standard library instead.
 type Alarm struct{}
 
-// New returns nil: there is no such thing.
+// New returns a nil alarm and no error.
 func New() (*Alarm, error) { return nil, nil }
 
-// Set fails.
+// Set returns an error.
 func (*Alarm) Set(int64) error { return errors.ErrUnsupported }
 
-// Wait fails.
+// Wait returns an error.
 func (*Alarm) Wait() error { return errors.ErrUnsupported }
 
 // Close does nothing.

@@ -1,4 +1,4 @@
-// Package alarm wakes a goroutine at a point in time: by a timerfd that the goroutine
-// waits for in Go's network poller. That is some ten times more exact than the poller's
-// own timeouts, which are whole milliseconds, and can be set anew while somebody waits.
+// Package alarm wakes a goroutine at a point in time. The goroutine waits for a timerfd in
+// Go's network poller. That is about ten times more exact than the timeouts of the poller,
+// which are whole milliseconds, and the time can be changed while the goroutine waits.
 package alarm

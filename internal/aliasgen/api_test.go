@@ -15,8 +15,8 @@ import (
 
 const modulePath = "github.com/foliot-go/foliot"
 
-// ownTypes are the types of the drop-ins that are no aliases. Wherever the standard package names the type of that
-// name, the drop-in names its own.
+// ownTypes are the types of the drop-ins that are not aliases. Where a signature of the standard package has such a type,
+// that of the drop-in has its own type of the same name.
 var ownTypes = map[string]bool{"Timer": true, "Ticker": true}
 
 func TestDropInsExportTheAPIOfTheStandardPackages(t *testing.T) {
@@ -31,7 +31,7 @@ func TestDropInsExportTheAPIOfTheStandardPackages(t *testing.T) {
 	}
 }
 
-// comparePackages says how our package differs from std for a program that uses it.
+// comparePackages returns the differences between std and our package that a program could notice.
 func comparePackages(std, our *types.Package) (diffs []error) {
 	if our.Name() != std.Name() {
 		diffs = append(diffs, fmt.Errorf("package %s is named %s", std.Path(), our.Name()))
@@ -46,7 +46,7 @@ func comparePackages(std, our *types.Package) (diffs []error) {
 	}
 	for _, name := range our.Scope().Names() {
 		if token.IsExported(name) && std.Scope().Lookup(name) == nil {
-			// It would get in the way of programs that import the package with a dot.
+			// It could clash with names of a program that imports the package with a dot.
 			diffs = append(diffs, fmt.Errorf("%s.%s: not in the standard package", our.Path(), name))
 		}
 	}
@@ -78,11 +78,11 @@ func compareObjects(std, our types.Object) error {
 	return nil
 }
 
-// compareOwnTypes says how our struct type differs from that of std: in its exported fields, in the methods of its
-// values and pointers, in whether it can be compared.
+// compareOwnTypes returns how our struct type differs from that of std: in its exported fields, in the methods of its
+// values and pointers, or in whether it is comparable.
 func compareOwnTypes(std, our *types.TypeName) error {
 	if our.IsAlias() {
-		return errors.New("an alias, not a type of its own")
+		return errors.New("an alias, want a new type")
 	}
 	if s, o := types.Comparable(std.Type()), types.Comparable(our.Type()); s != o {
 		return fmt.Errorf("comparable: %t, want %t", o, s)
@@ -130,8 +130,8 @@ func methods(typ types.Type) map[string]types.Object {
 	return exported
 }
 
-// compareSignatures compares the types of functions, methods or fields, own types taken for those of std and
-// aliases for what they stand for.
+// compareSignatures compares the types of functions, methods or fields. It treats our own types as those of std, and
+// aliases as the types they stand for.
 func compareSignatures(std, our types.Object) error {
 	spell := func(obj types.Object) string {
 		return types.TypeString(unnamed(obj.Type()), func(p *types.Package) string {
@@ -160,7 +160,7 @@ func unnamed(typ types.Type) types.Type {
 	return types.NewSignatureType(nil, nil, nil, strip(sig.Params()), strip(sig.Results()), sig.Variadic())
 }
 
-func TestTheComparisonSeesEveryKindOfDifference(t *testing.T) {
+func TestTheComparisonFindsEveryKindOfDifference(t *testing.T) {
 	const std = `
 		const Typed Duration = 1
 		const Untyped = 1

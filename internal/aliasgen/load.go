@@ -21,22 +21,21 @@ import (
 // names is a set of exported names.
 type names map[string]bool
 
-// and returns the union of both sets.
-func (n names) and(m names) names {
+// union returns the union of both sets.
+func (n names) union(m names) names {
 	sum := maps.Clone(n)
 	maps.Copy(sum, m)
 	return sum
 }
 
-// source is what the files of a drop-in declare.
+// A source holds the exported names that the files of a drop-in declare.
 type source struct {
 	name      string
 	byHand    names
-	generated map[int]names // by release, as fileName has it
+	generated map[int]names // by release, as in fileName
 }
 
-// readPackage parses the drop-in in dir, whether or not it is complete enough to compile. Methods and tests do not
-// count.
+// readPackage reads the names that the drop-in in dir declares, without methods and tests. The drop-in need not compile.
 func readPackage(dir string) (source, error) {
 	src := source{byHand: make(names), generated: make(map[int]names)}
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -79,7 +78,7 @@ func releaseOf(file string) (int, error) {
 	}
 	var release int
 	if _, err := fmt.Sscanf(file, "zaliases_go1.%d.go", &release); err != nil || fileName(release) != file {
-		return 0, fmt.Errorf("%s: a generated file of somebody else", file)
+		return 0, fmt.Errorf("%s: generated, but not by aliasgen", file)
 	}
 	return release, nil
 }
@@ -132,8 +131,8 @@ func releases(dir string) (current, oldest int, err error) {
 	return current, oldest, nil
 }
 
-// loadCompiled returns the packages with the given import paths as the compiler sees them, in one universe: their
-// types can be compared with each other.
+// loadCompiled returns the compiled packages with the given import paths. They are loaded together, so that their types
+// can be compared with each other.
 func loadCompiled(fset *token.FileSet, dir string, paths ...string) (map[string]*types.Package, error) {
 	out, err := goCommand(dir, append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, paths...)...)
 	if err != nil {
@@ -161,7 +160,7 @@ func loadCompiled(fset *token.FileSet, dir string, paths ...string) (map[string]
 	return pkgs, nil
 }
 
-// goCommand runs the go command in dir and returns what it prints.
+// goCommand runs the go command in dir and returns its output.
 func goCommand(dir string, args ...string) ([]byte, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir

@@ -1,12 +1,12 @@
-// Command aliasgen writes the part of a drop-in package that is the standard package's own: every exported name
-// that the drop-in does not declare by hand becomes an alias, or for a function, a call.
+// Command aliasgen generates the part of a drop-in package that comes from the standard package. Every exported name
+// that the drop-in does not declare by hand becomes an alias or, for a function, a call.
 //
 //	//go:generate go run ../internal/aliasgen
 //
-// It works on the package in the current directory, whose name is the import path of the standard package. What
-// the Go release of go.mod exports goes into zaliases.go. A newer release writes only what it has in addition, into
-// a file of its own that older ones do not compile: zaliases_go1.27.go. So the drop-in is complete with every
-// release that it was generated for and builds with the oldest.
+// It works on the package in the current directory, whose name is the import path of the standard package. The names
+// that the Go release in go.mod exports go into zaliases.go. Run with a newer release, it writes only the additional
+// names, into a file that older releases do not compile, such as zaliases_go1.27.go. So the drop-in is complete for every
+// release that it was generated for, and builds with the oldest one.
 package main
 
 import (
@@ -29,8 +29,7 @@ func main() {
 	}
 }
 
-// update writes the files of the drop-in in dir that are not as they should be, and removes those that should not
-// be there.
+// update writes the generated files of the drop-in in dir that have changed, and removes those that should not exist.
 func update(dir string) error {
 	files, err := generate(dir)
 	if err != nil {
@@ -52,8 +51,8 @@ func update(dir string) error {
 	return nil
 }
 
-// generate returns the files that the Go release in use accounts for, by name, nil for one that should not exist.
-// Files of releases newer than the one in use are not mentioned: their names are not known.
+// generate returns the contents of the generated files for the Go release in use, by name. The contents are nil for a
+// file that should not exist. Files of newer releases are not included, because this release does not have their names.
 func generate(dir string) (map[string][]byte, error) {
 	src, err := readPackage(dir)
 	if err != nil {
@@ -70,7 +69,7 @@ func generate(dir string) (map[string][]byte, error) {
 	}
 	std := pkgs[src.name]
 	if current < oldest {
-		return nil, fmt.Errorf("go.mod asks for Go 1.%d, this is Go 1.%d", oldest, current)
+		return nil, fmt.Errorf("go.mod requires Go 1.%d, this is Go 1.%d", oldest, current)
 	}
 
 	files := make(map[string][]byte)
@@ -79,7 +78,7 @@ func generate(dir string) (map[string][]byte, error) {
 		switch {
 		case release == 0 || oldest < release && release < current:
 			if current > oldest {
-				declared = declared.and(names)
+				declared = declared.union(names)
 			}
 		case release <= oldest:
 			files[fileName(release)] = nil
@@ -91,7 +90,7 @@ func generate(dir string) (map[string][]byte, error) {
 			missing = append(missing, std.Scope().Lookup(name))
 		}
 	}
-	slices.SortStableFunc(missing, func(a, b types.Object) int { // as in the standard package's files
+	slices.SortStableFunc(missing, func(a, b types.Object) int { // in the order of the standard package's files
 		p, q := fset.Position(a.Pos()), fset.Position(b.Pos())
 		return cmp.Or(cmp.Compare(p.Filename, q.Filename), cmp.Compare(p.Line, q.Line))
 	})
@@ -110,8 +109,8 @@ func generate(dir string) (map[string][]byte, error) {
 	return files, err
 }
 
-// fileName returns the name of the file with the names that Go 1.release has added, 0 for those of the release in
-// go.mod.
+// fileName returns the name of the file for the names that Go 1.release has added. Release 0 stands for all names of the
+// release in go.mod.
 func fileName(release int) string {
 	if release == 0 {
 		return "zaliases.go"

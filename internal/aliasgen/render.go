@@ -11,7 +11,7 @@ import (
 )
 
 // render returns a file that declares the given names of std: types as aliases, constants as constants, functions
-// as functions. Whatever names a type of std names the alias, so that the drop-in reads as the original does.
+// as functions. Signatures mention the aliases rather than the types of std, so that the drop-in reads like the original.
 func render(std *types.Package, objects []types.Object, release int) ([]byte, error) {
 	var consts, vars, aliases, funcs bytes.Buffer
 	imports := make(map[string]bool)
@@ -25,7 +25,7 @@ func render(std *types.Package, objects []types.Object, release int) ([]byte, er
 			fmt.Fprintf(&vars, "%s %s = std.%[1]s\n", name, typ)
 		case *types.TypeName:
 			if named, ok := types.Unalias(obj.Type()).(*types.Named); ok && named.TypeParams().Len() > 0 {
-				return nil, fmt.Errorf("%s.%s: an alias of a generic type has to be written by hand", std.Path(), name)
+				return nil, fmt.Errorf("%s.%s: the alias of a generic type must be written by hand", std.Path(), name)
 			}
 			fmt.Fprintf(&aliases, "%s = std.%[1]s\n", name)
 		case *types.Func:
@@ -56,11 +56,11 @@ func render(std *types.Package, objects []types.Object, release int) ([]byte, er
 	return format.Source(file.Bytes())
 }
 
-// renderFunc writes a function that calls the one of std, small enough to be inlined wherever the compiler would.
+// renderFunc writes a function that only calls the one of std, so that the compiler can inline it.
 func renderFunc(w *bytes.Buffer, std *types.Package, f *types.Func, imports map[string]bool) error {
 	sig := f.Signature()
 	if sig.TypeParams().Len() > 0 {
-		return fmt.Errorf("%s: a call of a generic function has to be written by hand", f.FullName())
+		return fmt.Errorf("%s: the call of a generic function must be written by hand", f.FullName())
 	}
 	args := make([]string, sig.Params().Len())
 	for i := range args {
@@ -82,7 +82,7 @@ func renderFunc(w *bytes.Buffer, std *types.Package, f *types.Func, imports map[
 	return nil
 }
 
-// qualifier writes types of std without a package, and notes the packages of others in imports.
+// qualifier returns a types.Qualifier that writes types of std without a package name, and adds other packages to imports.
 func qualifier(std *types.Package, imports map[string]bool) types.Qualifier {
 	return func(p *types.Package) string {
 		if p == std {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// lateness is what timers are late by: 80 µs in the mean, and now and then a lot.
+// lateness returns how late some timers are: 80 µs on average, and every hundredth much more.
 func lateness() []int64 {
 	r := rand.New(rand.NewPCG(1, 1))
 	vs := make([]int64, 1<<12)

@@ -7,8 +7,7 @@ import (
 	"github.com/foliot-go/foliot/internal/hist"
 )
 
-// Two workers record how late their timers were, each in a Hist of its own. Whoever wants
-// to know merges them.
+// Two workers record how late their timers were, each in its own Hist. A reader merges them.
 func Example() {
 	var workers [2]hist.Hist
 	for i := range 1000 {

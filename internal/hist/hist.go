@@ -1,5 +1,5 @@
-// Package hist has a histogram of durations that is small, always on and never wrong by
-// more than a sixteenth.
+// Package hist provides a histogram of durations that is small, cheap enough to be always on,
+// and exact to a sixteenth.
 package hist
 
 import (
@@ -10,16 +10,17 @@ import (
 
 const (
 	subBits = 4            // an octave has 2^subBits buckets
-	subs    = 1 << subBits // so a bound exceeds a value in its bucket by less than 1/subs
+	subs    = 1 << subBits // so the upper bound of a bucket exceeds its values by less than 1/subs of them
 
-	// buckets is enough for every int64: 2*subs buckets of one value each, then subs for
-	// each octave from 2*subs to 2^63. A lateness of hours, after a suspend, is counted
-	// like any other, and there is no last bucket with rules of its own.
+	// buckets is enough for every non-negative int64: 2*subs buckets of one value each, then
+	// subs buckets for each octave from 2*subs to 2^63. So a lateness of hours, after the
+	// machine was suspended, is counted like any other, and the last bucket is not special.
 	buckets = (63 - subBits + 1) * subs
 )
 
-// A Hist counts non-negative numbers, by intention nanoseconds, in buckets that are
-// exact up to 31 and at most a sixteenth as wide as the numbers in them from there on:
+// A Hist counts non-negative numbers, usually nanoseconds, in buckets. Up to 31, each number
+// has its own bucket. From there on, a bucket is at most a sixteenth as wide as the numbers
+// in it:
 //
 //	bucket      numbers         width
 //	  0 …  31   0 … 31          1
@@ -30,35 +31,35 @@ const (
 //
 // The zero Hist is empty and ready to use. It takes 7.5 KiB and holds no pointers.
 //
-// A Hist has one owner, who alone may call its methods, the reading ones included: its
-// counters are plain, as an atomic one would cost more than all the rest of Record. To
-// see what several owners have recorded, Merge each, under the lock of its owner, into
-// one that nobody else has.
+// A Hist has one owner at a time. Only the owner may call its methods, including those that
+// only read: the counters are not atomic, because an atomic counter would cost more than the
+// rest of Record. To read the histograms of several owners, Merge each of them, under the
+// lock of its owner, into a private one.
 type Hist struct {
-	counts [buckets]uint64 // a billion a second take 584 years to fill one
+	counts [buckets]uint64 // a billion numbers per second would take 584 years to overflow one
 	count  uint64          // the sum of counts
-	max    int64           // the largest number, exactly; no bucket beyond its own is in use
+	max    int64           // the largest number, exactly; the buckets after its own are empty
 
-	// hi and lo are the sum of all numbers in 128 bits. A million timers a second, each a
-	// millisecond late, fill an int64 in 106 days, and the mean would sink from then on.
+	// hi and lo are the sum of all numbers in 128 bits. In an int64, a million timers per
+	// second that are each a millisecond late would overflow the sum in 106 days.
 	hi, lo uint64
 }
 
-// index returns the bucket of v: the five highest bits of v, and how far they stand from
-// the right. v is below 2^63.
+// index returns the bucket of v, which is below 2^63. It is made of the five highest bits of v
+// and of the number of bits below them.
 func index(v uint64) int {
 	shift := bits.Len64(v|subs) - (subBits + 1)
 	return shift<<subBits + int(v>>(shift&63))
 }
 
-// upper returns the largest number that belongs into bucket i. For the last one the
-// shift gives 2^63, which wraps, and wraps back.
+// upper returns the largest number of bucket i. For the last bucket the shift overflows to
+// -2^63, and subtracting 1 gives 2^63-1.
 func upper(i int) int64 {
 	shift := max(i>>subBits-1, 0)
 	return int64(i-shift<<subBits+1)<<shift - 1
 }
 
-// Record counts v, and counts it as 0 if it is negative.
+// Record counts v. A negative v counts as 0.
 func (h *Hist) Record(v int64) {
 	v = max(v, 0)
 	h.counts[index(uint64(v))]++
@@ -69,8 +70,8 @@ func (h *Hist) Record(v int64) {
 	h.hi += carry
 }
 
-// Merge adds all that o has recorded, as if h had recorded it too. o stays as it is, unless
-// it is h, which then has everything twice.
+// Merge adds everything that o has recorded to h, and does not change o. If o is h, h then has
+// everything twice.
 func (h *Hist) Merge(o *Hist) {
 	if o.count == 0 {
 		return
@@ -86,11 +87,11 @@ func (h *Hist) Merge(o *Hist) {
 	h.hi += o.hi + carry
 }
 
-// Quantile returns a bound for the q-quantile, which is the smallest number recorded that
-// a share q of all do not exceed: the one of rank ⌈q·Count⌉ in order of size, the product
-// being one of float64s. The result is that number or more, by less than a sixteenth of
-// it, and never more than Max. With q <= 0 it is the bound for the smallest number, with
-// q >= 1 it is Max, with NaN or in an empty Hist it is 0.
+// Quantile returns an upper bound for the q-quantile: the recorded number whose rank, in
+// ascending order, is ⌈q·Count⌉, where the product is computed in float64. The bound is at
+// least that number, exceeds it by less than a sixteenth of it, and is never more than Max.
+// For q <= 0 it is the bound for the smallest number, for q >= 1 it is Max, and for NaN or an
+// empty Hist it is 0.
 func (h *Hist) Quantile(q float64) int64 {
 	switch {
 	case h.count == 0 || math.IsNaN(q):
@@ -98,8 +99,8 @@ func (h *Hist) Quantile(q float64) int64 {
 	case q >= 1:
 		return h.max
 	}
-	// As q < 1, the product is below 2^64, and a uint64 can hold it. What is not in the
-	// buckets below that of max is in that one, and max is the best bound for it.
+	// As q < 1, the product is below 2^64 and fits into a uint64. A number that is not in the
+	// buckets before that of max is in that bucket, where max is the best bound.
 	rank := max(uint64(math.Ceil(max(q, 0)*float64(h.count))), 1)
 	var below uint64
 	for i := range h.counts[:index(uint64(h.max))] {
@@ -110,14 +111,13 @@ func (h *Hist) Quantile(q float64) int64 {
 	return h.max
 }
 
-// Count returns how many numbers have been recorded.
+// Count returns the number of recorded numbers.
 func (h *Hist) Count() uint64 { return h.count }
 
-// Max returns the largest number recorded, exactly, or 0 if there is none.
+// Max returns the largest recorded number, exactly, or 0 if there is none.
 func (h *Hist) Max() int64 { return h.max }
 
-// Sum returns the sum of all numbers recorded, exactly, or the largest int64 if it is more
-// than that.
+// Sum returns the exact sum of all recorded numbers, or the largest int64 if the sum is larger.
 func (h *Hist) Sum() int64 {
 	if h.hi != 0 || h.lo > math.MaxInt64 {
 		return math.MaxInt64
@@ -125,8 +125,8 @@ func (h *Hist) Sum() int64 {
 	return int64(h.lo)
 }
 
-// Mean returns the mean of all numbers recorded, exactly but for the fraction, which is cut
-// off, or 0 if there is none. It is right also when Sum is not.
+// Mean returns the mean of all recorded numbers, rounded down, or 0 if there is none. It is
+// right even if the sum does not fit into an int64.
 func (h *Hist) Mean() int64 {
 	if h.count == 0 {
 		return 0
@@ -136,9 +136,9 @@ func (h *Hist) Mean() int64 {
 	return int64(mean)
 }
 
-// All yields the buckets that are not empty, in order: the largest number that belongs
-// into each, and how many are in it. The bounds are the same in every Hist, so the last one
-// may be more than Max. h must not be changed meanwhile.
+// All yields the buckets that are not empty, in ascending order: the largest number of the
+// bucket, and the count of the numbers in it. The bounds are the same in every Hist, so the
+// last one may be more than Max. h must not change during the iteration.
 func (h *Hist) All() iter.Seq2[int64, uint64] {
 	return func(yield func(upper int64, count uint64) bool) {
 		for i, left := 0, h.count; left > 0; i++ {

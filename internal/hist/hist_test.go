@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// edges are 0, 2^k - 1, 2^k and 2^k + 1 for every k, and the largest int64.
+// edges returns 0, 2^k - 1, 2^k and 2^k + 1 for every k, and the largest int64.
 func edges() []int64 {
 	e := []int64{0, math.MaxInt64}
 	for k := range 63 {
@@ -54,13 +54,13 @@ func TestEveryBucketEndsWhereTheNextBegins(t *testing.T) {
 	}
 }
 
-func TestItIsSmall(t *testing.T) {
+func TestAHistIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(Hist{}); size > 8<<10 {
-		t.Errorf("a Hist has %d bytes", size)
+		t.Errorf("a Hist has %d bytes, want at most 8 KiB", size)
 	}
 }
 
-func TestAnEmptyHistAnswersZero(t *testing.T) {
+func TestAnEmptyHistIsAllZero(t *testing.T) {
 	var h Hist
 	if h.Count() != 0 || h.Sum() != 0 || h.Max() != 0 || h.Mean() != 0 {
 		t.Errorf("Count %d, Sum %d, Max %d, Mean %d", h.Count(), h.Sum(), h.Max(), h.Mean())
@@ -75,7 +75,7 @@ func TestAnEmptyHistAnswersZero(t *testing.T) {
 	}
 	h.Merge(new(Hist))
 	if h != (Hist{}) {
-		t.Error("merging nothing has changed it")
+		t.Error("merging an empty Hist has changed it")
 	}
 }
 
@@ -130,7 +130,7 @@ func TestQuantilesAtAndBeyondTheEnds(t *testing.T) {
 	}
 }
 
-func TestTheMeanIsExactWhenTheSumIsNot(t *testing.T) {
+func TestTheMeanIsExactEvenIfTheSumOverflows(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 1000} {
 		var h Hist
 		for range n {
@@ -148,13 +148,13 @@ func TestTheMeanIsExactWhenTheSumIsNot(t *testing.T) {
 	}
 }
 
-func TestTheMeanCutsOffTheFraction(t *testing.T) {
+func TestTheMeanIsRoundedDown(t *testing.T) {
 	if got := record(1, 2, 2).Mean(); got != 1 {
 		t.Errorf("the mean of 1, 2, 2 is %d, want 1", got)
 	}
 }
 
-func TestTheSumStopsAtTheLargestInt64(t *testing.T) {
+func TestTheSumIsAtMostTheLargestInt64(t *testing.T) {
 	h := record(math.MaxInt64-1, 1)
 	if h.Sum() != math.MaxInt64 {
 		t.Errorf("Sum is %d", h.Sum())
@@ -167,9 +167,9 @@ func TestTheSumStopsAtTheLargestInt64(t *testing.T) {
 	}
 }
 
-func TestACountOfMoreThanAUint32IsKept(t *testing.T) {
+func TestCountsMayExceedAUint32(t *testing.T) {
 	h := record(10)
-	for range 62 { // twice as many each time
+	for range 62 { // each doubles the count
 		h.Merge(h)
 	}
 	h.Record(20)
@@ -178,7 +178,7 @@ func TestACountOfMoreThanAUint32IsKept(t *testing.T) {
 	}
 }
 
-func TestAllYieldsTheBucketsInOrderAndCanBeLeft(t *testing.T) {
+func TestAllYieldsTheBucketsInOrderAndAllowsBreak(t *testing.T) {
 	type bucket struct {
 		upper int64
 		count uint64
@@ -208,7 +208,7 @@ func TestNothingAllocates(t *testing.T) {
 	var h, other Hist
 	other.Record(12345)
 	v := int64(1)
-	// AllocsPerRun rounds an average down, so the whole loop is one run of it.
+	// AllocsPerRun rounds the average per run down, so the whole loop is a single run.
 	if n := testing.AllocsPerRun(1, func() {
 		for range 1000 {
 			v = v*3 + 1
@@ -219,7 +219,7 @@ func TestNothingAllocates(t *testing.T) {
 				count += n
 			}
 			if count != h.Count() || h.Quantile(0.5) > h.Max() || h.Mean() > h.Sum() {
-				t.Fatal("out of order")
+				t.Fatal("count, median or mean is wrong")
 			}
 		}
 	}); n != 0 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// check compares h with the numbers that it should have recorded, and returns what is wrong. It sorts vs.
+// check compares h with the numbers that it should have recorded, and returns the first difference. It sorts vs.
 func check(h *Hist, vs []int64, qs []float64) error {
 	for i := range vs {
 		vs[i] = max(vs[i], 0)
@@ -58,7 +58,7 @@ func checkQuantile(h *Hist, sorted []int64, q float64) error {
 		}
 		return nil
 	}
-	// The smallest number such that as many do not exceed it as a share q of all.
+	// The smallest number such that at least the share q of all numbers does not exceed it.
 	rank := 0
 	for rank < len(sorted)-1 && float64(rank+1) < q*float64(len(sorted)) {
 		rank++
@@ -85,10 +85,10 @@ func checkAll(h *Hist, sorted []int64) error {
 			return fmt.Errorf("All yields %d after %d", up, last)
 		}
 		if n == 0 || n > uint64(len(sorted)) {
-			return fmt.Errorf("All yields %d numbers up to %d, where %d are left", n, up, len(sorted))
+			return fmt.Errorf("All yields %d numbers up to %d, but only %d are left", n, up, len(sorted))
 		}
 		if in := sorted[:n]; in[0] <= last || in[n-1] > up {
-			return fmt.Errorf("All yields %d numbers in %d to %d, where there are %d to %d", n, last+1, up, in[0], in[n-1])
+			return fmt.Errorf("All yields %d numbers in %d to %d, but they are %d to %d", n, last+1, up, in[0], in[n-1])
 		}
 		sorted = sorted[n:]
 		last = up
@@ -101,19 +101,19 @@ func checkAll(h *Hist, sorted []int64) error {
 
 var someQuantiles = []float64{-1, 0, 1e-9, 0.01, 0.1, 0.25, 1. / 3, 0.5, 0.9, 0.95, 0.99, 0.999, 1 - 1e-9, 1, 2, math.NaN()}
 
-// draws are ways to draw a number.
+// draws are functions that return random numbers of some distribution.
 var draws = map[string]func(r *rand.Rand) int64{
 	"small":       func(r *rand.Rand) int64 { return r.Int64N(40) },
 	"all sizes":   func(r *rand.Rand) int64 { return r.Int64() >> r.IntN(63) },
 	"signed":      func(r *rand.Rand) int64 { return int64(r.Uint64()) >> r.IntN(63) },
 	"exponential": func(r *rand.Rand) int64 { return int64(r.ExpFloat64() * 80_000) },
-	"two humps":   func(r *rand.Rand) int64 { return int64(max(r.NormFloat64()*9000, r.NormFloat64()*2e6+3e6)) },
+	"two peaks":   func(r *rand.Rand) int64 { return int64(max(r.NormFloat64()*9000, r.NormFloat64()*2e6+3e6)) },
 	"huge":        func(r *rand.Rand) int64 { return math.MaxInt64 - r.Int64N(1<<60) },
 	"the edges":   func(r *rand.Rand) int64 { e := edges(); return e[r.IntN(len(e))] },
 	"one number":  func(*rand.Rand) int64 { return 123_456_789 },
 }
 
-func TestItAgreesWithASortedSlice(t *testing.T) {
+func TestAHistAgreesWithASortedSlice(t *testing.T) {
 	for name, draw := range draws {
 		for seed := range uint64(20) {
 			r := rand.New(rand.NewPCG(seed, 1))
@@ -132,7 +132,7 @@ func TestItAgreesWithASortedSlice(t *testing.T) {
 	}
 }
 
-func TestMergingIsTheSameAsRecordingAll(t *testing.T) {
+func TestMergingIsTheSameAsRecordingEverything(t *testing.T) {
 	for name, draw := range draws {
 		for seed := range uint64(10) {
 			r := rand.New(rand.NewPCG(seed, 2))
@@ -167,7 +167,7 @@ func TestMergingAHistWithItselfDoublesIt(t *testing.T) {
 }
 
 // FuzzHist reads data as numbers of eight bytes each. The lowest six bits of a number say how far it is shifted, so that
-// all sizes are at hand. Those from cut on are recorded in a second Hist and merged.
+// numbers of all sizes occur. The numbers from index cut on are recorded in a second Hist and merged.
 func FuzzHist(f *testing.F) {
 	words := func(vs ...uint64) []byte {
 		var b []byte
