@@ -12,7 +12,7 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// frame is a request or a reply on the wire: a number that pairs the two, and a value.
+// frame is a request or a reply on the wire. A reply has the ID of its request.
 type frame struct{ ID, Value uint64 }
 
 func (f frame) write(w io.Writer) error { return binary.Write(w, binary.BigEndian, f) }
@@ -22,17 +22,18 @@ func readFrame(r io.Reader) (f frame, err error) {
 	return f, err
 }
 
-// backend answers requests with twice their value, each in its own time.
+// backend answers requests with twice their value, each after its own delay.
 type backend struct {
 	rt *foliot.Runtime
-	// fate says how long the answer to a request takes. False: there will be none.
-	fate func(f frame) (time.Duration, bool)
+	// replyDelay returns how long the reply to a request takes, and false if there is to be
+	// no reply.
+	replyDelay func(f frame) (time.Duration, bool)
 
 	answered, lost atomic.Int64
 }
 
-// serve answers what comes over conn. It returns when nothing more can come and the last
-// answer is out; when ctx ends, answers still under way are dropped.
+// serve answers the requests on conn. It returns when no more can come and the last reply
+// is sent. When ctx ends, replies that are not sent yet are dropped.
 func (b *backend) serve(ctx context.Context, conn io.ReadWriter) {
 	var (
 		answers sync.WaitGroup
@@ -45,7 +46,7 @@ func (b *backend) serve(ctx context.Context, conn io.ReadWriter) {
 		if err != nil {
 			return
 		}
-		delay, ok := b.fate(f)
+		delay, ok := b.replyDelay(f)
 		if !ok {
 			b.lost.Add(1)
 			continue

@@ -13,37 +13,37 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// ErrTimeout is the result of a request without a reply within its time.
+// ErrTimeout is the result of a request that got no reply within its deadline.
 var ErrTimeout = errors.New("no reply within the deadline")
 
 // ErrClosed is the result of a request on a client that is closed.
 var ErrClosed = errors.New("client is closed")
 
-// Client sends requests over one connection and pairs replies with them. Its methods
+// Client sends requests over one connection and matches replies with them. Its methods
 // are safe for concurrent use. Close it before its runtime is shut down: a timer of a
-// closed runtime neither fires nor stops, so nobody would complete the request.
+// closed runtime neither fires nor can be stopped, so the request would never complete.
 type Client struct {
 	rt   *foliot.Runtime
 	conn io.ReadWriteCloser
 	done chan struct{} // closed when the reader has ended
 
-	strays atomic.Int64 // replies that nobody waited for any more
+	lateReplies atomic.Int64 // replies to requests that had already ended
 
 	mu      sync.Mutex
-	err     error // why there are no more requests
+	err     error // why no more requests are accepted; nil: they are
 	last    uint64
 	pending map[uint64]*call
 
 	writing sync.Mutex
 }
 
-// call is a request under way. Reply, broken connection and cancelled context complete
-// it only after timer.Stop has answered true, which it does once; the deadline completes
-// it in the callback, which runs only if nobody was told true. So there is one
-// completion for each call, and it needs no flag.
+// call is a pending request. A reply, a broken connection or a cancelled context completes
+// it only after timer.Stop has returned true, which happens at most once. The deadline
+// completes it in the callback, which runs only if no Stop returned true. So each call is
+// completed exactly once, without a flag.
 type call struct {
 	timer  foliot.Timer
-	result chan result // room for one, so that completing never blocks
+	result chan result // buffered, so that completing never blocks
 }
 
 type result struct {
@@ -51,14 +51,14 @@ type result struct {
 	err   error
 }
 
-// NewClient returns a client on conn, which it closes in the end.
+// NewClient returns a client on conn. Close closes conn.
 func NewClient(rt *foliot.Runtime, conn io.ReadWriteCloser) *Client {
 	c := &Client{rt: rt, conn: conn, done: make(chan struct{}), pending: make(map[uint64]*call)}
 	go c.read()
 	return c
 }
 
-// Do sends a request and waits for the reply, for no longer than timeout.
+// Do sends a request and waits for the reply, but no longer than timeout.
 func (c *Client) Do(ctx context.Context, value uint64, timeout time.Duration) (uint64, error) {
 	id, cl, err := c.start(timeout)
 	if err != nil {
@@ -72,12 +72,12 @@ func (c *Client) Do(ctx context.Context, value uint64, timeout time.Duration) (u
 		return res.value, res.err
 	case <-ctx.Done():
 		c.complete(id, result{err: context.Cause(ctx)})
-		res := <-cl.result // this one or that of somebody who was faster
+		res := <-cl.result // the result above, or one that came first
 		return res.value, res.err
 	}
 }
 
-// start puts a call on the books and its deadline on the clock.
+// start adds a call to the pending ones and arms its deadline.
 func (c *Client) start(timeout time.Duration) (uint64, *call, error) {
 	cl := &call{result: make(chan result, 1)}
 	c.mu.Lock()
@@ -87,9 +87,9 @@ func (c *Client) start(timeout time.Duration) (uint64, *call, error) {
 	}
 	c.last++
 	id := c.last
-	// The timer is armed under the lock: when the deadline passes at once, its callback
-	// waits for the lock and then finds the call. Armed before, it would find nothing,
-	// and the call would stay on the books for ever.
+	// The timer is armed under the lock: if the deadline passes at once, the callback waits
+	// for the lock and then finds the call. Armed before the lock, it might not find the
+	// call, which would then stay pending forever.
 	timer, err := c.rt.AfterFunc(timeout, func() { c.expire(id) })
 	if err != nil {
 		return 0, nil, err
@@ -99,21 +99,22 @@ func (c *Client) start(timeout time.Duration) (uint64, *call, error) {
 	return id, cl, nil
 }
 
-// complete ends a call with res, unless somebody else does. It says whether it did.
+// complete ends a call with res, unless it has already ended or is about to. It reports
+// whether it did.
 func (c *Client) complete(id uint64, res result) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cl := c.pending[id]
 	if cl == nil || !cl.timer.Stop() {
-		return false // it is complete, or the callback is on its way to do that
+		return false // the call is complete, or the callback will complete it
 	}
 	delete(c.pending, id)
 	cl.result <- res
 	return true
 }
 
-// expire is the callback of the deadline. That it runs means that every Stop was and
-// will be false: the call is still on the books, and nobody else completes it.
+// expire is the callback of the deadline. If it runs, every Stop returns false, so the call
+// is still pending and only expire completes it.
 func (c *Client) expire(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +129,7 @@ func (c *Client) write(f frame) error {
 	return f.write(c.conn)
 }
 
-// read hands replies out until the connection ends, and fails the calls left then.
+// read passes replies to their calls until the connection ends. Then it fails the rest.
 func (c *Client) read() {
 	defer close(c.done)
 	in := bufio.NewReader(c.conn)
@@ -139,12 +140,12 @@ func (c *Client) read() {
 			return
 		}
 		if !c.complete(f.ID, result{value: f.Value}) {
-			c.strays.Add(1)
+			c.lateReplies.Add(1)
 		}
 	}
 }
 
-// fail takes no more requests and ends those under way with err.
+// fail accepts no more requests and ends the pending ones with err.
 func (c *Client) fail(err error) {
 	c.mu.Lock()
 	if c.err == nil {
@@ -161,7 +162,7 @@ func (c *Client) fail(err error) {
 	}
 }
 
-// Close ends the requests under way with ErrClosed and closes the connection.
+// Close ends the pending requests with ErrClosed and closes the connection.
 func (c *Client) Close() error {
 	c.fail(ErrClosed)
 	err := c.conn.Close()
@@ -169,7 +170,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// Pending counts the requests under way.
+// Pending returns the number of pending requests.
 func (c *Client) Pending() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// bubble runs f with a client and a backend that answers as fate says. Time is that of
-// a synctest bubble; the client's runtime must have nothing armed in the end.
-func bubble(t *testing.T, fate func(frame) (time.Duration, bool), f func(t *testing.T, c *Client, rt *foliot.Runtime)) {
+// bubble runs f in a synctest bubble, with a client and a backend that answers as replyDelay
+// says. At the end no timer may be armed on the client's runtime.
+func bubble(t *testing.T, replyDelay func(frame) (time.Duration, bool), f func(t *testing.T, c *Client, rt *foliot.Runtime)) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, err := foliot.New(foliot.Options{})
 		if err != nil {
@@ -30,7 +30,7 @@ func bubble(t *testing.T, fate func(frame) (time.Duration, bool), f func(t *test
 		near, far := net.Pipe()
 		c := NewClient(rt, near)
 		var serving sync.WaitGroup
-		serving.Go(func() { (&backend{rt: backendRT, fate: fate}).serve(t.Context(), far) })
+		serving.Go(func() { (&backend{rt: backendRT, replyDelay: replyDelay}).serve(t.Context(), far) })
 		f(t, c, rt)
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -38,7 +38,7 @@ func bubble(t *testing.T, fate func(frame) (time.Duration, bool), f func(t *test
 		far.Close()
 		serving.Wait()
 		if n := c.Pending(); n != 0 {
-			t.Errorf("%d requests on the books of a closed client", n)
+			t.Errorf("%d requests pending on a closed client", n)
 		}
 		if armed, err := shutdown(rt); armed != 0 || err != nil {
 			t.Errorf("Shutdown: %d, %v", armed, err)
@@ -49,15 +49,15 @@ func bubble(t *testing.T, fate func(frame) (time.Duration, bool), f func(t *test
 	})
 }
 
-// after is the fate of requests that are all answered after d.
-func after(d time.Duration) func(frame) (time.Duration, bool) {
+// repliesAfter returns a replyDelay of d for all requests.
+func repliesAfter(d time.Duration) func(frame) (time.Duration, bool) {
 	return func(frame) (time.Duration, bool) { return d, true }
 }
 
-func never(frame) (time.Duration, bool) { return 0, false }
+func noReplies(frame) (time.Duration, bool) { return 0, false }
 
 func TestAReplyInTimeIsTheResult(t *testing.T) {
-	bubble(t, after(10*time.Millisecond), func(t *testing.T, c *Client, rt *foliot.Runtime) {
+	bubble(t, repliesAfter(10*time.Millisecond), func(t *testing.T, c *Client, rt *foliot.Runtime) {
 		if v, err := c.Do(t.Context(), 21, time.Second); v != 42 || err != nil {
 			t.Errorf("Do: %d, %v", v, err)
 		}
@@ -69,7 +69,7 @@ func TestAReplyInTimeIsTheResult(t *testing.T) {
 }
 
 func TestWithoutAReplyTheDeadlineEndsTheRequest(t *testing.T) {
-	bubble(t, never, func(t *testing.T, c *Client, _ *foliot.Runtime) {
+	bubble(t, noReplies, func(t *testing.T, c *Client, _ *foliot.Runtime) {
 		began := time.Now()
 		_, err := c.Do(t.Context(), 1, time.Second)
 		if took := time.Since(began); !errors.Is(err, ErrTimeout) || took < time.Second {
@@ -79,46 +79,46 @@ func TestWithoutAReplyTheDeadlineEndsTheRequest(t *testing.T) {
 }
 
 func TestAReplyAfterTheDeadlineIsDropped(t *testing.T) {
-	bubble(t, after(2*time.Second), func(t *testing.T, c *Client, _ *foliot.Runtime) {
+	bubble(t, repliesAfter(2*time.Second), func(t *testing.T, c *Client, _ *foliot.Runtime) {
 		if _, err := c.Do(t.Context(), 1, time.Second); !errors.Is(err, ErrTimeout) {
 			t.Errorf("Do: %v", err)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if n := c.strays.Load(); n != 1 {
+		if n := c.lateReplies.Load(); n != 1 {
 			t.Errorf("%d replies dropped", n)
 		}
 	})
 }
 
-func TestADeadlineInThePastLeavesNothingOnTheBooks(t *testing.T) {
-	bubble(t, never, func(t *testing.T, c *Client, _ *foliot.Runtime) {
+func TestADeadlineInThePastLeavesNoPendingRequest(t *testing.T) {
+	bubble(t, noReplies, func(t *testing.T, c *Client, _ *foliot.Runtime) {
 		for _, d := range []time.Duration{0, -time.Second} {
 			if _, err := c.Do(t.Context(), 1, d); !errors.Is(err, ErrTimeout) {
 				t.Errorf("Do within %v: %v", d, err)
 			}
 		}
 		if n := c.Pending(); n != 0 {
-			t.Errorf("%d requests on the books", n)
+			t.Errorf("%d requests pending", n)
 		}
 	})
 }
 
 func TestACancelledRequestEndsAtOnce(t *testing.T) {
-	bubble(t, never, func(t *testing.T, c *Client, rt *foliot.Runtime) {
+	bubble(t, noReplies, func(t *testing.T, c *Client, rt *foliot.Runtime) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := c.Do(ctx, 1, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Do: %v", err)
 		}
 		if armed := rt.Stats().Armed; armed != 0 || c.Pending() != 0 {
-			t.Errorf("%d armed, %d on the books", armed, c.Pending())
+			t.Errorf("%d timers armed, %d requests pending", armed, c.Pending())
 		}
 	})
 }
 
-func TestCloseEndsWhatIsUnderWay(t *testing.T) {
-	bubble(t, never, func(t *testing.T, c *Client, _ *foliot.Runtime) {
+func TestCloseEndsPendingRequests(t *testing.T) {
+	bubble(t, noReplies, func(t *testing.T, c *Client, _ *foliot.Runtime) {
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
@@ -138,7 +138,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 
 func TestReplyAndDeadlineAtTheSameInstantAreOneResult(t *testing.T) {
 	const requests = 500
-	bubble(t, after(time.Second), func(t *testing.T, c *Client, rt *foliot.Runtime) {
+	bubble(t, repliesAfter(time.Second), func(t *testing.T, c *Client, rt *foliot.Runtime) {
 		var inTime, timedOut atomic.Int64
 		var wg sync.WaitGroup
 		for range requests {
@@ -155,11 +155,11 @@ func TestReplyAndDeadlineAtTheSameInstantAreOneResult(t *testing.T) {
 		}
 		wg.Wait()
 		time.Sleep(time.Second)
-		synctest.Wait() // for replies that nobody waits for
+		synctest.Wait() // for replies to requests that have ended
 		if n := inTime.Load() + timedOut.Load(); n != requests {
 			t.Errorf("%d results of %d requests", n, requests)
 		}
-		if n := inTime.Load() + c.strays.Load(); n != requests {
+		if n := inTime.Load() + c.lateReplies.Load(); n != requests {
 			t.Errorf("%d replies used or dropped of %d", n, requests)
 		}
 		if s := rt.Stats(); int64(s.Stopped) != inTime.Load() || int64(s.Fired) != timedOut.Load() {
@@ -168,8 +168,8 @@ func TestReplyAndDeadlineAtTheSameInstantAreOneResult(t *testing.T) {
 	})
 }
 
-// The latency equals the deadline on average, so that replies and deadlines meet often.
-func TestTheAccountsOfARunAgree(t *testing.T) {
+// The average latency equals the deadline, so that replies and deadlines often coincide.
+func TestTheCountsOfARunAgree(t *testing.T) {
 	var out strings.Builder
 	args := strings.Fields("-requests 5000 -parallel 200 -deadline 10ms -latency 10ms")
 	if err := run(t.Context(), args, &out); err != nil {
@@ -190,7 +190,7 @@ func TestAnInterruptedRunStillAddsUp(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	for _, args := range []string{"-requests 0", "-parallel 0", "-lost 101", "-latency -1s", "-no-such-flag", "extra"} {
 		if err := run(t.Context(), strings.Fields(args), io.Discard); err == nil {
 			t.Errorf("%s: no error", args)

@@ -1,13 +1,13 @@
-// Command deadline is a client with a deadline for each of its requests, of which many
-// are under way over one connection.
+// Command deadline is a client with a deadline for each request. Many requests are pending
+// over one connection at the same time.
 //
 //	go run ./examples/deadline
 //
 // sends 20,000 requests over a TCP connection to a backend that is sometimes too slow
-// and sometimes silent, and prints an account of them. Each request ends exactly once,
-// by its reply or by its deadline, however close the two come: whoever stops the timer
-// may complete the request, and Stop answers true to just one. The client is in
-// client.go. Try a deadline that is as long as the typical answer takes:
+// and sometimes silent, and prints what happened to them. Each request ends exactly once,
+// by its reply or by its deadline, however close the two come: only the goroutine whose
+// Stop returned true may complete the request, and Stop returns true only once. The client
+// is in client.go. Try a deadline that is as long as a typical reply takes:
 //
 //	go run ./examples/deadline -deadline 20ms
 package main
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	requests, parallel int
 	deadline, latency  time.Duration
@@ -54,9 +54,9 @@ func parse(args []string, out io.Writer) (config, error) {
 	flags := flag.NewFlagSet("deadline", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.IntVar(&c.requests, "requests", 20_000, "requests to send")
-	flags.IntVar(&c.parallel, "parallel", 500, "requests under way at a time")
+	flags.IntVar(&c.parallel, "parallel", 500, "requests pending at a time")
 	flags.DurationVar(&c.deadline, "deadline", 50*time.Millisecond, "how long a request may take")
-	flags.DurationVar(&c.latency, "latency", 20*time.Millisecond, "how long the backend takes on average; some take much longer")
+	flags.DurationVar(&c.latency, "latency", 20*time.Millisecond, "how long a reply takes on average; some take much longer")
 	flags.IntVar(&c.lost, "lost", 2, "percentage of requests that are never answered")
 	if err := flags.Parse(args); err != nil {
 		return c, err
@@ -74,9 +74,9 @@ func parse(args []string, out io.Writer) (config, error) {
 	return c, nil
 }
 
-// fate draws how a request fares: most are answered in less than the average time, a
-// few take several times as long.
-func (c config) fate(frame) (time.Duration, bool) {
+// replyDelay returns a random delay: most replies take less than the average, a few take
+// several times as long. It returns false for the share of requests that get no reply.
+func (c config) replyDelay(frame) (time.Duration, bool) {
 	return time.Duration(rand.ExpFloat64() * float64(c.latency)), rand.IntN(100) >= c.lost
 }
 
@@ -85,7 +85,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// A runtime for each side, so that the client's figures are the client's alone.
+	// Each side has its own runtime, so that the statistics of the client's runtime are about
+	// the client only.
 	rt, err := foliot.New(foliot.Options{})
 	if err != nil {
 		return err
@@ -100,36 +101,37 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 
 	client := NewClient(rt, near)
-	b := &backend{rt: backendRT, fate: c.fate}
+	b := &backend{rt: backendRT, replyDelay: c.replyDelay}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		b.serve(ctx, far)
 		far.Close()
 	})
 
-	var acc account
-	acc.fill(ctx, client, c)
+	var total counts
+	total.sendAll(ctx, client, c)
 
-	// No more requests. What the backend still answers is waited for, to be counted.
+	// There are no more requests. Wait for the remaining replies, to count them.
 	errs := []error{near.CloseWrite()}
 	serving.Wait()
 	<-client.done
 	errs = append(errs, client.Close())
-	acc.replies, acc.strays, acc.pending = b.answered.Load(), client.strays.Load(), client.Pending()
-	acc.stats = rt.Stats()
-	acc.armed, err = shutdown(rt)
+	total.replies, total.lateReplies, total.pending = b.answered.Load(), client.lateReplies.Load(), client.Pending()
+	total.stats = rt.Stats()
+	total.armed, err = shutdown(rt)
 	errs = append(errs, err)
 	_, err = shutdown(backendRT)
-	errs = append(errs, err, acc.check())
+	errs = append(errs, err, total.check())
 
-	acc.print(out)
+	total.print(out)
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	return ctx.Err()
 }
 
-// shutdown closes rt, waits for its last callbacks and says what was still armed.
+// shutdown closes rt, waits for its last callbacks and returns how many timers were still
+// armed.
 func shutdown(rt *foliot.Runtime) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -32,7 +32,7 @@ func (h *Host) addConsole() {
 	must(performance, h.vm.Set("performance", performance))
 }
 
-// describe returns v as console.log prints it: an error with its stack, an object or array as JSON, all
+// describe returns v as console.log prints it: an error with its stack, an object or array as JSON, anything
 // else as a string.
 func describe(v goja.Value) string {
 	if symbol, ok := v.(*goja.Symbol); ok {
@@ -60,7 +60,7 @@ func (h *Host) addProcess() {
 	process := h.vm.NewObject()
 	argv := append([]string{"goja"}, h.Args...)
 	must(process, process.Set("argv", argv))
-	exitCode := goja.Undefined() // h.code as the script has set it
+	exitCode := goja.Undefined() // the value that the script has set
 	set := func(v goja.Value) {
 		exitCode = h.checkExitCode(v)
 		h.code = int(exitCode.ToInteger())
@@ -81,8 +81,8 @@ func (h *Host) addProcess() {
 	must(process, h.vm.Set("process", process))
 }
 
-// checkExitCode returns an integer, or undefined, or throws. As in Node, a string that spells an integer
-// is one.
+// checkExitCode returns v as an integer or undefined, or throws. As in Node, a string that spells an integer
+// counts as one.
 func (h *Host) checkExitCode(v goja.Value) goja.Value {
 	switch {
 	case goja.IsUndefined(v), goja.IsNull(v):

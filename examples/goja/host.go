@@ -16,30 +16,30 @@ import (
 type Options struct {
 	Virtual bool      // time jumps to the next timer
 	HTML    bool      // delays as in a browser
-	Args    []string  // process.argv from its second element on: the script's name and what follows
-	Out     io.Writer // console.log
-	Err     io.Writer // console.error, and what nobody caught
+	Args    []string  // process.argv from its second element on: the script's name and its arguments
+	Out     io.Writer // for console.log
+	Err     io.Writer // for console.error and uncaught errors
 }
 
-// A Host is a JavaScript interpreter on an event loop. The goroutine in Run owns all of it: other
-// goroutines may call loop.Post and vm.Interrupt, and nothing else.
+// A Host is a JavaScript interpreter on an event loop. The goroutine in Run owns all of it. Other goroutines may
+// only call loop.Post and vm.Interrupt.
 type Host struct {
 	Options
 	vm     *goja.Runtime
 	loop   *loop.Loop
-	clock  func() time.Time // of Date and performance
+	clock  func() time.Time // for Date and performance
 	timers timers
 
-	door goja.Callable // calls task, with a frame of JavaScript around it
-	task func() error  // what enter is to run; set for the length of one enter
+	runTask goja.Callable // a JavaScript function that calls task
+	task    func() error  // the task that enter runs; nil outside of enter
 
-	rejected []*goja.Promise // without a handler so far, in order
+	rejected []*goja.Promise // rejected promises that have no handler yet, in order
 
-	code  int  // what exit was told, or process.exitCode
-	ended bool // no JavaScript may run any more
+	code  int  // exit code, from exit or process.exitCode
+	ended bool // no more JavaScript may run
 }
 
-// NewHost returns a host whose interpreter has all that a script may use.
+// NewHost returns a host whose interpreter has everything that a script may use.
 func NewHost(o Options) *Host {
 	h := &Host{Options: o, vm: goja.New(), clock: time.Now}
 	lo := loop.Options{AfterCall: h.checkRejections}
@@ -49,9 +49,9 @@ func NewHost(o Options) *Host {
 	}
 	h.loop = loop.New(lo)
 	h.vm.SetTimeSource(h.clock)
-	h.vm.SetMaxCallStackSize(10_000) // a script's endless recursion is its own error, not the end of all memory
+	h.vm.SetMaxCallStackSize(10_000) // endless recursion is an error of the script and must not exhaust the memory
 	h.vm.SetPromiseRejectionTracker(h.trackRejection)
-	h.door = h.compile("door", `(task => () => { task() })`, func(goja.FunctionCall) goja.Value {
+	h.runTask = h.compile("runTask", `(task => () => { task() })`, func(goja.FunctionCall) goja.Value {
 		if err := h.task(); err != nil {
 			h.fail(err)
 		}
@@ -66,7 +66,7 @@ func NewHost(o Options) *Host {
 
 // Run runs the script until nothing is left to do, and returns the exit code. A host runs one script.
 func (h *Host) Run(ctx context.Context, name, source string) int {
-	defer h.loop.Close() // what other goroutines have under way is not waited for
+	defer h.loop.Close() // does not wait for work on other goroutines
 	program, err := goja.Compile(name, source, false)
 	if err != nil {
 		fmt.Fprintln(h.Err, err)
@@ -85,26 +85,26 @@ func (h *Host) Run(ctx context.Context, name, source string) int {
 	return h.code
 }
 
-// enter runs a task: a callback of the loop goes through here before it touches the interpreter. After
-// the task, and before enter returns, goja runs the microtasks.
+// enter runs a task. Every callback of the loop calls it before it touches the interpreter. After the task, and
+// before enter returns, goja runs the microtasks.
 //
-// The task runs inside a function of JavaScript, the door. Without one, each goja.Callable that the task
-// calls would be an outermost call, and goja runs the microtasks when such a call returns, with an error
-// too: after an exception that is to end the script, its microtasks would run, and only then would the
-// host hear of it. Inside the door it hears at once, interrupts, and goja drops them.
+// The task runs inside a JavaScript function, runTask. Otherwise each goja.Callable that the task calls would be an
+// outermost call, and goja runs the microtasks when such a call returns, even with an error. So after an uncaught
+// exception the microtasks would run before the host could end the script. Inside runTask the host gets the error
+// first and interrupts the interpreter, and goja drops the microtasks.
 func (h *Host) enter(task func() error) {
 	if h.ended {
-		return // Stop lets the loop finish its turn, with callbacks that must not run any more
+		return // after Stop the loop still finishes its iteration, but its callbacks must not run
 	}
 	h.task = task
-	_, err := h.door(goja.Undefined())
+	_, err := h.runTask(goja.Undefined())
 	h.task = nil
 	if err != nil {
-		h.fail(err) // a microtask was interrupted or has exhausted the stack
+		h.fail(err) // a microtask was interrupted or exhausted the stack
 	}
 }
 
-// fail ends the script because of an error that it did not catch. Calls after the first do nothing.
+// fail ends the script because of an uncaught error. Calls after the first do nothing.
 func (h *Host) fail(err error) {
 	var interrupted *goja.InterruptedError
 	var overflow *goja.StackOverflowError
@@ -114,7 +114,7 @@ func (h *Host) fail(err error) {
 	case errors.As(err, &interrupted): // by the context, see Run
 		h.exit(130)
 	case errors.As(err, &overflow):
-		top := strings.SplitN(overflow.String(), "\n", 11)[:10] // of the many frames that there must be
+		top := strings.SplitN(overflow.String(), "\n", 11)[:10] // the first ten lines; there are many more
 		h.failWith(func() string { return "RangeError: the call stack is exhausted\n" + strings.Join(top, "\n") })
 	case errors.As(err, &thrown):
 		h.failWith(thrown.String)
@@ -123,8 +123,7 @@ func (h *Host) fail(err error) {
 	}
 }
 
-// failWith ends the script with a message. To make the message may be to run JavaScript, a toString, that
-// throws in turn.
+// failWith ends the script with a message. Making the message may call a toString of the script, which may throw.
 func (h *Host) failWith(message func() string) {
 	text := "an error that cannot be shown"
 	h.vm.Try(func() { text = message() })
@@ -132,8 +131,8 @@ func (h *Host) failWith(message func() string) {
 	h.exit(1)
 }
 
-// exit ends the script: the JavaScript that called it, if any, comes no further than its next
-// instruction, no finally block and no microtask runs, and the loop stops.
+// exit ends the script: JavaScript that is running is interrupted before its next instruction, no finally block and
+// no microtask runs, and the loop stops.
 func (h *Host) exit(code int) {
 	h.code, h.ended = code, true
 	h.vm.Interrupt(errEnded)
@@ -142,15 +141,15 @@ func (h *Host) exit(code int) {
 
 var errEnded = errors.New("the script has ended")
 
-// compile returns the function that is the result of source, an arrow function of one parameter, when it
-// is called with a function of Go.
+// compile evaluates source, which is an arrow function with one parameter, calls it with f, and returns the function
+// that it returns.
 func (h *Host) compile(name, source string, f func(goja.FunctionCall) goja.Value) goja.Callable {
 	outer, _ := goja.AssertFunction(must(h.vm.RunScript(name, source)))
 	inner, _ := goja.AssertFunction(must(outer(goja.Undefined(), h.vm.ToValue(f))))
 	return inner
 }
 
-// define makes f a method of object. Left to itself, goja would call it by its name in Go.
+// define makes f a method of object, with a name. Otherwise goja would use the name of the Go function.
 func (h *Host) define(object *goja.Object, name string, f func(goja.FunctionCall) goja.Value) {
 	function := h.vm.ToValue(f).ToObject(h.vm)
 	err := errors.Join(
@@ -160,14 +159,14 @@ func (h *Host) define(object *goja.Object, name string, f func(goja.FunctionCall
 	must(object, err)
 }
 
-// invalid is the exception for an argument of the wrong type.
+// invalid returns the exception for an argument of the wrong type.
 func (h *Host) invalid(format string, args ...any) *goja.Object {
 	e := h.vm.NewTypeError(append([]any{format}, args...)...)
 	must(e, e.Set("code", "ERR_INVALID_ARG_TYPE"))
 	return e
 }
 
-// must is for what fails only if the program itself is wrong.
+// must panics if err is not nil. It is for errors that only a bug in this program can cause.
 func must[V any](v V, err error) V {
 	if err != nil {
 		panic(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/dop251/goja"
 )
 
-// start runs a script on virtual time with what the flags say, and returns what it wrote.
-func start(t *testing.T, source string, args ...string) (code int, out, errs string) {
+// runSource runs a script on virtual time with the given arguments, and returns its exit code and output.
+func runSource(t *testing.T, source string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code = run(t.Context(), append([]string{"-virtual"}, args...), strings.NewReader(source), &stdout, &stderr)
@@ -22,27 +22,27 @@ func start(t *testing.T, source string, args ...string) (code int, out, errs str
 }
 
 func TestAScriptIsReadFromStandardInput(t *testing.T) {
-	code, out, errs := start(t, `console.log(process.argv.join())`, "-", "-html", "x")
+	code, out, errs := runSource(t, `console.log(process.argv.join())`, "-", "-html", "x")
 	if code != 0 || out != "goja,-,-html,x\n" || errs != "" {
 		t.Errorf("exit %d, %q, %q", code, out, errs)
 	}
 }
 
-func TestWrongCommandLinesAreRefused(t *testing.T) {
+func TestWrongCommandLinesAreErrors(t *testing.T) {
 	for _, args := range [][]string{{}, {"-no-such-flag", "-"}, {"-virtual"}} {
-		if code, out, errs := start(t, "", args...); code != 2 || out != "" || !strings.Contains(errs, "usage") {
+		if code, out, errs := runSource(t, "", args...); code != 2 || out != "" || !strings.Contains(errs, "usage") {
 			t.Errorf("%q: exit %d, %q, %q", args, code, out, errs)
 		}
 	}
-	if code, _, errs := start(t, "", "testdata/there is no such file"); code != 1 || errs == "" {
+	if code, _, errs := runSource(t, "", "testdata/there is no such file"); code != 1 || errs == "" {
 		t.Errorf("no such file: exit %d, %q", code, errs)
 	}
-	if code, _, errs := start(t, "", "-help"); code != 0 || !strings.Contains(errs, "usage") {
+	if code, _, errs := runSource(t, "", "-help"); code != 0 || !strings.Contains(errs, "usage") {
 		t.Errorf("-help: exit %d, %q", code, errs)
 	}
 }
 
-func TestTheStackNamesTheCulprit(t *testing.T) {
+func TestTheStackNamesTheFunctionThatFailed(t *testing.T) {
 	want := regexp.MustCompile(`^Uncaught .*Error: boom\n\s+at culprit \(-:1:`)
 	for name, source := range map[string]string{
 		"timer":     "function culprit() { throw new Error('boom') }\nsetTimeout(() => culprit(), 5)",
@@ -51,7 +51,7 @@ func TestTheStackNamesTheCulprit(t *testing.T) {
 		"rejection": "async function culprit() { throw new Error('boom') }\nculprit()",
 		"late":      "async function culprit() { await sleep(5); throw new Error('boom') }\nculprit()",
 	} {
-		code, _, errs := start(t, source, "-")
+		code, _, errs := runSource(t, source, "-")
 		if !want.MatchString(errs) || code != 1 {
 			t.Errorf("%s: exit %d\n%s", name, code, errs)
 		}
@@ -92,8 +92,8 @@ func TestAnInterruptEndsAScriptWhereverItIs(t *testing.T) {
 	}
 }
 
-// inBubble runs a script on the time of a synctest bubble, which passes only in block(ms) and between
-// callbacks, and returns what it printed.
+// inBubble runs a script in a synctest bubble and returns its output. Time passes only in block(ms) and between
+// callbacks.
 func inBubble(t *testing.T, source string) (out string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,11 +165,11 @@ func TestNoTimerIsEarlyAfterALongCallback(t *testing.T) {
 			setTimeout(() => console.log(performance.now() - armed >= 20), 20)
 		}, 10)`)
 	if got != "true\n" {
-		t.Error("a timer that was armed late in a turn ran early")
+		t.Error("a timer that was armed late in an iteration ran early")
 	}
 }
 
-func TestTimersThatHaveRunOrWereClearedAreForgotten(t *testing.T) {
+func TestTimersThatHaveRunOrWereClearedAreRemoved(t *testing.T) {
 	h := NewHost(Options{Virtual: true, Out: io.Discard, Err: t.Output()})
 	code := h.Run(t.Context(), "script", `
 		for (let i = 0; i < 100; i++) {
@@ -180,11 +180,11 @@ func TestTimersThatHaveRunOrWereClearedAreForgotten(t *testing.T) {
 			const id = setInterval(() => { if (++ticks === 3) clearInterval(id) }, i)
 		}`)
 	if n := len(h.timers.armed); code != 0 || n != 0 {
-		t.Errorf("exit code %d, %d timers are kept", code, n)
+		t.Errorf("exit code %d, %d timers are left", code, n)
 	}
 }
 
-func TestAHostThatEndsDoesNotWaitForWorkElsewhere(t *testing.T) {
+func TestAHostThatEndsDoesNotWaitForBackgroundWork(t *testing.T) {
 	released, finished := make(chan struct{}), make(chan struct{})
 	var out bytes.Buffer
 	h := NewHost(Options{Out: &out, Err: t.Output()})

@@ -1,46 +1,48 @@
-// Command goja runs JavaScript with timers, promises and host I/O: the interpreter goja on
-// Foliot's event loop.
+// Command goja runs JavaScript with timers, promises and host I/O. It is the interpreter
+// goja on Foliot's event loop.
 //
 //	go run ./examples/goja [-virtual] [-html] script.js [args]
 //
-// runs the script, or standard input if it is called -, until nothing is scheduled any
-// more. A script has setTimeout, setInterval, setImmediate and what clears them,
+// runs the script until nothing is scheduled any more. The name - stands for standard input.
+// A script has setTimeout, setInterval, setImmediate and the functions that clear them,
 // queueMicrotask, promises and async functions, console, performance.now, process.argv,
-// process.exitCode and process.exit, and from this host sleep(ms) and readFile(path),
-// which return promises.
+// process.exitCode and process.exit. This host adds sleep(ms) and readFile(path), which
+// return promises.
 //
-// With -virtual the clock jumps to the next timer as soon as nothing else is left to do: a
-// script of hours ends at once and prints the same each time. I/O takes no time on this
-// clock, which stands still as long as it is under way.
+// With -virtual the clock jumps to the next timer as soon as nothing else is left to do. A
+// script that takes hours ends at once and prints the same each time. The clock stands still
+// during I/O.
 //
 // # Rules
 //
-// They are Node's unless said otherwise.
+// The rules are Node's, except where noted.
 //
-//   - Timer ids are positive numbers, as in a browser, and are never used again.
-//     clearTimeout and clearInterval both clear either; clearImmediate clears immediates
-//     only, and they do not. What is no id of theirs, a string that spells one excepted, is
-//     ignored.
-//   - A delay is converted to a number and cut to whole milliseconds. Less than 1, NaN and
-//     more than 2^31-1 count as 1, the latter with a warning. With -html delays are 32-bit
-//     integers that wrap, less than 0 counts as 0, and from the seventh of a chain of timers
-//     on, each armed by the callback of the one before, a delay is at least 4 ms. A timer
-//     that a microtask arms begins a new chain.
+//   - Timer ids are positive numbers, as in a browser, and are never reused. clearTimeout
+//     and clearInterval clear both timeouts and intervals, but not immediates;
+//     clearImmediate clears only immediates. An argument that is neither an id nor a string
+//     that spells one is ignored.
+//   - A delay is converted to a number and truncated to whole milliseconds. A delay that is
+//     less than 1, NaN or more than 2^31-1 counts as 1, the last with a warning. With -html,
+//     delays are 32-bit integers that wrap, and a negative one counts as 0. In a chain of
+//     timers, each armed by the callback of the one before, delays are at least 4 ms from
+//     the seventh timer on. A timer armed by a microtask begins a new chain.
 //   - Timers of equal delay run in the order in which they were armed. An interval counts as
-//     armed anew after each run, from the time at which the run began.
-//   - Immediates run in the next turn of the loop, before the timers that are due then. One
-//     set by the script itself beside a timer of 1 ms may come before or after it.
+//     armed again after each run, at the time at which the run began.
+//   - Immediates run in the next iteration of the loop, before the timers that are due then.
+//     An immediate set by the script itself may run before or after a timer of 1 ms set at
+//     the same time.
 //   - Microtasks run after each callback, before the next one.
 //   - A handler that is not a function is a TypeError; source text is not compiled.
-//   - What a callback throws, or a rejected promise that has no handler when the microtasks
-//     are done, is printed with its stack; nothing else runs, and the exit code is 1.
-//   - An interrupt ends the script wherever it is, in an endless loop too: exit code 130.
+//   - An exception in a callback ends the script, and so does a rejected promise that has no
+//     handler after the microtasks. The error is printed with its stack, nothing else runs,
+//     and the exit code is 1.
+//   - An interrupt ends the script, even in an endless loop. The exit code is 130.
 //
-// Not here: modules, process.nextTick, events of process, ref and unref, format directives
-// of console.log.
+// Not supported: modules, process.nextTick, events of process, ref and unref, format
+// directives of console.log.
 //
-// The parts to copy: host.go is the door between loop and interpreter, timers.go the
-// timers, promises.go the way of I/O to another goroutine and back.
+// The parts to copy are host.go (how callbacks of the loop call the interpreter), timers.go
+// (timers) and promises.go (I/O on another goroutine).
 package main
 
 import (
@@ -60,7 +62,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the command. It returns the exit code.
+// run runs the command and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	o := Options{Out: out, Err: errs}
 	flags := flag.NewFlagSet("goja", flag.ContinueOnError)

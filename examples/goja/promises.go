@@ -9,10 +9,10 @@ import (
 
 func (h *Host) addPromises() {
 	global := h.vm.GlobalObject()
-	// A microtask of its own is one of a promise that is fulfilled already. What it throws ends the
-	// script at once, as from any other callback; from a plain then it would be a rejection, which is
-	// looked at when all microtasks are done. The arrow function makes the call one from JavaScript: for
-	// goja it would else be an outermost call, with the other microtasks run inside of it.
+	// queueMicrotask uses then of a promise that is already fulfilled. If the callback throws, that ends the
+	// script at once, as in any other callback. With a plain then it would be a rejection, which is checked only
+	// after all microtasks. The arrow function makes JavaScript the caller of run: otherwise goja would treat run
+	// as an outermost call and run the other microtasks inside of it.
 	queue := h.compile("queueMicrotask", `(run => {
 		const { apply } = Reflect, { then } = Promise.prototype, fulfilled = Promise.resolve()
 		return callback => { apply(then, fulfilled, [() => { run(callback) }]) }
@@ -31,8 +31,8 @@ func (h *Host) addPromises() {
 	h.define(global, "readFile", h.readFile)
 }
 
-// sleep returns a promise that is fulfilled after so many milliseconds: a timer of the loop without a
-// callback in JavaScript.
+// sleep returns a promise that is fulfilled after the given milliseconds. It is a timer of the loop without a
+// JavaScript callback.
 func (h *Host) sleep(call goja.FunctionCall) goja.Value {
 	promise, resolve, _ := h.vm.NewPromise()
 	h.loop.CallLater(h.delay(call.Argument(0)), func() {
@@ -41,7 +41,7 @@ func (h *Host) sleep(call goja.FunctionCall) goja.Value {
 	return h.vm.ToValue(promise)
 }
 
-// readFile returns a promise of a file's text.
+// readFile returns a promise for the text of a file.
 func (h *Host) readFile(call goja.FunctionCall) goja.Value {
 	path := call.Argument(0).String()
 	return h.inBackground(func() (any, error) {
@@ -50,16 +50,16 @@ func (h *Host) readFile(call goja.FunctionCall) goja.Value {
 	})
 }
 
-// inBackground returns a promise of what work returns. All I/O of a host goes this way: work has a
-// goroutine of its own and must not touch the interpreter; its result comes back by Post. Hold keeps the
-// loop from being idle meanwhile, and is released when the result is in the loop's queue, not before.
+// inBackground returns a promise for the result of work. All I/O of a host uses it. work runs on a new goroutine and
+// must not touch the interpreter. Post passes its result to the loop. Hold keeps the loop running meanwhile; it is
+// released only after the result is in the loop's queue.
 func (h *Host) inBackground(work func() (any, error)) goja.Value {
 	promise, resolve, reject := h.vm.NewPromise()
 	release := h.loop.Hold()
 	go func() {
 		defer release()
 		result, err := work()
-		_ = h.loop.Post(func() { // or the host has ended, and nobody waits for it
+		_ = h.loop.Post(func() { // fails only if the host has ended
 			h.enter(func() error {
 				if err != nil {
 					return reject(h.vm.NewGoError(err))
@@ -71,8 +71,8 @@ func (h *Host) inBackground(work func() (any, error)) goja.Value {
 	return h.vm.ToValue(promise)
 }
 
-// trackRejection is told by goja of promises that are rejected and have no handler, and of those among
-// them that get one later.
+// trackRejection is called by goja when a promise is rejected without a handler, and when such a promise gets a
+// handler later.
 func (h *Host) trackRejection(p *goja.Promise, operation goja.PromiseRejectionOperation) {
 	switch operation {
 	case goja.PromiseRejectionReject:
@@ -82,8 +82,8 @@ func (h *Host) trackRejection(p *goja.Promise, operation goja.PromiseRejectionOp
 	}
 }
 
-// checkRejections is called by the loop after each callback, when its microtasks are done. A rejection
-// that has no handler by now ends the script.
+// checkRejections is called by the loop after each callback and its microtasks. A rejection that still has no handler
+// ends the script.
 func (h *Host) checkRejections() {
 	if len(h.rejected) == 0 || h.ended {
 		return

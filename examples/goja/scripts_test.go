@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write what the scripts print on virtual time to testdata/*.out")
+var update = flag.Bool("update", false, "write the output of the scripts on virtual time to testdata/*.out")
 
-// A script of testdata says in comments at its head how it is to be run and what for.
+// A script is one of testdata/*.js. Comments at its beginning say how to run it.
 type script struct {
 	path   string
 	flags  []string
 	args   []string
-	stderr string // what must be there, where a script writes to stderr at all
-	only   string // "virtual": neither in real time nor on Node; "goja": not on Node
+	stderr string // text that must be in stderr; empty: stderr must be empty
+	only   string // "virtual": run it neither in real time nor on Node; "goja": do not run it on Node
 }
 
 func scripts(t *testing.T) []script {
@@ -61,7 +61,7 @@ func scripts(t *testing.T) []script {
 
 func (s script) name() string { return strings.TrimSuffix(filepath.Base(s.path), ".js") }
 
-// golden returns what the script has to print, exit code included.
+// golden returns the expected output, including the exit code.
 func (s script) golden(t *testing.T) string {
 	t.Helper()
 	want, err := os.ReadFile(strings.TrimSuffix(s.path, ".js") + ".out")
@@ -71,8 +71,8 @@ func (s script) golden(t *testing.T) string {
 	return string(want)
 }
 
-// play runs the script on this host.
-func (s script) play(t *testing.T, flags ...string) (out, errs string) {
+// run runs the script on this host.
+func (s script) run(t *testing.T, flags ...string) (out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	args := append(append(append(flags, s.flags...), s.path), s.args...)
@@ -90,10 +90,10 @@ func (s script) check(t *testing.T, out, errs string) {
 	}
 }
 
-func TestScriptsPrintWhatTheyShouldOnVirtualTime(t *testing.T) {
+func TestScriptsPrintTheExpectedOutputOnVirtualTime(t *testing.T) {
 	for _, s := range scripts(t) {
 		t.Run(s.name(), func(t *testing.T) {
-			out, errs := s.play(t, "-virtual")
+			out, errs := s.run(t, "-virtual")
 			if *update {
 				if err := os.WriteFile(strings.TrimSuffix(s.path, ".js")+".out", []byte(out), 0o644); err != nil {
 					t.Fatal(err)
@@ -111,7 +111,7 @@ func TestScriptsPrintTheSameInRealTime(t *testing.T) {
 		}
 		t.Run(s.name(), func(t *testing.T) {
 			t.Parallel()
-			out, errs := s.play(t)
+			out, errs := s.run(t)
 			s.check(t, out, errs)
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// kind is what a timer was made by.
+// kind says which function made a timer.
 type kind uint8
 
 const (
@@ -20,27 +20,27 @@ const (
 	immediate
 )
 
-// A timer is what setTimeout, setInterval or setImmediate made.
+// A timer is made by setTimeout, setInterval or setImmediate.
 type timer struct {
 	id       int64
 	kind     kind
 	callback goja.Callable
 	args     []goja.Value
 	delay    time.Duration
-	nesting  int         // how many timers led to it, itself included, each armed by the callback of the one before
-	handle   loop.Handle // of the next run
-	fire     func()      // what the loop calls
+	nesting  int         // its place in a chain of timers, each armed by the callback of the one before; from 1
+	handle   loop.Handle // the next run
+	fire     func()      // the callback of the loop
 }
 
 // timers are all timers of a script.
 type timers struct {
-	armed  map[int64]*timer // by id, those that will run or, of intervals, are running
+	armed  map[int64]*timer // by id: timers that will run, and an interval that is running
 	lastID int64
 
-	running *timer        // whose callback is running; nil: none
-	latest  time.Duration // the latest deadline that the callback of running has armed with a delay up to its own
+	running *timer        // the interval whose callback is running; nil: none
+	latest  time.Duration // the latest deadline armed by the callback of running with a delay not longer than its own
 
-	nesting int // of the timer whose callback is running; 0: none is. Microtasks run after the callback
+	nesting int // nesting of the timer whose callback is running; 0: none is, also during microtasks
 }
 
 const (
@@ -64,15 +64,15 @@ func (h *Host) addTimers() {
 func (h *Host) arm(k kind, call goja.FunctionCall) goja.Value {
 	ts := &h.timers
 	t := &timer{kind: k, callback: h.function(call.Argument(0)), nesting: ts.nesting + 1}
-	args := 1 // where the callback's own begin
+	args := 1 // index of the first argument for the callback
 	if k != immediate {
 		t.delay = h.nested(h.delay(call.Argument(1)), ts.nesting)
 		args = 2
 	}
 	if len(call.Arguments) > args {
-		t.args = slices.Clone(call.Arguments[args:]) // they are on goja's stack
+		t.args = slices.Clone(call.Arguments[args:]) // goja reuses the memory of its arguments
 	}
-	// The id is taken last, as a delay may be an object whose valueOf arms timers.
+	// The id is assigned last, because the delay may be an object whose valueOf arms timers.
 	ts.lastID++
 	t.id = ts.lastID
 	t.fire = func() { h.fire(t) }
@@ -88,8 +88,8 @@ func (h *Host) arm(k kind, call goja.FunctionCall) goja.Value {
 	return h.vm.ToValue(t.id)
 }
 
-// fire runs a timer's callback, as one task. goja runs the microtasks when the task has returned: for
-// what they arm the nesting is 0, as HTML has it.
+// fire runs the callback of a timer as one task. goja runs the microtasks after the task has returned. Timers that
+// they arm have no nesting, as in HTML.
 func (h *Host) fire(t *timer) {
 	h.enter(func() error {
 		h.timers.nesting = t.nesting
@@ -97,14 +97,14 @@ func (h *Host) fire(t *timer) {
 		if t.kind == interval {
 			return h.fireInterval(t)
 		}
-		delete(h.timers.armed, t.id) // to clear it in its own callback is to clear nothing
+		delete(h.timers.armed, t.id) // clearing it in its own callback has no effect
 		return h.invoke(t)
 	})
 }
 
-// fireInterval runs an interval's callback between two runs. The next is armed before the callback, so
-// that it is counted from here however long the callback takes, and armed again after it if there is a
-// timer that it must not overtake: one that the callback has armed, with no more than the same delay.
+// fireInterval runs the callback of an interval. It arms the next run before the callback, so that the period counts
+// from here however long the callback takes. After the callback it arms the next run again if the callback has armed a
+// timer with the same delay or less, which the next run must not overtake.
 func (h *Host) fireInterval(t *timer) error {
 	ts := &h.timers
 	delay := h.nested(t.delay, t.nesting)
@@ -126,7 +126,7 @@ func (h *Host) invoke(t *timer) error {
 	return err
 }
 
-// clear takes away the timer that the first argument names, if it is of one of these kinds.
+// clear removes the timer whose id is the first argument, if it is of one of these kinds.
 func (h *Host) clear(call goja.FunctionCall, kinds ...kind) goja.Value {
 	if t, ok := h.timers.armed[timerID(call.Argument(0))]; ok && slices.Contains(kinds, t.kind) {
 		t.handle.Cancel()
@@ -135,8 +135,8 @@ func (h *Host) clear(call goja.FunctionCall, kinds ...kind) goja.Value {
 	return goja.Undefined()
 }
 
-// timerID returns the id that v is, as a number or spelled out, or 0. It runs no JavaScript: an object is
-// no id whatever its valueOf.
+// timerID returns the id that v is, as a number or as a string, or 0. It runs no JavaScript: an object is no id,
+// whatever its valueOf returns.
 func timerID(v goja.Value) int64 {
 	switch {
 	case goja.IsNumber(v):
@@ -151,7 +151,7 @@ func timerID(v goja.Value) int64 {
 	return 0
 }
 
-// function returns the function that v is, or throws.
+// function returns v as a function, or throws.
 func (h *Host) function(v goja.Value) goja.Callable {
 	f, ok := goja.AssertFunction(v)
 	if !ok {
@@ -160,7 +160,7 @@ func (h *Host) function(v goja.Value) goja.Callable {
 	return f
 }
 
-// delay returns the delay that v stands for. It may throw: so does a number's conversion.
+// delay converts v to a delay. It may throw, as the conversion to a number may.
 func (h *Host) delay(v goja.Value) time.Duration {
 	ms := v.ToFloat()
 	if h.HTML {
@@ -179,7 +179,7 @@ func (h *Host) delay(v goja.Value) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// nested returns the delay of a timer that is armed at that nesting.
+// nested returns the delay of a timer that is armed by a callback of the given nesting.
 func (h *Host) nested(delay time.Duration, nesting int) time.Duration {
 	if h.HTML && nesting > htmlMaxNesting {
 		return max(delay, htmlMinNested)

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// spareFiles is for the descriptors that are no connections: listeners, standard
-	// output, what the Go runtime and Foliot use.
+	// spareFiles is the number of descriptors kept for other uses: listeners, standard
+	// output, the Go runtime and Foliot.
 	spareFiles = 64
 
-	// perListener bounds the connections to one address. The ports of the client's end
-	// must differ; common systems have 16,000 to 28,000, and Linux searches long for a
-	// free one when half of them are taken.
+	// perListener is the largest number of connections to one address. Their client ports
+	// must differ. Common systems have 16,000 to 28,000 ports for clients, and Linux
+	// searches long for a free one when half of them are taken.
 	perListener = 14_000
 )
 
-// both runs server and load generator in this process, and checks that they agree.
-func both(ctx context.Context, c config, out io.Writer) error {
+// runBoth runs server and load generator in this process, and checks that they agree.
+func runBoth(ctx context.Context, c config, out io.Writer) error {
 	limit := fileLimit(2*c.conns + spareFiles)
 	sockets := min(c.conns, max((limit-spareFiles)/2, 1))
 	if c.sockets > 0 {
@@ -66,41 +66,42 @@ func both(ctx context.Context, c config, out io.Writer) error {
 	stopShowing()
 	shown.Wait()
 
-	// From here on no callback runs: what they counted is final.
+	// After closing, no callback runs, so the counts are final.
 	if err := errors.Join(err, srv.close(), closeRuntime(rt)); err != nil {
 		return err
 	}
-	if got, want := srv.idled.Load(), l.closed.Load(); got != want {
-		return fmt.Errorf("the server closed %d connections for idleness, of which %d were to stay silent", got, want)
+	if got, want := srv.closedIdle.Load(), l.closed.Load(); got != want {
+		return fmt.Errorf("the server closed %d connections for idleness, but %d were silent", got, want)
 	}
 	fmt.Fprintln(out, l.summary())
 	return nil
 }
 
-// bytesPerTimer measures the memory that n armed idle timeouts take, callback included,
-// on a runtime of their own: next to connections, which take kilobytes, it would drown.
+// bytesPerTimer measures the memory of n armed idle timeouts, including their callbacks. It
+// uses a separate runtime without connections, which take kilobytes each and would hide the
+// memory of the timers.
 func bytesPerTimer(n int) (float64, error) {
 	rt, err := foliot.New(foliot.Options{})
 	if err != nil {
 		return 0, err
 	}
 	srv := newServer(rt, time.Hour)
-	guards := make([]guard, n)
-	nobody := new(standIn)
+	timeouts := make([]idleTimeout, n)
+	unused := new(standIn)
 	before := heap()
-	for i := range guards {
-		if guards[i], err = srv.guard(nobody); err != nil {
+	for i := range timeouts {
+		if timeouts[i], err = srv.startTimeout(unused); err != nil {
 			return 0, errors.Join(err, closeRuntime(rt))
 		}
 	}
 	after := heap()
-	for _, g := range guards {
-		g.free()
+	for _, t := range timeouts {
+		t.free()
 	}
 	return float64(after-before) / float64(n), closeRuntime(rt)
 }
 
-// heap returns the bytes that live objects take.
+// heap returns the bytes of live objects.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -13,7 +13,7 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// A run checks itself. What is left to test is that it can fail, further down.
+// A run checks itself. Tests below show that its checks can fail.
 func TestExactlyTheSilentConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -35,8 +35,8 @@ func TestExactlyTheSilentConnectionsAreClosed(t *testing.T) {
 	}
 }
 
-// testServer is a server on the time of day, with the given timeout.
-func testServer(t *testing.T, timeout time.Duration) *server {
+// newTestServer returns a server on the system clock, with the given timeout.
+func newTestServer(t *testing.T, timeout time.Duration) *server {
 	t.Helper()
 	rt, err := foliot.New(foliot.Options{})
 	if err != nil {
@@ -51,19 +51,19 @@ func testServer(t *testing.T, timeout time.Duration) *server {
 	return srv
 }
 
-// loadOn runs a load that believes in a timeout, with stand-ins on srv.
-func loadOn(t *testing.T, srv *server, timeout time.Duration, silent int) error {
+// runLoad runs a load with stand-ins on srv, which expects the given timeout.
+func runLoad(t *testing.T, srv *server, timeout time.Duration, silent int) error {
 	t.Helper()
 	l := newLoad(nil, timeout, silent)
 	l.standIn = srv.standIn
 	return l.run(t.Context(), 100, 0)
 }
 
-func TestAServerThatClosesTooSoonIsFoundOut(t *testing.T) {
+func TestAServerThatClosesTooSoonIsReported(t *testing.T) {
 	for _, silent := range []int{0, 100} {
 		t.Run(fmt.Sprintf("%d%% silent", silent), func(t *testing.T) {
 			t.Parallel()
-			err := loadOn(t, testServer(t, 100*time.Millisecond), 10*time.Second, silent)
+			err := runLoad(t, newTestServer(t, 100*time.Millisecond), 10*time.Second, silent)
 			if err == nil || !strings.Contains(err.Error(), "before its timeout of 10s") {
 				t.Error(err)
 			}
@@ -73,22 +73,22 @@ func TestAServerThatClosesTooSoonIsFoundOut(t *testing.T) {
 
 func TestALoadThatWasLateProvesNothing(t *testing.T) {
 	l := newLoad(nil, time.Minute, 0)
-	srv := testServer(t, time.Hour)
+	srv := newTestServer(t, time.Hour)
 	p, err := srv.standIn()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.hangUp()
 	ld := &loader{load: l}
-	ld.ping(&member{p, time.Now().Add(-2 * time.Minute)})
-	if err := l.failed(); !errors.Is(err, errStalled) {
+	ld.ping(&talker{p, time.Now().Add(-2 * time.Minute)})
+	if err := l.firstErr(); !errors.Is(err, errStalled) {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestTheEndsMayBeProcessesOfTheirOwn(t *testing.T) {
+func TestServerAndLoadMayBeSeparateProcesses(t *testing.T) {
 	t.Parallel()
-	srv := testServer(t, time.Second)
+	srv := newTestServer(t, time.Second)
 	addr, err := srv.listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func (i *interrupter) Write(b []byte) (int, error) {
 }
 
 func TestWithoutAServerTheLoadSaysSo(t *testing.T) {
-	srv := testServer(t, time.Hour)
+	srv := newTestServer(t, time.Hour)
 	addr, err := srv.listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestWithoutAServerTheLoadSaysSo(t *testing.T) {
 }
 
 func TestATakenAddressIsReported(t *testing.T) {
-	srv := testServer(t, time.Hour)
+	srv := newTestServer(t, time.Hour)
 	addr, err := srv.listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestATakenAddressIsReported(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	for _, args := range []string{
 		"-conns 0", "-sockets -1", "-silent 101", "-timeout 1ms", "-serve :0 -load :0", "-no-such-flag", "extra",
 	} {

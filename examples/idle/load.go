@@ -13,42 +13,42 @@ import (
 )
 
 const (
-	loaders = 16                    // goroutines that share the connections
-	pause   = 20 * time.Millisecond // between a loader's turns
-	grace   = 30 * time.Second      // for a timeout to be noticed by the other end
+	loaderCount = 16                    // number of goroutines among which the connections are divided
+	pingPause   = 20 * time.Millisecond // pause of a loader between its pings
+	noticeGrace = 30 * time.Second      // for the client to notice that the server has closed a connection
 )
 
-// errStalled says that a run proves nothing: the load generator itself was held up for
-// so long that the server was right to close connections that should have lived.
+// errStalled says that a run proves nothing: the load generator itself was delayed for so
+// long that the server was right to close connections that should have stayed open.
 var errStalled = errors.New("this machine is too busy for such a -timeout; choose a longer one or fewer -conns")
 
-// load holds connections to a server with an idle timeout. A few never send anything
-// and have to be closed by the server, no earlier than after the timeout; all others
-// send often enough and have to stay open to the end.
+// load holds connections to a server with an idle timeout. A few send nothing, and the
+// server has to close them, but not before the timeout. All others send often enough, and
+// have to stay open to the end.
 type load struct {
 	addrs     []string
 	timeout   time.Duration
-	tolerance time.Duration        // for the server's clock
+	tolerance time.Duration        // allowed error of the server's clock
 	silent    int                  // percent
-	standIn   func() (peer, error) // what to use when sockets run out; nil: do without
+	standIn   func() (peer, error) // makes a stand-in when sockets run out; nil: make fewer connections
 	onStage   func(name string)
 
-	conns, sockets int // to make, and how many of them real at most
+	conns, sockets int // connections to make, and how many of them may have a socket
 
-	opened atomic.Int64   // connections and stand-ins
-	closed atomic.Int64   // the silent ones of them that the server has closed
-	quiet  sync.WaitGroup // a goroutine for each silent one
+	opened      atomic.Int64   // number of connections, including stand-ins
+	closed      atomic.Int64   // number of silent ones that the server has closed
+	silentPeers sync.WaitGroup // a goroutine for each silent connection
 
-	mu      sync.Mutex
-	err     error // the first thing that went wrong
-	refused error // why the system gave no more sockets
+	mu        sync.Mutex
+	err       error // the first error
+	socketErr error // why the system refused to make more sockets
 }
 
 func newLoad(addrs []string, timeout time.Duration, silent int) *load {
 	return &load{addrs: addrs, timeout: timeout, silent: silent, onStage: func(string) {}}
 }
 
-// fail notes an error, unless an earlier one says it all.
+// fail records an error, if it is the first.
 func (l *load) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,31 +57,31 @@ func (l *load) fail(err error) {
 	}
 }
 
-func (l *load) failed() error {
+func (l *load) firstErr() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// refuse notes that it is no use to ask for more sockets.
-func (l *load) refuse(err error) {
+// recordSocketErr records that the system refuses to make more sockets.
+func (l *load) recordSocketErr(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.refused == nil {
-		l.refused = err
+	if l.socketErr == nil {
+		l.socketErr = err
 	}
 }
 
-func (l *load) refusal() error {
+func (l *load) socketError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.refused
+	return l.socketErr
 }
 
 // summary describes a run without errors.
 func (l *load) summary() string {
 	var b strings.Builder
-	if err := l.refusal(); err != nil {
+	if err := l.socketError(); err != nil {
 		fmt.Fprintf(&b, "fewer sockets than planned: %v\n", err)
 	}
 	closed := l.closed.Load()
@@ -90,20 +90,23 @@ func (l *load) summary() string {
 	return b.String()
 }
 
-// isSocket says whether connection i is to be a real one. These are spread evenly.
+// isSocket reports whether connection i is to have a socket. Those that have are spread
+// evenly.
 func (l *load) isSocket(i int) bool {
 	share := func(i int) int64 { return int64(i) * int64(l.sockets) / int64(l.conns) }
 	return share(i+1) > share(i)
 }
 
-// isSilent picks the silent ones, l.silent of each hundred, in another pattern than
-// isSocket: when every tenth is real, a tenth of the silent ones should be.
+// isSilent reports whether connection i is to be silent, as l.silent of each hundred are.
+// The pattern differs from that of isSocket: if every tenth connection has a socket, so
+// should a tenth of the silent ones.
 func (l *load) isSilent(i int) bool { return i%100*19%100 < l.silent }
 
-// run goes through the stages with that many connections, sockets of them real.
+// run goes through all stages with the given number of connections, of which at most
+// sockets have a socket.
 func (l *load) run(ctx context.Context, conns, sockets int) error {
 	l.conns, l.sockets = conns, sockets
-	all := make([]*loader, loaders)
+	all := make([]*loader, loaderCount)
 	for i := range all {
 		all[i] = &loader{load: l, first: i}
 	}
@@ -112,11 +115,11 @@ func (l *load) run(ctx context.Context, conns, sockets int) error {
 			ld.hangUp()
 		}
 	})
-	// However this ends, the connections are closed, which also ends the goroutines that
-	// wait for the server to do so.
+	// However this ends, the connections are closed. That also ends the goroutines that wait
+	// for the server to close them.
 	ctx, cancel := context.WithCancel(ctx)
 	context.AfterFunc(ctx, hangUp)
-	defer l.quiet.Wait()
+	defer l.silentPeers.Wait()
 	defer hangUp()
 	defer cancel()
 	each := func(f func(ld *loader)) error {
@@ -128,7 +131,7 @@ func (l *load) run(ctx context.Context, conns, sockets int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return l.failed()
+		return l.firstErr()
 	}
 
 	l.onStage("connect")
@@ -137,23 +140,23 @@ func (l *load) run(ctx context.Context, conns, sockets int) error {
 	}
 
 	l.onStage("traffic")
-	talking, stopTalking := context.WithTimeout(ctx, l.timeout+grace)
+	talking, stopTalking := context.WithTimeout(ctx, l.timeout+noticeGrace)
 	defer stopTalking()
-	l.quiet.Go(func() { foliot.Default().Sleep(ctx, l.timeout) }) // even if nobody is silent
+	l.silentPeers.Go(func() { foliot.Default().Sleep(ctx, l.timeout) }) // so that traffic lasts for the timeout even if no connection is silent
 	go func() {
-		l.quiet.Wait()
+		l.silentPeers.Wait()
 		stopTalking()
 	}()
 	if err := each(func(ld *loader) { ld.talk(talking) }); err != nil {
 		return err
 	}
 	if errors.Is(talking.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("silent connections are still open %v after their timeout of %v (is that what the server uses?)", grace, l.timeout)
+		return fmt.Errorf("silent connections are still open %v after their timeout of %v (is that what the server uses?)", noticeGrace, l.timeout)
 	}
 
-	// Everyone has just been heard of, so for a fraction of the timeout nothing happens:
-	// the timers are at rest.
-	if err := each(func(ld *loader) { ld.round() }); err != nil {
+	// Every connection has just sent a message, so nothing happens for a fraction of the
+	// timeout: the timers are at rest.
+	if err := each(func(ld *loader) { ld.pingAll() }); err != nil {
 		return err
 	}
 	l.onStage("rest")
@@ -163,12 +166,12 @@ func (l *load) run(ctx context.Context, conns, sockets int) error {
 
 	l.onStage("check")
 	last := time.Now()
-	if err := each(func(ld *loader) { ld.round() }); err != nil {
+	if err := each(func(ld *loader) { ld.pingAll() }); err != nil {
 		return err
 	}
 	hangUp()
 	if time.Since(last) >= l.timeout {
 		return errStalled
 	}
-	return l.failed()
+	return l.firstErr()
 }

@@ -9,34 +9,34 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// member is a peer that is heard of regularly.
-type member struct {
+// talker is a peer that sends messages regularly.
+type talker struct {
 	peer
-	// sent is when its latest message set out. The server has pushed the timeout back
-	// later than that, so it may not close the connection before sent + timeout.
+	// sent is when its latest message was sent. The server has pushed the timeout back
+	// after that, so it may not close the connection before sent + timeout.
 	sent time.Time
 }
 
-// loader looks after its share of the connections.
+// loader makes and pings its share of the connections.
 type loader struct {
 	load *load
 
-	first int // it makes the connections first, first + loaders and so on
+	first int // it makes the connections first, first + loaderCount and so on
 
-	ring  []*member // talkative connections, pinged in turn
-	next  int       // the one whose turn it is
-	paced time.Time // how far in time the pings have got
+	talkers    []*talker // connections that are pinged in turn
+	next       int       // index of the one to ping next
+	pacedUntil time.Time // all pings that are due by then have been sent
 
-	mu   sync.Mutex
-	down bool
-	all  []peer // for hangUp, which runs at any time
+	mu     sync.Mutex
+	closed bool
+	all    []peer // all connections, for hangUp, which may run at any time
 }
 
-// connect makes the connections. Those it has made already must not wait for the rest.
+// connect makes the connections, and pings those that it has already made.
 func (ld *loader) connect(ctx context.Context) {
 	l := ld.load
-	ld.paced = time.Now()
-	for i := ld.first; i < l.conns && ctx.Err() == nil && l.failed() == nil; i += loaders {
+	ld.pacedUntil = time.Now()
+	for i := ld.first; i < l.conns && ctx.Err() == nil && l.firstErr() == nil; i += loaderCount {
 		began := time.Now()
 		p, err := ld.peer(ctx, i)
 		if err != nil {
@@ -46,24 +46,24 @@ func (ld *loader) connect(ctx context.Context) {
 		if p == nil {
 			return
 		}
-		if !ld.keep(p) {
+		if !ld.register(p) {
 			return
 		}
 		l.opened.Add(1)
 		if l.isSilent(i) {
-			l.quiet.Go(func() { l.watch(ctx, p, began) })
+			l.silentPeers.Go(func() { l.waitForTimeout(ctx, p, began) })
 		} else {
-			ld.ring = append(ld.ring, &member{p, began})
+			ld.talkers = append(ld.talkers, &talker{p, began})
 		}
-		ld.turn()
+		ld.pingDue()
 	}
 }
 
-// peer makes connection i, or a stand-in for it, or nothing.
+// peer makes connection i or a stand-in for it. It returns nil if neither is possible.
 func (ld *loader) peer(ctx context.Context, i int) (peer, error) {
 	l := ld.load
-	if l.isSocket(i) && l.refusal() == nil {
-		p, err := dial(ctx, l.addrs[i/loaders%len(l.addrs)])
+	if l.isSocket(i) && l.socketError() == nil {
+		p, err := dial(ctx, l.addrs[i/loaderCount%len(l.addrs)])
 		switch {
 		case err == nil:
 			return p, nil
@@ -72,7 +72,7 @@ func (ld *loader) peer(ctx context.Context, i int) (peer, error) {
 		case l.opened.Load() == 0:
 			return nil, fmt.Errorf("cannot connect, is there a server? %w", err)
 		}
-		l.refuse(err)
+		l.recordSocketErr(err)
 	}
 	if l.standIn == nil {
 		return nil, nil
@@ -80,13 +80,13 @@ func (ld *loader) peer(ctx context.Context, i int) (peer, error) {
 	return l.standIn()
 }
 
-// watch waits until the server closes a silent connection.
-func (l *load) watch(ctx context.Context, p peer, began time.Time) {
+// waitForTimeout waits until the server closes a silent connection.
+func (l *load) waitForTimeout(ctx context.Context, p peer, began time.Time) {
 	err := p.wait()
 	lived := time.Since(began)
 	switch {
-	case ctx.Err() != nil || l.failed() != nil:
-		// Closed from this end.
+	case ctx.Err() != nil || l.firstErr() != nil:
+		// This end has closed the connection.
 	case err != nil:
 		l.fail(fmt.Errorf("a silent connection ended after %v, but not by its timeout: %w", lived, err))
 	case lived < l.timeout-l.tolerance:
@@ -96,14 +96,14 @@ func (l *load) watch(ctx context.Context, p peer, began time.Time) {
 	}
 }
 
-// ping sends a message over m.
-func (ld *loader) ping(m *member) {
+// ping sends a message on m.
+func (ld *loader) ping(m *talker) {
 	l := ld.load
 	began := time.Now()
 	err := m.ping()
 	switch silence := time.Since(m.sent); {
 	case silence >= l.timeout-l.tolerance:
-		// The timeout may have struck, even when there was still an echo.
+		// The timeout may have passed, even if there was an echo.
 		l.fail(fmt.Errorf("nothing was sent on a connection for %v: %w", silence, errStalled))
 	case err != nil:
 		l.fail(fmt.Errorf("a connection was closed %v after a message, before its timeout of %v: %w", silence, l.timeout, err))
@@ -112,48 +112,49 @@ func (ld *loader) ping(m *member) {
 	}
 }
 
-// turn pings as many connections as are due for all to have their turn in half a
-// timeout, evenly spread.
-func (ld *loader) turn() {
-	now, n := time.Now(), len(ld.ring)
+// pingDue pings the connections that are due. Every connection is due once in half a
+// timeout, and the pings are spread evenly.
+func (ld *loader) pingDue() {
+	now, n := time.Now(), len(ld.talkers)
 	if n == 0 {
-		ld.paced = now
+		ld.pacedUntil = now
 		return
 	}
 	each := ld.load.timeout / 2 / time.Duration(n)
 	for range n {
-		if ld.paced.Add(each).After(now) {
+		if ld.pacedUntil.Add(each).After(now) {
 			return
 		}
-		ld.paced = ld.paced.Add(each)
-		ld.ping(ld.ring[ld.next%n])
+		ld.pacedUntil = ld.pacedUntil.Add(each)
+		ld.ping(ld.talkers[ld.next%n])
 		ld.next = (ld.next + 1) % n
 	}
-	ld.paced = now // a whole round behind; there is no more to catch up on
+	ld.pacedUntil = now // all connections were pinged, so there is nothing left to catch up on
 }
 
-// talk takes turns until ctx ends or something is wrong.
+// talk pings connections until ctx ends or there is an error.
 func (ld *loader) talk(ctx context.Context) {
-	for ld.load.failed() == nil && foliot.Default().Sleep(ctx, pause) == nil {
-		ld.turn()
+	for ld.load.firstErr() == nil && foliot.Default().Sleep(ctx, pingPause) == nil {
+		ld.pingDue()
 	}
 }
 
-// round pings everyone, at once.
-func (ld *loader) round() {
-	for _, m := range ld.ring {
-		if ld.load.failed() != nil {
+// pingAll pings all connections, one right after the other.
+func (ld *loader) pingAll() {
+	for _, m := range ld.talkers {
+		if ld.load.firstErr() != nil {
 			return
 		}
 		ld.ping(m)
 	}
 }
 
-// keep notes p for hangUp. False: that has been, and p is closed.
-func (ld *loader) keep(p peer) bool {
+// register adds p to the connections that hangUp closes. If hangUp has already run, it
+// closes p and returns false.
+func (ld *loader) register(p peer) bool {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
-	if ld.down {
+	if ld.closed {
 		p.hangUp()
 		return false
 	}
@@ -161,11 +162,11 @@ func (ld *loader) keep(p peer) bool {
 	return true
 }
 
-// hangUp closes all connections of the loader, those to come too.
+// hangUp closes all connections of the loader, including later ones.
 func (ld *loader) hangUp() {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
-	ld.down = true
+	ld.closed = true
 	for _, p := range ld.all {
 		p.hangUp()
 	}

@@ -1,32 +1,33 @@
-// Command idle is a TCP server that closes connections which are idle for too long,
-// with the load generator that shows what this costs for 100,000 of them.
+// Command idle is a TCP server that closes connections which are idle for too long. It
+// includes a load generator, which shows what the timeouts cost for 100,000 connections.
 //
 //	go run ./examples/idle
 //
-// runs both in one process: it connects, keeps most of the connections talking and a
-// few of them silent, lets everything rest for a while, and checks at the end that
-// exactly the silent ones were closed, none of them early. Meanwhile it prints a line
-// a second:
+// runs both in one process. It makes the connections, sends messages on most of them and
+// none on a few, and lets everything rest for a while. At the end it checks that exactly
+// the silent ones were closed, none of them early. It prints a line per second:
 //
 //	sockets       TCP connections that the server holds
 //	stand-ins     idle timeouts without a socket, see below
 //	armed         armed timers, one for each of the two
 //	resets/s      deadlines pushed back, one for each message read
-//	closed idle   connections closed by their timeout, stand-ins included
-//	CPU %         of one processor, everything in this process
+//	closed idle   connections closed by their timeout, including stand-ins
+//	CPU %         of one processor, for the whole process
 //	B/timer       memory for one armed timer and its callback
 //	late p50 p99  how long after their deadline timeouts ran
 //
-// A process needs a file descriptor for each end of a connection. Where the limit is
-// too low for the connections asked for, the rest are stand-ins: a timer of the same
-// kind, armed, pushed back and fired in the same way, whose message is a function call.
-// Raise the limit (ulimit -n) or give the two ends a process each to have more sockets:
+// A process needs a file descriptor for each end of a connection. If the limit is too low
+// for the requested number, the remaining connections are stand-ins: timers without a
+// socket, which are armed, pushed back and fired in the same way, by a function call
+// instead of a message. To have more sockets, raise the limit (ulimit -n) or run server and
+// load generator in separate processes:
 //
 //	go run ./examples/idle -serve :7000
 //	go run ./examples/idle -load localhost:7000
 //
-// The timeout itself is in server.go: a reusable timer for each connection, Reset by
-// each read.
+// The timeout itself is in server.go: a reusable timer for each connection, Reset by each
+// read. The load generator is in load.go, loader.go and peer.go. both.go runs the two
+// together, table.go prints the table.
 package main
 
 import (
@@ -57,7 +58,7 @@ func main() {
 	}
 }
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	conns, sockets int
 	silent         int // percent
@@ -65,14 +66,14 @@ type config struct {
 	serve, load    string // comma-separated addresses
 }
 
-// parse reads the command line. Package flag has reported its own errors to out.
+// parse parses the command line. Package flag prints its own errors to out.
 func parse(args []string, out io.Writer) (config, error) {
 	var c config
 	flags := flag.NewFlagSet("idle", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.IntVar(&c.conns, "conns", 100_000, "connections to hold, stand-ins included")
-	flags.IntVar(&c.sockets, "sockets", 0, "how many of them may be real; 0: as many as there are file descriptors for")
-	flags.IntVar(&c.silent, "silent", 5, "percentage of connections that never say anything")
+	flags.IntVar(&c.conns, "conns", 100_000, "connections to hold, including stand-ins")
+	flags.IntVar(&c.sockets, "sockets", 0, "how many of them may have a socket; 0: as many as there are file descriptors for")
+	flags.IntVar(&c.silent, "silent", 5, "percentage of connections that send nothing")
 	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "idle timeout; the same for -serve and -load")
 	flags.StringVar(&c.serve, "serve", "", "run only the server, on these addresses (separated by commas)")
 	flags.StringVar(&c.load, "load", "", "run only the load generator, against these addresses (separated by commas)")
@@ -87,7 +88,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	case c.silent < 0 || c.silent > 100:
 		return c, fmt.Errorf("-silent %d: want a percentage", c.silent)
 	case c.timeout < 100*time.Millisecond:
-		return c, fmt.Errorf("-timeout %v: want 100ms or more, or the load generator cannot keep up", c.timeout)
+		return c, fmt.Errorf("-timeout %v: want 100ms or more, because the load generator cannot keep up with less", c.timeout)
 	case c.serve != "" && c.load != "":
 		return c, errors.New("-serve and -load: choose one, or none to run both")
 	}
@@ -104,7 +105,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case c.load != "":
 		return loadOnly(ctx, c, out)
 	}
-	return both(ctx, c, out)
+	return runBoth(ctx, c, out)
 }
 
 // serveOnly serves until ctx ends.
@@ -133,7 +134,7 @@ func serveOnly(ctx context.Context, c config, out io.Writer) error {
 	return errors.Join(srv.close(), closeRuntime(rt))
 }
 
-// loadOnly connects to a server in another process, and checks what that server does.
+// loadOnly runs the load generator against a server in another process.
 func loadOnly(ctx context.Context, c config, out io.Writer) error {
 	sockets := c.sockets
 	if fit := max(fileLimit(c.conns+spareFiles)-spareFiles, 1); sockets == 0 || sockets > fit {
@@ -143,7 +144,7 @@ func loadOnly(ctx context.Context, c config, out io.Writer) error {
 		fmt.Fprintf(out, "%d connections instead of %d: the limit of file descriptors (ulimit -n) or -sockets allows no more\n", sockets, c.conns)
 	}
 	l := newLoad(strings.Split(c.load, ","), c.timeout, c.silent)
-	// The server may be a machine whose clock runs a little faster.
+	// The clock of the server's machine may run a little faster.
 	l.tolerance = c.timeout / 100
 	l.onStage = func(name string) { fmt.Fprintln(out, name) }
 	if err := l.run(ctx, min(c.conns, sockets), sockets); err != nil {
@@ -153,7 +154,7 @@ func loadOnly(ctx context.Context, c config, out io.Writer) error {
 	return nil
 }
 
-// closeRuntime shuts down a runtime on which nothing should be armed any more.
+// closeRuntime shuts down a runtime. It returns an error if timers are still armed.
 func closeRuntime(rt *foliot.Runtime) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -162,7 +163,7 @@ func closeRuntime(rt *foliot.Runtime) error {
 		return fmt.Errorf("waiting for the last callbacks: %w", err)
 	}
 	if armed != 0 {
-		return fmt.Errorf("%d timers are still armed though their connections are gone", armed)
+		return fmt.Errorf("%d timers are still armed although their connections are closed", armed)
 	}
 	return nil
 }

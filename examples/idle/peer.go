@@ -10,11 +10,11 @@ import (
 
 // A peer is the client's end of a connection.
 type peer interface {
-	// ping sends a message and waits for the echo. When it returns nil, the server has
-	// read the message and pushed the timeout back.
+	// ping sends a message and waits for the echo. If it returns nil, the server has read
+	// the message and pushed the timeout back.
 	ping() error
-	// wait returns nil when the server has closed the connection, and an error when
-	// anything else has happened.
+	// wait waits until the connection ends. It returns nil if the server has closed it,
+	// otherwise an error.
 	wait() error
 	// hangUp closes the connection from this end.
 	hangUp()
@@ -47,47 +47,47 @@ func (s socket) wait() error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case n > 0:
-		return errors.New("the server speaks unasked")
+		return errors.New("the server has sent something without a message")
 	}
 	return err
 }
 
 func (s socket) hangUp() { s.Close() }
 
-// standIn is both ends of a connection without a socket between them. The timer is what
-// a TCP connection has; a message is a call of ping.
+// standIn is both ends of a connection without a socket. It has the same timer as a TCP
+// connection. A message is a call of ping.
 type standIn struct {
-	srv    *server
-	guard  guard
-	closed atomic.Bool
-	done   chan struct{} // closed with the connection
+	srv     *server
+	timeout idleTimeout
+	closed  atomic.Bool
+	done    chan struct{} // closed with the connection
 }
 
-// standIn makes one, idle from now on.
+// standIn returns a new stand-in and starts its idle timeout.
 func (s *server) standIn() (peer, error) {
 	p := &standIn{srv: s, done: make(chan struct{})}
-	s.stands.Add(1)
-	g, err := s.guard(p)
+	s.openStandIns.Add(1)
+	t, err := s.startTimeout(p)
 	if err != nil {
-		s.stands.Add(-1)
+		s.openStandIns.Add(-1)
 		return nil, err
 	}
-	p.guard = g // the callback, which may be running already, does not look at it
+	p.timeout = t // the callback, which may already be running, does not use it
 	return p, nil
 }
 
-// Close is what the timeout calls. Like that of a net.Conn, it succeeds once.
+// Close is called by the timeout. Like Close of a net.Conn, it succeeds only once.
 func (p *standIn) Close() error {
 	if !p.closed.CompareAndSwap(false, true) {
 		return net.ErrClosed
 	}
-	p.srv.stands.Add(-1)
+	p.srv.openStandIns.Add(-1)
 	close(p.done)
 	return nil
 }
 
 func (p *standIn) ping() error {
-	if !p.guard.touch() || p.closed.Load() {
+	if !p.timeout.pushBack() || p.closed.Load() {
 		return net.ErrClosed
 	}
 	return nil
@@ -99,6 +99,6 @@ func (p *standIn) wait() error {
 }
 
 func (p *standIn) hangUp() {
-	p.guard.free()
+	p.timeout.free()
 	p.Close()
 }

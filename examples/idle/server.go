@@ -14,13 +14,13 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// server echoes what it reads and closes connections on which nothing has come in for
-// as long as timeout.
+// server echoes what it reads. It closes a connection on which nothing has arrived for as
+// long as timeout.
 type server struct {
-	rt      *foliot.Runtime
-	timeout time.Duration
-	idled   atomic.Int64 // connections closed by their timeout
-	stands  atomic.Int64 // stand-ins that are not closed
+	rt           *foliot.Runtime
+	timeout      time.Duration
+	closedIdle   atomic.Int64 // connections closed by their timeout
+	openStandIns atomic.Int64 // stand-ins that are open
 
 	mu        sync.Mutex
 	closed    bool
@@ -33,46 +33,46 @@ func newServer(rt *foliot.Runtime, timeout time.Duration) *server {
 	return &server{rt: rt, timeout: timeout, conns: make(map[net.Conn]struct{})}
 }
 
-// A guard is the idle timeout of one connection: one timer, which lives as long as the
-// connection and is pushed back by each read. The zero guard guards nothing.
-type guard struct {
+// An idleTimeout is the idle timeout of one connection: one timer, which lives as long as
+// the connection and is pushed back by each read. The zero idleTimeout does nothing.
+type idleTimeout struct {
 	timer   foliot.Timer
 	timeout time.Duration
 }
 
-// guard starts the idle timeout of c.
-func (s *server) guard(c io.Closer) (guard, error) {
+// startTimeout starts the idle timeout of c.
+func (s *server) startTimeout(c io.Closer) (idleTimeout, error) {
 	timer, err := s.rt.NewTimer(func() {
-		// The connection may be closed by its own goroutine or by close at the same time.
-		// Just one Close succeeds; if it is this one, the connection was idle.
+		// Its goroutine or close may close the connection at the same time. Only one Close
+		// succeeds. If it is this one, the connection was idle.
 		if c.Close() == nil {
-			s.idled.Add(1)
+			s.closedIdle.Add(1)
 		}
 	})
 	if err != nil {
-		return guard{}, err
+		return idleTimeout{}, err
 	}
-	g := guard{timer, s.timeout}
-	if !g.touch() {
+	t := idleTimeout{timer, s.timeout}
+	if !t.pushBack() {
 		timer.Free()
-		return guard{}, foliot.ErrClosed
+		return idleTimeout{}, foliot.ErrClosed
 	}
-	return g, nil
+	return t, nil
 }
 
-// touch pushes the timeout back to its full length. It may come too late, when the
-// callback has closed the connection already; the next read tells.
-func (g guard) touch() bool { return g.timer.Reset(g.timeout) }
+// pushBack sets the timeout to its full length again. If the callback has already closed
+// the connection, that is too late, and the next read fails.
+func (t idleTimeout) pushBack() bool { return t.timer.Reset(t.timeout) }
 
-// free ends the timeout. A callback that runs at this moment is not waited for: it
-// closes a connection that its owner is about to close anyway.
-func (g guard) free() { g.timer.Free() }
+// free ends the timeout. It does not wait for a callback that is running: that closes a
+// connection which its owner is about to close anyway.
+func (t idleTimeout) free() { t.timer.Free() }
 
-// serve echoes until the connection ends. The timer stays armed while it writes: a
-// client that takes nothing is closed like one that sends nothing.
+// serve echoes until the connection ends. The timer stays armed during writes, so a client
+// that reads nothing is closed like one that sends nothing.
 func (s *server) serve(c net.Conn) {
-	defer s.forget(c)
-	idle, err := s.guard(c)
+	defer s.remove(c)
+	idle, err := s.startTimeout(c)
 	if err != nil {
 		log.Printf("connection from %v refused: %v", c.RemoteAddr(), err)
 		return
@@ -84,7 +84,7 @@ func (s *server) serve(c net.Conn) {
 		if err != nil {
 			return
 		}
-		if !idle.touch() {
+		if !idle.pushBack() {
 			return // the runtime is closed
 		}
 		if _, err := c.Write(buf[:n]); err != nil {
@@ -116,19 +116,19 @@ func (s *server) accept(ln net.Listener) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			// Most likely out of file descriptors, which others will give back.
+			// Most likely there are no free file descriptors, until other connections end.
 			log.Printf("%v; trying again", err)
 			if s.rt.Sleep(context.Background(), 100*time.Millisecond) != nil {
 				return
 			}
 		default:
-			s.adopt(c)
+			s.start(c)
 		}
 	}
 }
 
-// adopt serves c on a goroutine of its own, unless the server is closed.
-func (s *server) adopt(c net.Conn) {
+// start serves c on a new goroutine, unless the server is closed.
+func (s *server) start(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -139,22 +139,22 @@ func (s *server) adopt(c net.Conn) {
 	s.running.Go(func() { s.serve(c) })
 }
 
-func (s *server) forget(c net.Conn) {
+func (s *server) remove(c net.Conn) {
 	c.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
 }
 
-// sockets counts the connections.
+// sockets returns the number of open connections.
 func (s *server) sockets() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
 }
 
-// close closes listeners and connections and waits until all their timers are freed.
-// It comes before the shutdown of the runtime, which would count them as left behind.
+// close closes listeners and connections and waits until all their timers are freed. Call
+// it before the runtime is shut down, which would count the timers as still armed.
 func (s *server) close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -8,8 +8,8 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// timeServer is a server on a clock that the test moves.
-func timeServer(t *testing.T, timeout time.Duration) (*server, *foliot.ManualClock, string) {
+// newManualServer returns a server on a manual clock, and its address.
+func newManualServer(t *testing.T, timeout time.Duration) (*server, *foliot.ManualClock, string) {
 	t.Helper()
 	clock := foliot.NewManualClock(time.Now())
 	rt, err := foliot.New(foliot.Options{Clock: clock})
@@ -32,9 +32,9 @@ func timeServer(t *testing.T, timeout time.Duration) (*server, *foliot.ManualClo
 	return srv, clock, addr.String()
 }
 
-// connected returns a connection whose timeout the server has just pushed back. What
-// waits for the server would wait for ever if that did nothing.
-func connected(t *testing.T, addr string) peer {
+// connect returns a connection whose timeout the server has just pushed back. The deadline
+// on the connection ends a test if the server does nothing.
+func connect(t *testing.T, addr string) peer {
 	t.Helper()
 	p, err := dial(t.Context(), addr)
 	if err != nil {
@@ -51,22 +51,22 @@ func connected(t *testing.T, addr string) peer {
 }
 
 func TestEachReadPushesTheTimeoutBack(t *testing.T) {
-	srv, clock, addr := timeServer(t, time.Minute)
-	p := connected(t, addr)
+	srv, clock, addr := newManualServer(t, time.Minute)
+	p := connect(t, addr)
 	for range 10 {
 		clock.Advance(59 * time.Second)
 		if err := p.ping(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := srv.idled.Load(); n != 0 {
+	if n := srv.closedIdle.Load(); n != 0 {
 		t.Errorf("%d connections closed", n)
 	}
 }
 
 func TestOnlyTheSilentConnectionIsClosed(t *testing.T) {
-	srv, clock, addr := timeServer(t, time.Minute)
-	silent, other := connected(t, addr), connected(t, addr)
+	srv, clock, addr := newManualServer(t, time.Minute)
+	silent, other := connect(t, addr), connect(t, addr)
 	clock.Advance(30 * time.Second)
 	if err := other.ping(); err != nil {
 		t.Fatal(err)
@@ -78,13 +78,13 @@ func TestOnlyTheSilentConnectionIsClosed(t *testing.T) {
 	if err := other.ping(); err != nil {
 		t.Errorf("the other one: %v", err)
 	}
-	if n := srv.idled.Load(); n != 1 {
+	if n := srv.closedIdle.Load(); n != 1 {
 		t.Errorf("%d connections closed for idleness", n)
 	}
 }
 
 func TestAConnectionThatNeverSpeaksIsClosed(t *testing.T) {
-	_, clock, addr := timeServer(t, time.Minute)
+	_, clock, addr := newManualServer(t, time.Minute)
 	p, err := dial(t.Context(), addr)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestAConnectionThatNeverSpeaksIsClosed(t *testing.T) {
 	defer p.hangUp()
 	closed := make(chan error, 1)
 	go func() { closed <- p.wait() }()
-	for { // the server arms the timer when it accepts
+	for { // the server arms the timer at some time after Dial
 		select {
 		case err := <-closed:
 			if err != nil {
@@ -106,8 +106,8 @@ func TestAConnectionThatNeverSpeaksIsClosed(t *testing.T) {
 }
 
 func TestAClientThatHangsUpIsNotIdle(t *testing.T) {
-	srv, clock, addr := timeServer(t, time.Minute)
-	p := connected(t, addr)
+	srv, clock, addr := newManualServer(t, time.Minute)
+	p := connect(t, addr)
 	p.hangUp()
 	for range 30_000 {
 		if srv.sockets() == 0 {
@@ -116,16 +116,16 @@ func TestAClientThatHangsUpIsNotIdle(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	clock.Advance(time.Hour)
-	if s := srv.rt.Stats(); s.Armed != 0 || s.Slots != 0 || srv.idled.Load() != 0 {
-		t.Errorf("%d armed, %d slots, %d closed for idleness", s.Armed, s.Slots, srv.idled.Load())
+	if s := srv.rt.Stats(); s.Armed != 0 || s.Slots != 0 || srv.closedIdle.Load() != 0 {
+		t.Errorf("%d armed, %d slots, %d closed for idleness", s.Armed, s.Slots, srv.closedIdle.Load())
 	}
 }
 
 func TestAClientThatTakesNothingIsClosed(t *testing.T) {
-	srv, clock, addr := timeServer(t, time.Minute)
-	p := connected(t, addr).(socket)
+	srv, clock, addr := newManualServer(t, time.Minute)
+	p := connect(t, addr).(socket)
 	chunk := make([]byte, 1<<16)
-	for { // until the server is stuck in a write and the buffers between are full
+	for { // until the server blocks in a write and the buffers in between are full
 		if err := p.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
@@ -134,22 +134,22 @@ func TestAClientThatTakesNothingIsClosed(t *testing.T) {
 		}
 	}
 	clock.Advance(2 * time.Minute)
-	if n := srv.idled.Load(); n != 1 {
+	if n := srv.closedIdle.Load(); n != 1 {
 		t.Errorf("%d connections closed for idleness", n)
 	}
 }
 
 func TestCloseEndsConnectionsAndFreesTheirTimers(t *testing.T) {
-	srv, _, addr := timeServer(t, time.Minute)
-	p := connected(t, addr)
+	srv, _, addr := newManualServer(t, time.Minute)
+	p := connect(t, addr)
 	if err := srv.close(); err != nil {
 		t.Error(err)
 	}
 	if err := p.ping(); err == nil {
 		t.Error("the connection is still open")
 	}
-	if armed := srv.rt.Stats().Armed; armed != 0 || srv.idled.Load() != 0 {
-		t.Errorf("%d armed, %d closed for idleness", armed, srv.idled.Load())
+	if armed := srv.rt.Stats().Armed; armed != 0 || srv.closedIdle.Load() != 0 {
+		t.Errorf("%d armed, %d closed for idleness", armed, srv.closedIdle.Load())
 	}
 	if _, err := net.Dial("tcp", addr); err == nil {
 		t.Error("the listener is still open")
@@ -157,7 +157,7 @@ func TestCloseEndsConnectionsAndFreesTheirTimers(t *testing.T) {
 }
 
 func TestAStandInTimesOutLikeAConnection(t *testing.T) {
-	srv, clock, _ := timeServer(t, time.Minute)
+	srv, clock, _ := newManualServer(t, time.Minute)
 	silent, err := srv.standIn()
 	if err != nil {
 		t.Fatal(err)
@@ -179,13 +179,13 @@ func TestAStandInTimesOutLikeAConnection(t *testing.T) {
 	if err := other.ping(); err != nil {
 		t.Errorf("the other one: %v", err)
 	}
-	if n := srv.idled.Load(); n != 1 || srv.stands.Load() != 1 {
-		t.Errorf("%d closed for idleness, %d open", n, srv.stands.Load())
+	if n := srv.closedIdle.Load(); n != 1 || srv.openStandIns.Load() != 1 {
+		t.Errorf("%d closed for idleness, %d open", n, srv.openStandIns.Load())
 	}
 }
 
 func TestATimeoutOfAClosedConnectionDoesNotCount(t *testing.T) {
-	srv, clock, _ := timeServer(t, time.Minute)
+	srv, clock, _ := newManualServer(t, time.Minute)
 	p, err := srv.standIn()
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestATimeoutOfAClosedConnectionDoesNotCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock.Advance(time.Hour) // the timer is not freed yet
-	if fired, n := srv.rt.Stats().Fired, srv.idled.Load(); fired != 1 || n != 0 {
+	if fired, n := srv.rt.Stats().Fired, srv.closedIdle.Load(); fired != 1 || n != 0 {
 		t.Errorf("%d timeouts ran, %d connections closed for idleness", fired, n)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// fileLimit knows of no limit here. When sockets run out, stand-ins take their place.
+// fileLimit returns no limit. When sockets run out, stand-ins take their place.
 func fileLimit(int) int { return math.MaxInt32 }
 
-// cpuTime is not known here; the table says 0.
+// cpuTime returns 0: the processor time is not known on this system.
 func cpuTime() time.Duration { return 0 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// fileLimit returns how many files this process may have open, after an attempt to
-// make that want: up to the hard limit anyone may go, beyond it a privileged process.
+// fileLimit tries to raise the limit of open files to want, and returns the limit. Any
+// process may raise it up to the hard limit, a privileged one beyond.
 func fileLimit(want int) int {
 	var lim syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
@@ -29,7 +29,7 @@ func fileLimit(want int) int {
 	return int(min(lim.Cur, math.MaxInt32))
 }
 
-// cpuTime returns the processor time that this process has had.
+// cpuTime returns the processor time of this process.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -17,14 +17,14 @@ type Host struct {
 	loop  *loop.Loop
 	state *lua.LState
 	out   io.Writer
-	tasks map[*lua.LState]bool // coroutines that were spawned and have not returned
-	err   error                // what ended the script; nil: nothing has
+	tasks map[*lua.LState]bool // spawned coroutines that have not returned
+	err   error                // the error that ended the script; nil: none
 }
 
-// timer is what after and every return, as a userdata.
+// timer is returned by after and every, as a userdata.
 type timer struct{ handle loop.Handle }
 
-// NewHost returns a host whose interpreter has all that a script may use.
+// NewHost returns a host whose interpreter has everything that a script may use.
 func NewHost(o loop.Options, out io.Writer) *Host {
 	h := &Host{loop: loop.New(o), state: lua.NewState(), out: out, tasks: make(map[*lua.LState]bool)}
 	for name, f := range map[string]lua.LGFunction{
@@ -36,11 +36,11 @@ func NewHost(o loop.Options, out io.Writer) *Host {
 	return h
 }
 
-// Run runs the script until nothing is left to do, its coroutines included. A host runs one script.
+// Run runs the script and its coroutines until nothing is left to do. A host runs one script.
 func (h *Host) Run(ctx context.Context, name string, source io.Reader) error {
 	defer h.loop.Close()
 	defer h.state.Close()
-	h.state.SetContext(ctx) // an endless loop can be interrupted, too
+	h.state.SetContext(ctx) // so that even an endless loop can be interrupted
 	script, err := h.state.Load(source, name)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (h *Host) Run(ctx context.Context, name string, source io.Reader) error {
 	h.loop.CallSoon(func() { h.start(script, nil) })
 	err = h.loop.RunUntilIdle(ctx)
 	if ctx.Err() != nil {
-		return ctx.Err() // Lua sees it as an error of the script
+		return ctx.Err() // Lua reports it as an error of the script
 	}
 	if h.err != nil {
 		return h.err
@@ -58,7 +58,7 @@ func (h *Host) Run(ctx context.Context, name string, source io.Reader) error {
 
 // call calls a function of the script from a callback of the loop.
 func (h *Host) call(f *lua.LFunction, args []lua.LValue) {
-	if h.err == nil { // Stop lets the loop finish its turn, with callbacks that must not run any more
+	if h.err == nil { // after Stop the loop still finishes its iteration, but its callbacks must not run
 		h.check(h.state.CallByParam(lua.P{Fn: f, Protect: true}, args...))
 	}
 }
@@ -72,18 +72,19 @@ func (h *Host) check(err error) {
 }
 
 func (h *Host) after(l *lua.LState) int {
-	f, args := l.CheckFunction(2), rest(l, 3)
+	f, args := l.CheckFunction(2), argsFrom(l, 3)
 	return pushTimer(l, &timer{h.loop.CallLater(duration(l.CheckNumber(1)), func() { h.call(f, args) })})
 }
 
 func (h *Host) every(l *lua.LState) int {
-	period, f, args := duration(l.CheckNumber(1)), l.CheckFunction(2), rest(l, 3)
+	period, f, args := duration(l.CheckNumber(1)), l.CheckFunction(2), argsFrom(l, 3)
 	if period <= 0 {
 		l.ArgError(1, "the period must be more than 0")
 	}
 	t := new(timer)
 	var fire func()
-	// The next run is armed first: it does not wait for a slow callback, and the callback can cancel it.
+	// The next run is armed before the callback, so that a slow callback does not delay it and the callback can
+	// cancel it.
 	fire = func() {
 		t.handle = h.loop.CallLater(period, fire)
 		h.call(f, args)
@@ -106,9 +107,9 @@ func (h *Host) now(l *lua.LState) int {
 	return 1
 }
 
-// spawn has a function run as a coroutine, in the next turn of the loop.
+// spawn starts a function as a coroutine, in the next iteration of the loop.
 func (h *Host) spawn(l *lua.LState) int {
-	f, args := l.CheckFunction(1), rest(l, 2)
+	f, args := l.CheckFunction(1), argsFrom(l, 2)
 	if f.IsG {
 		l.ArgError(1, "a function written in Lua expected")
 	}
@@ -118,16 +119,15 @@ func (h *Host) spawn(l *lua.LState) int {
 
 func (h *Host) start(f *lua.LFunction, args []lua.LValue) {
 	task, release := h.state.NewThread()
-	// Its own context would end with it, and with that the coroutines that it has made, which others may
-	// still use. So it has that of the host.
+	// The context of a new thread ends with the thread. It would also end the coroutines that the thread has
+	// made, which others may still use. So the thread gets the context of the host.
 	release()
 	task.SetContext(h.state.Context())
 	h.tasks[task] = true
 	h.resume(task, f, args)
 }
 
-// resume lets a coroutine run until it sleeps or returns. The function and its arguments are for the
-// first time only.
+// resume runs a coroutine until it sleeps or returns. Only the first call passes the function and its arguments.
 func (h *Host) resume(task *lua.LState, f *lua.LFunction, args []lua.LValue) {
 	if h.err != nil {
 		return
@@ -138,14 +138,15 @@ func (h *Host) resume(task *lua.LState, f *lua.LFunction, args []lua.LValue) {
 			h.loop.CallLater(duration(pause), func() { h.resume(task, nil, nil) })
 			return
 		}
-		err = fmt.Errorf("%v was yielded to nobody; sleep is the way to wait", yielded[0])
+		err = fmt.Errorf("%v was yielded, but nothing resumes the script; use sleep to wait", yielded[0])
 	}
 	delete(h.tasks, task)
 	h.check(err)
 }
 
-// sleep yields to resume, which arms the timer. In a coroutine of the script's own the script would get
-// what is yielded; and gopher-lua cannot yield across a function of Go that has called Lua, as pcall does.
+// sleep yields to resume, which arms the timer. It is an error in other coroutines of the script, where the script
+// would get the yielded value, and inside of pcall, because gopher-lua cannot yield across a Go function that has
+// called Lua.
 func (h *Host) sleep(l *lua.LState) int {
 	pause := l.CheckNumber(1)
 	if !h.tasks[l] {
@@ -162,7 +163,7 @@ func (h *Host) sleep(l *lua.LState) int {
 	}
 }
 
-// print is Lua's own, but for where it prints to.
+// print is Lua's print, but writes to h.out.
 func (h *Host) print(l *lua.LState) int {
 	words := make([]string, l.GetTop())
 	for i := range words {
@@ -177,15 +178,15 @@ func pushTimer(l *lua.LState, t *timer) int {
 	return 1
 }
 
-// rest returns the arguments from the n-th on.
-func rest(l *lua.LState, n int) (args []lua.LValue) {
+// argsFrom returns the arguments from the n-th on.
+func argsFrom(l *lua.LState, n int) (args []lua.LValue) {
 	for ; n <= l.GetTop(); n++ {
 		args = append(args, l.Get(n))
 	}
 	return args
 }
 
-// duration returns so many seconds: none if they are negative or not a number, and centuries if they do
+// duration converts seconds to a duration: 0 if they are negative or not a number, and the longest duration if they do
 // not fit.
 func duration(seconds lua.LNumber) time.Duration {
 	switch ns := float64(seconds) * float64(time.Second); {

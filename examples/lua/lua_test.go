@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// play runs a script on virtual time and returns what it printed.
-func play(t *testing.T, source string) (string, error) {
+// runScript runs a script on virtual time and returns its output.
+func runScript(t *testing.T, source string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	err := run(t.Context(), []string{"-virtual", "-"}, strings.NewReader(source), &out)
 	return out.String(), err
 }
 
-func TestScriptsPrintWhatTheyShould(t *testing.T) {
+func TestScriptsPrintTheExpectedOutput(t *testing.T) {
 	for _, test := range []struct{ name, source, want string }{
 		{
 			"timers run by deadline, then in the order of arming",
@@ -32,7 +32,7 @@ func TestScriptsPrintWhatTheyShould(t *testing.T) {
 			"10080\t604801\ttrue\tfalse\n",
 		},
 		{
-			"what is cancelled does not run",
+			"a cancelled timer does not run",
 			`local b
 			after(1, function() print("a", cancel(b)) end)
 			b = after(1, print, "must not run")
@@ -41,7 +41,7 @@ func TestScriptsPrintWhatTheyShould(t *testing.T) {
 			"a\ttrue\nonce\ttrue\nown\tfalse\n",
 		},
 		{
-			"the script and what it spawns sleep side by side",
+			"the script and spawned coroutines sleep independently",
 			`local function count(name, pause)
 				for i = 1, 3 do sleep(pause) print(name, i, now()) end
 			end
@@ -52,7 +52,7 @@ func TestScriptsPrintWhatTheyShould(t *testing.T) {
 			"fast\t1\t2\nslow\t1\t3\nfast\t2\t4\nscript\t5\nslow\t2\t6\nfast\t3\t6\nslow\t3\t9\n",
 		},
 		{
-			"the script's own coroutines work as ever",
+			"other coroutines of the script work as usual",
 			`local co = coroutine.wrap(function() for i = 1, 2 do coroutine.yield(i) end end)
 			after(1, function() print(co()) end) after(2, function() print(co()) end)
 			print(pcall(coroutine.wrap(function() sleep(1) end)))`,
@@ -75,7 +75,7 @@ func TestScriptsPrintWhatTheyShould(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got, err := play(t, test.source); got != test.want || err != nil {
+			if got, err := runScript(t, test.source); got != test.want || err != nil {
 				t.Errorf("printed\n%s%v\nwant\n%s", got, err, test.want)
 			}
 		})
@@ -90,18 +90,18 @@ func TestAnErrorEndsTheScript(t *testing.T) {
 		"after a sleep":       `after(2, print, "must not run") sleep(1) error("boom")`,
 		"in what was spawned": `spawn(function() sleep(1) error("boom") end) sleep(2) print("must not run")`,
 	} {
-		if out, err := play(t, source); err == nil || !strings.Contains(err.Error(), "-:1: boom") || out != "" {
+		if out, err := runScript(t, source); err == nil || !strings.Contains(err.Error(), "-:1: boom") || out != "" {
 			t.Errorf("%s: %v, printed %q", name, err, out)
 		}
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestInvalidScriptsAndFlagsAreErrors(t *testing.T) {
 	for _, source := range []string{
 		`after("soon", print)`, `after(1)`, `every(0, print)`, `every(-1, print)`, `every(1, "print")`, `spawn(sleep, 1)`, `cancel(1)`, `cancel(io.stdout)`,
 		`after(1, function() sleep(1) end)`, `coroutine.yield()`, `)`,
 	} {
-		if _, err := play(t, source); err == nil {
+		if _, err := runScript(t, source); err == nil {
 			t.Errorf("%s: no error", source)
 		}
 	}

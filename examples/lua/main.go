@@ -1,20 +1,20 @@
-// Command lua runs Lua with timers: the interpreter gopher-lua on Foliot's event loop.
+// Command lua runs Lua with timers. It is the interpreter gopher-lua on Foliot's event loop.
 //
 //	go run ./examples/lua [-virtual] script.lua
 //
-// runs the script, or standard input if it is called -, until nothing is scheduled any
-// more. Beside Lua's own library a script has
+// runs the script until nothing is scheduled any more. The name - stands for standard input.
+// In addition to Lua's own library, a script has
 //
 //	after(seconds, f, ...)   calls f(...) once, and returns a timer
-//	every(seconds, f, ...)   calls f(...) again and again, from a period after now on
-//	cancel(timer)            true if that keeps f from being called
-//	now()                    seconds on the clock of the timers
+//	every(seconds, f, ...)   calls f(...) periodically, first after one period, and returns a timer
+//	cancel(timer)            returns true if it prevents a call of f
+//	now()                    returns the time on the clock of the timers, in seconds
 //	spawn(f, ...)            runs f(...) as a coroutine that may sleep
-//	sleep(seconds)           in the script itself or what was spawned, but not inside of pcall: the others go on
+//	sleep(seconds)           pauses the script or a spawned coroutine while the others run; not inside of pcall
 //
-// With -virtual the clock jumps to the next timer, so that a script of hours ends at once
-// and prints the same each time. An error that the script does not catch, in a callback too,
-// ends it with exit code 1, an interrupt with 130.
+// With -virtual the clock jumps to the next timer, so that a script that takes hours ends at
+// once and prints the same each time. An uncaught error, also in a callback, ends the script
+// with exit code 1, an interrupt with 130.
 //
 // The part to copy is the Host in host.go.
 package main

@@ -3,9 +3,9 @@
 //
 //	go run ./examples/retry
 //
-// lets 1,000 clients call a service during an outage of a second, and draws when their
-// attempts arrive: the jitter spreads them out. Without it they come in waves, all at
-// once each time:
+// lets 1,000 clients call a service during an outage of a second, and prints a histogram of
+// their attempts over time. The jitter spreads the attempts out. Without it they come in
+// waves, all at the same time:
 //
 //	go run ./examples/retry -jitter=false
 //
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	clients int
 	outage  time.Duration
@@ -58,7 +58,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	flags.IntVar(&c.clients, "clients", 1000, "clients, all of which start at once")
 	flags.DurationVar(&c.outage, "outage", time.Second, "how long the service is down")
 	flags.DurationVar(&c.within, "within", 10*time.Second, "how long a client keeps trying")
-	flags.BoolVar(&c.jitter, "jitter", true, "wait a random part of the backoff instead of all of it")
+	flags.BoolVar(&c.jitter, "jitter", true, "wait for a random part of the backoff instead of all of it")
 	flags.IntVar(&c.policy.Attempts, "attempts", 20, "how often a client tries at most")
 	flags.DurationVar(&c.policy.Base, "base", 50*time.Millisecond, "backoff after the first attempt; doubled by each further one")
 	flags.DurationVar(&c.policy.Max, "max", time.Second, "the longest backoff")
@@ -73,7 +73,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	case c.policy.Base <= 0, c.policy.Max < c.policy.Base:
 		return c, fmt.Errorf("-base %v -max %v: want 0 < base <= max", c.policy.Base, c.policy.Max)
 	case c.outage < 0, c.within <= 0:
-		return c, fmt.Errorf("-outage %v -within %v: want no less than 0, and more than 0", c.outage, c.within)
+		return c, fmt.Errorf("-outage %v -within %v: want at least 0 and more than 0", c.outage, c.within)
 	}
 	if !c.jitter {
 		c.policy.Jitter = func(bound time.Duration) time.Duration { return bound }
@@ -92,16 +92,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	s := &service{up: time.Now().Add(c.outage), start: time.Now()}
 	var (
-		clients         sync.WaitGroup
-		succeeded, gave atomic.Int64
-		lastErr         atomic.Value
+		clients           sync.WaitGroup
+		succeeded, gaveUp atomic.Int64
+		lastErr           atomic.Value
 	)
 	for range c.clients {
 		clients.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, c.within)
 			defer cancel()
 			if err := Retry(ctx, rt, c.policy, s.call); err != nil {
-				gave.Add(1)
+				gaveUp.Add(1)
 				lastErr.Store(err.Error())
 				return
 			}
@@ -114,10 +114,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	defer cancel()
 	armed, err := rt.Shutdown(closing)
 	if err == nil && armed != 0 {
-		err = fmt.Errorf("%d timers are armed though nobody sleeps", armed)
+		err = fmt.Errorf("%d timers are armed although no client sleeps", armed)
 	}
 	s.draw(out)
-	fmt.Fprintf(out, "%d clients: %d succeeded, %d gave up", c.clients, succeeded.Load(), gave.Load())
+	fmt.Fprintf(out, "%d clients: %d succeeded, %d gave up", c.clients, succeeded.Load(), gaveUp.Load())
 	if why := lastErr.Load(); why != nil {
 		fmt.Fprintf(out, " (the last: %v)", why)
 	}
@@ -125,15 +125,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return errors.Join(err, ctx.Err())
 }
 
-// service is down until a certain time. It notes when it is called.
+// service is down until the time up. It counts its calls over time.
 type service struct {
 	start, up time.Time
 
 	mu    sync.Mutex
-	calls []int // by 50 ms since start
+	calls []int // number of calls in each bucket since start
 }
 
-const column = 50 * time.Millisecond
+const bucket = 50 * time.Millisecond
 
 var errDown = errors.New("service unavailable")
 
@@ -141,7 +141,7 @@ func (s *service) call(context.Context) error {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := int(now.Sub(s.start) / column)
+	at := int(now.Sub(s.start) / bucket)
 	for len(s.calls) <= at {
 		s.calls = append(s.calls, 0)
 	}
@@ -152,7 +152,7 @@ func (s *service) call(context.Context) error {
 	return nil
 }
 
-// draw prints a bar for each 50 ms.
+// draw prints a bar for each bucket.
 func (s *service) draw(out io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,6 +161,6 @@ func (s *service) draw(out io.Writer) {
 		most = max(most, n)
 	}
 	for i, n := range s.calls {
-		fmt.Fprintf(out, "%7v %6d %s\n", time.Duration(i)*column, n, strings.Repeat("#", (60*n+most-1)/most))
+		fmt.Fprintf(out, "%7v %6d %s\n", time.Duration(i)*bucket, n, strings.Repeat("#", (60*n+most-1)/most))
 	}
 }

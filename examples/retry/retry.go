@@ -10,15 +10,16 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// Policy says how often and how patiently to try. The zero value tries once.
+// Policy says how often to try and how long to wait in between. The zero value tries once.
 type Policy struct {
-	// Attempts is how often to try at most.
+	// Attempts is the largest number of attempts.
 	Attempts int
-	// Base bounds the wait after the first attempt. Each further attempt doubles the
-	// bound, up to Max; a Max of 0 is no limit.
+	// Base is the longest wait after the first attempt. Each further attempt doubles it, up
+	// to Max. If Max is 0, there is no limit.
 	Base, Max time.Duration
-	// Jitter picks the wait, given its bound. Nil picks any up to the bound with equal
-	// chance: clients that failed together must not come back together.
+	// Jitter returns the wait, given its upper bound. If it is nil, the wait is random and
+	// uniform, so that clients that failed at the same time do not come back at the same
+	// time.
 	Jitter func(bound time.Duration) time.Duration
 }
 
@@ -45,7 +46,7 @@ func (p Policy) wait(attempt int) time.Duration {
 	return rand.N(bound)
 }
 
-// permanent marks an error that another attempt will not mend.
+// permanent marks an error that would not go away with another attempt.
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
@@ -53,10 +54,10 @@ func (p permanent) Unwrap() error { return p.error }
 // Permanent wraps an error after which Retry gives up at once.
 func Permanent(err error) error { return permanent{err} }
 
-// Retry calls op until it succeeds, and waits in between as the policy says, on a timer
-// of rt. It gives up after the policy's attempts, on an error marked Permanent, and when
-// ctx ends, or would end before the next attempt: there is no point in waiting for that.
-// The error says why, and wraps the one of the last attempt.
+// Retry calls op until it succeeds. Between attempts it waits as the policy says, on a timer
+// of rt. It gives up after the attempts of the policy, on an error marked Permanent, when
+// ctx ends, and when ctx would end before the next attempt. The error says why, and wraps
+// the error of the last attempt.
 func Retry(ctx context.Context, rt *foliot.Runtime, p Policy, op func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -77,7 +78,7 @@ func Retry(ctx context.Context, rt *foliot.Runtime, p Policy, op func(context.Co
 		if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 			return fmt.Errorf("%w before attempt %d; the last one: %w", context.DeadlineExceeded, attempt+1, err)
 		}
-		// Sleep ends early with ctx or with the runtime, and leaves no timer behind.
+		// Sleep ends early if ctx ends or the runtime is shut down. It leaves no timer behind.
 		if ended := rt.Sleep(ctx, wait); ended != nil {
 			return fmt.Errorf("%w after %d attempts; the last one: %w", ended, attempt, err)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// bubble runs f with a runtime on the time of a synctest bubble, on which nothing may be
-// armed in the end.
+// bubble runs f in a synctest bubble, with a runtime on which no timer may be armed at the
+// end.
 func bubble(t *testing.T, f func(t *testing.T, rt *foliot.Runtime)) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, err := foliot.New(foliot.Options{})
@@ -29,8 +29,8 @@ func bubble(t *testing.T, f func(t *testing.T, rt *foliot.Runtime)) {
 	})
 }
 
-// full waits for as long as it may.
-func full(bound time.Duration) time.Duration { return bound }
+// noJitter waits for the whole bound.
+func noJitter(bound time.Duration) time.Duration { return bound }
 
 var errFlaky = errors.New("flaky")
 
@@ -38,7 +38,7 @@ func TestTheWaitsDoubleUpToTheirLimit(t *testing.T) {
 	bubble(t, func(t *testing.T, rt *foliot.Runtime) {
 		var at []time.Duration
 		start := time.Now()
-		err := Retry(t.Context(), rt, Policy{Attempts: 6, Base: time.Second, Max: 5 * time.Second, Jitter: full}, func(context.Context) error {
+		err := Retry(t.Context(), rt, Policy{Attempts: 6, Base: time.Second, Max: 5 * time.Second, Jitter: noJitter}, func(context.Context) error {
 			at = append(at, time.Since(start).Truncate(100*time.Millisecond))
 			return errFlaky
 		})
@@ -52,7 +52,7 @@ func TestTheWaitsDoubleUpToTheirLimit(t *testing.T) {
 	})
 }
 
-func TestItStopsAtTheFirstSuccess(t *testing.T) {
+func TestRetryStopsAtTheFirstSuccess(t *testing.T) {
 	bubble(t, func(t *testing.T, rt *foliot.Runtime) {
 		calls := 0
 		err := Retry(t.Context(), rt, Policy{Attempts: 10, Base: time.Second}, func(context.Context) error {
@@ -85,7 +85,7 @@ func TestCancellingEndsTheWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
 		start := time.Now()
-		err := Retry(ctx, rt, Policy{Attempts: 2, Base: time.Hour, Jitter: full}, func(context.Context) error { return errFlaky })
+		err := Retry(ctx, rt, Policy{Attempts: 2, Base: time.Hour, Jitter: noJitter}, func(context.Context) error { return errFlaky })
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, errFlaky) {
 			t.Errorf("Retry: %v", err)
 		}
@@ -103,7 +103,7 @@ func TestAWaitBeyondTheDeadlineIsNotBegun(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		err := Retry(ctx, rt, Policy{Attempts: 2, Base: time.Hour, Jitter: full}, func(context.Context) error { return errFlaky })
+		err := Retry(ctx, rt, Policy{Attempts: 2, Base: time.Hour, Jitter: noJitter}, func(context.Context) error { return errFlaky })
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errFlaky) {
 			t.Errorf("Retry: %v", err)
 		}
@@ -135,7 +135,7 @@ func TestTheShutdownOfTheRuntimeEndsTheWait(t *testing.T) {
 		}
 		ended := make(chan error)
 		go func() {
-			ended <- Retry(t.Context(), rt, Policy{Attempts: 2, Base: time.Hour, Jitter: full}, func(context.Context) error { return errFlaky })
+			ended <- Retry(t.Context(), rt, Policy{Attempts: 2, Base: time.Hour, Jitter: noJitter}, func(context.Context) error { return errFlaky })
 		}()
 		synctest.Wait()
 		if _, err := rt.Shutdown(t.Context()); err != nil {
@@ -165,7 +165,7 @@ func TestNoWaitIsNegativeOrBeyondItsBound(t *testing.T) {
 				t.Errorf("%v, %v: attempt %d waits %v", p.Base, p.Max, attempt, w)
 			}
 		}
-		if p.Jitter = full; p.Base > 0 && p.wait(199) != limit {
+		if p.Jitter = noJitter; p.Base > 0 && p.wait(199) != limit {
 			t.Errorf("%v, %v: the wait grows to %v", p.Base, p.Max, p.wait(199))
 		}
 	}
@@ -189,7 +189,7 @@ func TestAnInterruptEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	for _, args := range []string{"-clients 0", "-attempts 0", "-base 0s", "-base 2s -max 1s", "-outage -1s", "-within 0s", "-no-such-flag", "extra"} {
 		if err := run(t.Context(), strings.Fields(args), io.Discard); err == nil {
 			t.Errorf("%s: no error", args)

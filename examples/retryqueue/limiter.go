@@ -8,38 +8,38 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// maxRate is the highest rate at which the nanoseconds between two events can be counted
-// without much rounding.
+// maxRate is the highest rate. At higher ones, rounding the interval between two events to
+// nanoseconds would matter.
 const maxRate = 10_000_000
 
-// A Limiter bounds how often something is begun: within any time t no more often than
-// burst + t × rate. It keeps a single number, the time at which it would be rested again if
-// nothing more were begun.
+// A Limiter limits how often events begin: within any time t, at most burst + t × rate of
+// them. Its whole state is a single time, that of the next event at an even pace.
 type Limiter struct {
-	rt    *foliot.Runtime
-	each  time.Duration // between two events, rounded up
-	slack time.Duration // how far ahead of an even pace a burst may get
+	rt        *foliot.Runtime
+	interval  time.Duration // between two events at an even pace, rounded up
+	burstLead time.Duration // how far a burst may be ahead of an even pace
 
-	mu     sync.Mutex
-	rested time.Time
+	mu       sync.Mutex
+	nextEven time.Time
 }
 
-// NewLimiter returns a limiter for rate events a second, and burst at once after a rest.
+// NewLimiter returns a limiter for rate events per second, of which burst may begin at once
+// after a pause.
 func NewLimiter(rt *foliot.Runtime, rate, burst int) *Limiter {
-	each := (time.Second + time.Duration(rate) - 1) / time.Duration(rate)
-	return &Limiter{rt: rt, each: each, slack: time.Duration(burst-1) * each}
+	interval := (time.Second + time.Duration(rate) - 1) / time.Duration(rate)
+	return &Limiter{rt: rt, interval: interval, burstLead: time.Duration(burst-1) * interval}
 }
 
-// Wait waits until the next event may begin. If ctx or the runtime ends before, it says
-// so; the event's place is then lost, which errs on the safe side.
+// Wait waits until the next event may begin. If ctx ends or the runtime is shut down before
+// that, it returns an error. The event still counts then, so the rate is never exceeded.
 func (l *Limiter) Wait(ctx context.Context) error {
 	l.mu.Lock()
 	now := time.Now()
-	if l.rested.Before(now) {
-		l.rested = now
+	if l.nextEven.Before(now) {
+		l.nextEven = now
 	}
-	wait := l.rested.Add(-l.slack).Sub(now)
-	l.rested = l.rested.Add(l.each)
+	wait := l.nextEven.Add(-l.burstLead).Sub(now)
+	l.nextEven = l.nextEven.Add(l.interval)
 	l.mu.Unlock()
 	if wait <= 0 {
 		return ctx.Err()

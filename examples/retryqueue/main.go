@@ -1,17 +1,17 @@
-// Command retryqueue works off jobs that fail now and then: a queue with exponential
-// backoff, and a rate limit for all attempts together.
+// Command retryqueue processes jobs that fail now and then, with a queue that retries them
+// with exponential backoff, and a rate limit for all attempts together.
 //
 //	go run ./examples/retryqueue
 //
-// has 20,000 jobs done by four workers. They fetch what is due in batches; a job that
-// fails goes back into the queue, to come out again after a pause that doubles each time;
-// one that has failed too often is given up. Between two attempts a job is 16 bytes in a
-// queue, not a goroutine that sleeps. A line each half second shows how far it is. At the
-// end every job must have been done or given up, exactly once, and the rate never
-// exceeded.
+// processes 20,000 jobs with four workers. A worker fetches the jobs that are due in
+// batches. A job that fails goes back into the queue, and comes out again after a pause that
+// doubles each time. A job that has failed too often is given up. Between two attempts a job
+// is 16 bytes in a queue, not a goroutine that sleeps. A line every half second shows the
+// progress. At the end the program checks that every job was done or given up, exactly once,
+// and that the rate was never exceeded.
 //
-// When it is interrupted, each job that has not been settled is still in the queue, and
-// counted: a program that keeps its jobs would save them.
+// After an interrupt, the jobs that are neither done nor given up are still in the queue and
+// are counted. A real program would save them.
 //
 // The parts to copy are the RetryQueue in queue.go and the Limiter in limiter.go.
 package main
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	jobs, workers int
 	fail, broken  float64
@@ -57,16 +57,16 @@ func parse(args []string, out io.Writer) (config, error) {
 	flags := flag.NewFlagSet("retryqueue", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.IntVar(&c.jobs, "jobs", 20_000, "jobs, all of which are there from the start")
-	flags.IntVar(&c.workers, "workers", 4, "goroutines that work them off")
-	flags.Float64Var(&c.fail, "fail", 0.3, "part of the attempts that fail")
-	flags.Float64Var(&c.broken, "broken", 0.01, "part of the jobs that fail each time")
-	flags.Uint64Var(&c.seed, "seed", 1, "which attempts and jobs these are")
-	flags.IntVar(&c.policy.Batch, "batch", 64, "how many jobs a worker fetches at most")
-	flags.IntVar(&c.policy.Attempts, "attempts", 6, "how often a job is tried at most")
+	flags.IntVar(&c.workers, "workers", 4, "goroutines that process them")
+	flags.Float64Var(&c.fail, "fail", 0.3, "share of the attempts that fail")
+	flags.Float64Var(&c.broken, "broken", 0.01, "share of the jobs that fail each time")
+	flags.Uint64Var(&c.seed, "seed", 1, "seed for the choice of these attempts and jobs")
+	flags.IntVar(&c.policy.Batch, "batch", 64, "largest number of jobs that a worker fetches at once")
+	flags.IntVar(&c.policy.Attempts, "attempts", 6, "largest number of attempts for a job")
 	flags.DurationVar(&c.policy.Base, "base", 50*time.Millisecond, "pause after the first attempt; doubled by each further one")
 	flags.DurationVar(&c.policy.Max, "max", time.Second, "the longest pause")
-	flags.IntVar(&c.policy.Rate, "rate", 10_000, "attempts a second, of all workers together")
-	flags.IntVar(&c.policy.Burst, "burst", 100, "attempts at once, after a rest")
+	flags.IntVar(&c.policy.Rate, "rate", 10_000, "attempts per second, of all workers together")
+	flags.IntVar(&c.policy.Burst, "burst", 100, "attempts at once, after a pause")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
@@ -81,7 +81,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	case p.Base <= 0, p.Max < p.Base:
 		return c, fmt.Errorf("-base %v -max %v: want 0 < base <= max", p.Base, p.Max)
 	case p.Rate < 1, p.Rate > maxRate, p.Burst < 1:
-		return c, fmt.Errorf("-rate %d -burst %d: want at least 1 of both, and a rate of at most %d", p.Rate, p.Burst, maxRate)
+		return c, fmt.Errorf("-rate %d -burst %d: want at least 1 each, and a rate of at most %d", p.Rate, p.Burst, maxRate)
 	}
 	return c, nil
 }
@@ -107,7 +107,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	began := time.Now()
 	showing, stopShowing := context.WithCancel(ctx)
 	var shown sync.WaitGroup
-	shown.Go(func() { show(showing, q, s, out) })
+	shown.Go(func() { printProgress(showing, q, s, out) })
 	err = q.Run(ctx, c.workers)
 	stopShowing()
 	shown.Wait()
@@ -123,8 +123,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return errors.Join(err, closeErr, s.check(left))
 }
 
-// show prints a line each half second until ctx ends.
-func show(ctx context.Context, q *RetryQueue, s *service, out io.Writer) {
+// printProgress prints a line every half second until ctx ends.
+func printProgress(ctx context.Context, q *RetryQueue, s *service, out io.Writer) {
 	began, before := time.Now(), 0
 	fmt.Fprintf(out, "%6s %9s %8s %8s %11s\n", "time", "in queue", "done", "given up", "attempts/s")
 	for foliot.Default().Sleep(ctx, 500*time.Millisecond) == nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// Policy says how patiently jobs are tried, and how fast.
+// Policy says how often and how fast jobs are tried.
 type Policy struct {
-	Batch       int           // how many jobs a worker fetches at most
-	Attempts    int           // how often a job is tried at most
-	Base, Max   time.Duration // the first pause, and the longest
-	Rate, Burst int           // attempts a second, and at once after a rest
+	Batch       int           // largest number of jobs that a worker fetches at once
+	Attempts    int           // largest number of attempts for a job
+	Base, Max   time.Duration // the first and the longest pause between attempts
+	Rate, Burst int           // attempts per second, and at once after a pause
 }
 
 // pause returns how long to wait after the given failed attempt, counted from 1.
@@ -30,44 +30,44 @@ func (p Policy) pause(attempt int) time.Duration {
 	return min(pause, p.Max)
 }
 
-// A job waits for its next attempt. It has no pointers, so that millions of them in the
-// queue are nothing to the garbage collector; what there is to do is found by the ID.
+// A job waits for its next attempt. It has no pointers, so the garbage collector does not
+// scan the queue, however many jobs it holds. The ID tells the user what to do.
 type job struct {
 	id       uint64
-	attempts int // that have failed
+	attempts int // failed attempts
 }
 
-// A RetryQueue has jobs tried until they are done or given up.
+// A RetryQueue tries jobs until they are done or given up. Such a job is called settled.
 type RetryQueue struct {
-	// OnDone and OnGiveUp are told what has become of a job: one of them, once for each
-	// job. They are called by several goroutines.
+	// For each job, one of OnDone and OnGiveUp is called, once. Several goroutines call
+	// them.
 	OnDone   func(id uint64)
 	OnGiveUp func(id uint64, last error)
 
-	policy  Policy
-	attempt func(ctx context.Context, id uint64) error
-	limit   *Limiter
-	q       *foliot.Queue[job]
-	open    atomic.Int64  // jobs that are neither done nor given up
-	settled chan struct{} // told when there are none
+	policy     Policy
+	attempt    func(ctx context.Context, id uint64) error
+	limiter    *Limiter
+	q          *foliot.Queue[job]
+	unsettled  atomic.Int64  // number of jobs that are not settled
+	allSettled chan struct{} // receives when all jobs are settled
 }
 
-// NewRetryQueue returns an empty queue. An attempt that returns nil has done its job.
+// NewRetryQueue returns an empty queue. A job is done when attempt returns nil for it.
 func NewRetryQueue(rt *foliot.Runtime, p Policy, attempt func(ctx context.Context, id uint64) error) *RetryQueue {
 	return &RetryQueue{
-		OnDone:   func(uint64) {},
-		OnGiveUp: func(uint64, error) {},
-		policy:   p,
-		attempt:  attempt,
-		limit:    NewLimiter(rt, p.Rate, p.Burst),
-		q:        foliot.NewQueue[job](rt),
-		settled:  make(chan struct{}, 1),
+		OnDone:     func(uint64) {},
+		OnGiveUp:   func(uint64, error) {},
+		policy:     p,
+		attempt:    attempt,
+		limiter:    NewLimiter(rt, p.Rate, p.Burst),
+		q:          foliot.NewQueue[job](rt),
+		allSettled: make(chan struct{}, 1),
 	}
 }
 
-// Add puts a job into the queue, to be tried as soon as its turn comes.
+// Add adds a job to the queue. It is due at once.
 func (r *RetryQueue) Add(id uint64) error {
-	r.open.Add(1)
+	r.unsettled.Add(1)
 	if _, err := r.q.Push(0, job{id: id}); err != nil {
 		r.settle()
 		return err
@@ -75,11 +75,11 @@ func (r *RetryQueue) Add(id uint64) error {
 	return nil
 }
 
-// Len returns how many jobs wait for an attempt.
+// Len returns the number of jobs that wait for an attempt.
 func (r *RetryQueue) Len() int { return r.q.Len() }
 
-// Run works jobs off until all are settled or ctx ends. Then no attempt is under way, and
-// each job that is not settled is in the queue.
+// Run processes jobs until all are settled or ctx ends. When it returns, no attempt is
+// running, and all jobs that are not settled are in the queue.
 func (r *RetryQueue) Run(ctx context.Context, workers int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,9 +91,9 @@ func (r *RetryQueue) Run(ctx context.Context, workers int) error {
 			}
 		})
 	}
-	for r.open.Load() > 0 {
+	for r.unsettled.Load() > 0 {
 		select {
-		case <-r.settled:
+		case <-r.allSettled:
 			continue
 		case <-ctx.Done():
 		}
@@ -107,10 +107,10 @@ func (r *RetryQueue) Run(ctx context.Context, workers int) error {
 	return nil
 }
 
-// errSettled ends the workers when there is nothing left to do.
+// errSettled ends the workers when all jobs are settled.
 var errSettled = errors.New("all jobs are settled")
 
-// work fetches jobs that are due, and tries them at the rate that is allowed.
+// work fetches jobs that are due, and tries them at the allowed rate.
 func (r *RetryQueue) work(ctx context.Context) error {
 	batch := make([]job, r.policy.Batch)
 	for {
@@ -119,7 +119,7 @@ func (r *RetryQueue) work(ctx context.Context) error {
 			return err
 		}
 		for i, j := range batch[:n] {
-			err := r.limit.Wait(ctx)
+			err := r.limiter.Wait(ctx)
 			if err == nil {
 				err = r.try(ctx, j)
 			} else {
@@ -132,7 +132,7 @@ func (r *RetryQueue) work(ctx context.Context) error {
 	}
 }
 
-// try makes an attempt. The error is not the attempt's, but that of the queue.
+// try makes an attempt. It returns an error of the queue, not of the attempt.
 func (r *RetryQueue) try(ctx context.Context, j job) error {
 	err := r.attempt(ctx, j.id)
 	switch {
@@ -141,7 +141,7 @@ func (r *RetryQueue) try(ctx context.Context, j job) error {
 		r.settle()
 		return nil
 	case ctx.Err() != nil:
-		return r.putBack(0, j) // it may have failed for that reason, so it does not count
+		return r.putBack(0, j) // the attempt may have failed because ctx ended, so it does not count
 	}
 	j.attempts++
 	if j.attempts >= r.policy.Attempts {
@@ -162,10 +162,10 @@ func (r *RetryQueue) putBack(pause time.Duration, jobs ...job) error {
 }
 
 func (r *RetryQueue) settle() {
-	if r.open.Add(-1) == 0 {
+	if r.unsettled.Add(-1) == 0 {
 		select {
-		case r.settled <- struct{}{}:
-		default: // told already
+		case r.allSettled <- struct{}{}:
+		default: // there is already a value
 		}
 	}
 }

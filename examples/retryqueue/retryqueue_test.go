@@ -15,7 +15,7 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// bubble runs f with a runtime on the time of a synctest bubble.
+// bubble runs f with a runtime in a synctest bubble.
 func bubble(t *testing.T, f func(t *testing.T, rt *foliot.Runtime)) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, err := foliot.New(foliot.Options{})
@@ -29,19 +29,19 @@ func bubble(t *testing.T, f func(t *testing.T, rt *foliot.Runtime)) {
 	})
 }
 
-// eager is a policy whose rate does not matter.
-var eager = Policy{Batch: 10, Attempts: 5, Base: time.Second, Max: 4 * time.Second, Rate: maxRate, Burst: 1000}
+// unlimited is a policy with a rate that no test reaches.
+var unlimited = Policy{Batch: 10, Attempts: 5, Base: time.Second, Max: 4 * time.Second, Rate: maxRate, Burst: 1000}
 
 func TestThePausesDoubleUpToTheLongest(t *testing.T) {
 	bubble(t, func(t *testing.T, rt *foliot.Runtime) {
 		start := time.Now()
 		var at []time.Duration
-		q := NewRetryQueue(rt, eager, func(context.Context, uint64) error {
+		q := NewRetryQueue(rt, unlimited, func(context.Context, uint64) error {
 			at = append(at, time.Since(start).Truncate(100*time.Millisecond))
 			return errFlaky
 		})
 		gaveUp := 0
-		q.OnDone = func(uint64) { t.Error("done, though every attempt has failed") }
+		q.OnDone = func(uint64) { t.Error("done, although every attempt has failed") }
 		q.OnGiveUp = func(id uint64, last error) {
 			if gaveUp++; id != 7 || !errors.Is(last, errFlaky) {
 				t.Errorf("job %d was given up: %v", id, last)
@@ -60,10 +60,10 @@ func TestThePausesDoubleUpToTheLongest(t *testing.T) {
 	})
 }
 
-func TestRunGoesOnForJobsThatAreAddedMeanwhile(t *testing.T) {
+func TestRunAlsoDoesJobsThatAreAddedMeanwhile(t *testing.T) {
 	bubble(t, func(t *testing.T, rt *foliot.Runtime) {
 		var done []uint64
-		q := NewRetryQueue(rt, eager, func(context.Context, uint64) error { return nil })
+		q := NewRetryQueue(rt, unlimited, func(context.Context, uint64) error { return nil })
 		q.OnDone = func(id uint64) {
 			done = append(done, id)
 			if id > 0 {
@@ -84,7 +84,7 @@ func TestRunGoesOnForJobsThatAreAddedMeanwhile(t *testing.T) {
 func TestCancellingLeavesUnsettledJobsInTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, rt *foliot.Runtime) {
 		ctx, cancel := context.WithCancel(t.Context())
-		slow := eager
+		slow := unlimited
 		slow.Rate, slow.Burst = 1, 1
 		done := 0
 		q := NewRetryQueue(rt, slow, func(context.Context, uint64) error { return nil })
@@ -101,7 +101,7 @@ func TestCancellingLeavesUnsettledJobsInTheQueue(t *testing.T) {
 		if done != 10 || q.Len() != 40 {
 			t.Errorf("%d done, %d left", done, q.Len())
 		}
-		// The rest is done by another Run.
+		// Another Run does the rest.
 		if err := q.Run(t.Context(), 1); err != nil || done != 50 || q.Len() != 0 {
 			t.Errorf("Run: %v; %d done, %d left", err, done, q.Len())
 		}
@@ -191,7 +191,7 @@ func TestAnInterruptLosesNoJob(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	for _, args := range []string{
 		"-jobs 0", "-workers 0", "-batch 0", "-attempts 0", "-fail 2", "-fail NaN", "-broken -1",
 		"-base 0s", "-base 2s -max 1s", "-rate 0", "-rate 1000000000", "-burst 0", "-no-such-flag", "extra",

@@ -1,31 +1,33 @@
-// Command sessions holds a million sessions, each with a heartbeat and an idle timeout, as
-// tasks, and shows what they cost next to the same with a goroutine for each.
+// Command sessions holds a million sessions as tasks, each with a heartbeat and an idle
+// timeout. It compares their cost with that of sessions that have a goroutine each.
 //
 //	go run ./examples/sessions
 //
-// begins the sessions spread over one heartbeat, measures for some seconds when all of them
-// are there, and ends them. Each sends a heartbeat a second; the peer, a function call, answers, which pushes
-// the idle timeout back. One peer in a hundred is silent, and its session is closed by the
-// timeout. Then it does the same with goroutines. If a million of those might be too much
-// for memory or processors, they are fewer, and there is a row for as many tasks: what is
-// compared in the end is always the same number of both. A row of the table says:
+// begins the sessions, spread over one heartbeat, measures them for some seconds, and ends
+// them. Each session sends a heartbeat per second. The peer, which is a function call,
+// answers, and that pushes the idle timeout back. One peer in a hundred is silent, and the
+// timeout closes its session. Then the program does the same with goroutines. If a million
+// of those might be too much for memory or processors, there are fewer, and another row for
+// the same number of tasks. So the comparison at the end is always between equal numbers.
+// The columns of the table are:
 //
-//	sessions      how many
-//	B/session     memory of the process for each of them, its own state included
-//	CPU %         of one processor, while all of them beat
-//	CPU/beat      the same for one heartbeat; less the more there are, as a wake-up serves several
-//	polls/s       polls of tasks; a goroutine is woken as often
-//	late p50 p99  how long after their time heartbeats were sent, of some of the sessions
+//	sessions      number of sessions
+//	B/session     memory of the process per session, including its own state
+//	CPU %         of one processor, while all sessions send heartbeats
+//	CPU/beat      processor time per heartbeat; with more sessions it is less, as a wake-up serves several
+//	polls/s       polls of tasks; goroutines are woken as often
+//	late p50 p99  how late heartbeats were sent, for a sample of the sessions
 //	missed        heartbeats that were not sent at all
 //
-// At the end it all has to add up: every session has sent exactly the heartbeats that it
-// should, none of them early, and exactly the silent ones were closed for idleness.
+// At the end the program checks that every session has sent exactly its heartbeats, none of
+// them early, and that exactly the sessions with silent peers were closed for idleness.
 //
 //	go run ./examples/sessions -goroutines
 //
-// runs just the goroutines, and as many of them as -n says.
+// runs only the goroutines, as many as -n says.
 //
-// The task is in task.go, the goroutine in goroutine.go.
+// The task is in task.go, the goroutine in goroutine.go. What both have in common is in
+// group.go, the measurement of lateness in sample.go, the output in table.go.
 package main
 
 import (
@@ -55,7 +57,7 @@ func main() {
 	}
 }
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	n          int
 	beat, idle time.Duration
@@ -73,9 +75,9 @@ func parse(args []string, out io.Writer) (config, error) {
 	flags.DurationVar(&c.beat, "heartbeat", time.Second, "period of the heartbeats")
 	flags.DurationVar(&c.idle, "idle", 2500*time.Millisecond, "idle timeout")
 	flags.DurationVar(&c.lasting, "for", 4*time.Second, "how long to measure, rounded down to whole heartbeats")
-	flags.DurationVar(&c.slack, "slack", 0, "how late tasks may be polled for the sake of fewer wake-ups")
+	flags.DurationVar(&c.slack, "slack", 0, "how late tasks may be polled, to save wake-ups")
 	flags.IntVar(&c.silent, "silent", 1, "percentage of peers that do not answer")
-	flags.BoolVar(&c.goroutines, "goroutines", false, "run just the version with goroutines")
+	flags.BoolVar(&c.goroutines, "goroutines", false, "run only the version with goroutines")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
@@ -87,7 +89,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	case c.silent < 0 || c.silent > 100:
 		return c, fmt.Errorf("-silent %d: want a percentage", c.silent)
 	case c.beat < time.Millisecond, c.idle < c.beat, c.lasting < c.beat:
-		return c, fmt.Errorf("-heartbeat %v -idle %v -for %v: want a heartbeat of at least 1ms, and the others no less than that", c.beat, c.idle, c.lasting)
+		return c, fmt.Errorf("-heartbeat %v -idle %v -for %v: want a heartbeat of at least 1ms, and the others at least as long as a heartbeat", c.beat, c.idle, c.lasting)
 	case c.lasting > 24*time.Hour:
 		return c, fmt.Errorf("-for %v: want at most a day", c.lasting)
 	case c.slack < 0:
@@ -97,18 +99,19 @@ func parse(args []string, out io.Writer) (config, error) {
 }
 
 const (
-	// roomy is more than a session takes as a goroutine with a ticker and a timer.
-	roomy = 8 << 10
+	// goroutineBytes is more than the memory of a session with a goroutine, a ticker and a
+	// timer.
+	goroutineBytes = 8 << 10
 
-	// easy is how many heartbeats of goroutines a second are a light load for a processor.
-	// When they are too much for it, goroutines are all late, and there is nothing to compare.
-	easy = 100_000
+	// easyBeats is a number of heartbeats of goroutines per second that is a light load for a
+	// processor. With too many, all goroutines are late, and a comparison says nothing.
+	easyBeats = 100_000
 )
 
-// bearable returns how many sessions there can be as goroutines.
-func (c config) bearable() int {
-	cpu := easy * c.beat.Seconds() * float64(runtime.GOMAXPROCS(0))
-	return min(c.n, max(available()/2/roomy, 1), max(int(min(cpu, math.MaxInt32)), 1))
+// maxGoroutines returns how many sessions may run as goroutines.
+func (c config) maxGoroutines() int {
+	cpu := easyBeats * c.beat.Seconds() * float64(runtime.GOMAXPROCS(0))
+	return min(c.n, max(available()/2/goroutineBytes, 1), max(int(min(cpu, math.MaxInt32)), 1))
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -126,8 +129,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	few := all
-	if n := c.bearable(); n < c.n {
-		fmt.Fprintf(out, "%d goroutines are what is sure to fit here; the same number of both:\n", n)
+	if n := c.maxGoroutines(); n < c.n {
+		fmt.Fprintf(out, "%d goroutines are sure to fit on this machine; the same number of both:\n", n)
 		c.n = n
 		if few, err = tasks(ctx, c, out); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// memory returns the bytes of memory that this process has.
+// memory returns the resident memory of this process in bytes.
 func memory() int64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -20,8 +20,8 @@ func memory() int64 {
 	return resident * int64(os.Getpagesize())
 }
 
-// available returns the bytes of memory that may be had without harm to others: what the
-// machine has left, or the container if that is less.
+// available returns the bytes of memory that are free on the machine, or in the container if
+// that is less.
 func available() int {
 	free := 1 << 30
 	if b, err := os.ReadFile("/proc/meminfo"); err == nil {

@@ -3,29 +3,30 @@ package main
 import "time"
 
 const (
-	// sampling is how many sessions there are for each whose lateness is noted.
-	sampling = 61
+	// sampleEvery: the lateness of every sampleEvery-th session is recorded.
+	sampleEvery = 61
 
-	// vague is how long the start of a heartbeat may take for its lateness to be told.
-	vague = 50 * time.Microsecond
+	// maxStartTime is how long starting the heartbeat may take. If it takes longer, the
+	// start is not known exactly enough.
+	maxStartTime = 50 * time.Microsecond
 )
 
-// A sample notes how late the heartbeats of a session are. A nil sample notes
-// nothing, nor does one whose session was held up as it began: then
-// it is not known when exactly the heartbeat started, and that would pass for lateness.
+// A sample records how late the heartbeats of a session are. A nil sample records nothing.
+// Nor does a sample whose session was delayed while it began: then it is not known when
+// exactly the heartbeat started, and the error would look like lateness.
 type sample struct {
 	start time.Time // zero: not known
 }
 
-// sampleOf returns the sample of a session, nil for most.
-func (f *fleet) sampleOf(i int) *sample {
-	if i%sampling != 0 {
+// sampleOf returns the sample of session i, which is nil for most sessions.
+func (g *sessionGroup) sampleOf(i int) *sample {
+	if i%sampleEvery != 0 {
 		return nil
 	}
 	return new(sample)
 }
 
-// begin calls start, which starts the heartbeat.
+// begin calls start, which starts the heartbeat, and records the time.
 func (s *sample) begin(start func()) {
 	if s == nil {
 		start()
@@ -33,18 +34,18 @@ func (s *sample) begin(start func()) {
 	}
 	before := time.Now()
 	start()
-	if time.Since(before) < vague {
+	if time.Since(before) < maxStartTime {
 		s.start = before
 	}
 }
 
-// sent notes that the heartbeat of a number, counted from 1, is sent now.
-func (s *sample) sent(f *fleet, number int) {
-	if s == nil || s.start.IsZero() || !f.measuring.Load() {
+// sent records that the heartbeat with the given number, counted from 1, is being sent.
+func (s *sample) sent(g *sessionGroup, number int) {
+	if s == nil || s.start.IsZero() || !g.measuring.Load() {
 		return
 	}
-	late := time.Since(s.start) - time.Duration(number)*f.beat
-	f.mu.Lock()
-	f.lateness = append(f.lateness, late)
-	f.mu.Unlock()
+	late := time.Since(s.start) - time.Duration(number)*g.beat
+	g.mu.Lock()
+	g.lateness = append(g.lateness, late)
+	g.mu.Unlock()
 }

@@ -33,8 +33,8 @@ func TestGoroutinesRunAlone(t *testing.T) {
 	}
 }
 
-// spawned returns a session on a manual clock, and the fleet of which it is the only one.
-func spawned(t *testing.T, silent bool) (*foliot.ManualClock, *foliot.Runtime, *fleet) {
+// spawnOne spawns a single session on a manual clock, and returns its group.
+func spawnOne(t *testing.T, silent bool) (*foliot.ManualClock, *foliot.Runtime, *sessionGroup) {
 	t.Helper()
 	clock := foliot.NewManualClock(time.Time{})
 	rt, err := foliot.New(foliot.Options{Clock: clock})
@@ -45,22 +45,22 @@ func spawned(t *testing.T, silent bool) (*foliot.ManualClock, *foliot.Runtime, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(config{n: 1, beat: time.Second, idle: 2500 * time.Millisecond, lasting: time.Second})
-	if _, err := rt.Spawn(&session{fleet: f, beat: beat, timeout: foliot.NewDelay(f.idle), silent: silent}); err != nil {
+	g := newSessionGroup(config{n: 1, beat: time.Second, idle: 2500 * time.Millisecond, lasting: time.Second})
+	if _, err := rt.Spawn(&session{group: g, beat: beat, timeout: foliot.NewDelay(g.idle), silent: silent}); err != nil {
 		t.Fatal(err)
 	}
-	return clock, rt, f
+	return clock, rt, g
 }
 
 func TestASilentSessionIsClosedAtItsTimeout(t *testing.T) {
-	clock, rt, f := spawned(t, true)
+	clock, rt, g := spawnOne(t, true)
 	clock.Advance(2500*time.Millisecond - 1)
-	if f.idled.Load() != 0 || f.left.Load() != 1 {
+	if g.closedIdle.Load() != 0 || g.left.Load() != 1 {
 		t.Error("closed early")
 	}
 	clock.Advance(1)
-	if f.idled.Load() != 1 || f.left.Load() != 0 || f.sent.Load() != 2 || f.wrong.Load() != 0 {
-		t.Errorf("%d closed for idleness, %d left, %d heartbeats", f.idled.Load(), f.left.Load(), f.sent.Load())
+	if g.closedIdle.Load() != 1 || g.left.Load() != 0 || g.sent.Load() != 2 || g.wronglyClosed.Load() != 0 {
+		t.Errorf("%d closed for idleness, %d left, %d heartbeats", g.closedIdle.Load(), g.left.Load(), g.sent.Load())
 	}
 	if st := rt.Stats(); st.Tasks != 0 || st.Armed != 0 {
 		t.Errorf("%d tasks, %d timers left", st.Tasks, st.Armed)
@@ -68,59 +68,59 @@ func TestASilentSessionIsClosedAtItsTimeout(t *testing.T) {
 }
 
 func TestASessionThatIsAnsweredLastsUntilItsLastHeartbeat(t *testing.T) {
-	clock, rt, f := spawned(t, false)
+	clock, rt, g := spawnOne(t, false)
 	clock.Advance(100 * time.Second)
-	f.last.Store(110)
+	g.lastBeat.Store(110)
 	clock.Advance(10*time.Second - 1)
-	if f.left.Load() != 1 {
+	if g.left.Load() != 1 {
 		t.Error("it ended early")
 	}
 	clock.Advance(1)
-	if f.left.Load() != 0 || f.sent.Load() != 110 || f.idled.Load() != 0 || f.early.Load() != 0 {
-		t.Errorf("%d left, %d heartbeats, %d of them early, %d closed for idleness", f.left.Load(), f.sent.Load(), f.early.Load(), f.idled.Load())
+	if g.left.Load() != 0 || g.sent.Load() != 110 || g.closedIdle.Load() != 0 || g.early.Load() != 0 {
+		t.Errorf("%d left, %d heartbeats, %d of them early, %d closed for idleness", g.left.Load(), g.sent.Load(), g.early.Load(), g.closedIdle.Load())
 	}
 	if st := rt.Stats(); st.Tasks != 0 || st.Armed != 0 {
 		t.Errorf("%d tasks, %d timers left", st.Tasks, st.Armed)
 	}
 }
 
-func TestASampleTellsHowLateAHeartbeatIs(t *testing.T) {
+func TestASampleRecordsHowLateAHeartbeatIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(config{n: 1, beat: time.Second, lasting: time.Second})
-		s, unsure := f.sampleOf(0), f.sampleOf(sampling)
+		g := newSessionGroup(config{n: 1, beat: time.Second, lasting: time.Second})
+		s, unsure := g.sampleOf(0), g.sampleOf(sampleEvery)
 		s.begin(func() {})
-		unsure.begin(func() { time.Sleep(vague) })
-		time.Sleep(3*time.Second + time.Millisecond - vague)
-		s.sent(f, 3) // not yet measuring
-		f.measuring.Store(true)
-		for _, x := range []*sample{s, unsure, f.sampleOf(1)} {
-			x.sent(f, 3)
+		unsure.begin(func() { time.Sleep(maxStartTime) })
+		time.Sleep(3*time.Second + time.Millisecond - maxStartTime)
+		s.sent(g, 3) // not yet measuring
+		g.measuring.Store(true)
+		for _, x := range []*sample{s, unsure, g.sampleOf(1)} {
+			x.sent(g, 3)
 		}
-		if want := []time.Duration{time.Millisecond}; !slices.Equal(f.lateness, want) {
-			t.Errorf("%v, want %v", f.lateness, want)
+		if want := []time.Duration{time.Millisecond}; !slices.Equal(g.lateness, want) {
+			t.Errorf("%v, want %v", g.lateness, want)
 		}
 	})
 }
 
-func TestWhatDoesNotAddUpIsAnError(t *testing.T) {
-	for what, spoil := range map[string]func(f *fleet, r *row){
-		"closed for idleness though": func(f *fleet, _ *row) { f.wrong.Add(1) },
-		"peers silent":               func(f *fleet, _ *row) { f.idled.Add(1) },
-		"came early":                 func(f *fleet, _ *row) { f.early.Add(1) },
-		"heartbeats were sent":       func(_ *fleet, r *row) { r.missed = 1 },
+func TestWrongTotalsAreErrors(t *testing.T) {
+	for what, spoil := range map[string]func(g *sessionGroup, r *row){
+		"closed for idleness although": func(g *sessionGroup, _ *row) { g.wronglyClosed.Add(1) },
+		"peers were silent":            func(g *sessionGroup, _ *row) { g.closedIdle.Add(1) },
+		"heartbeats were early":        func(g *sessionGroup, _ *row) { g.early.Add(1) },
+		"heartbeats were sent":         func(_ *sessionGroup, r *row) { r.missed = 1 },
 	} {
-		f, r := newFleet(config{n: 1, beat: 1, lasting: 1}), row{n: 1, beat: 1, window: 1, polls: 1}
-		spoil(f, &r)
-		if err := f.conclude("tasks", r, nil, io.Discard); err == nil || !strings.Contains(err.Error(), what) {
+		g, r := newSessionGroup(config{n: 1, beat: 1, lasting: 1}), row{n: 1, beat: 1, window: 1, polls: 1}
+		spoil(g, &r)
+		if err := g.report("tasks", r, nil, io.Discard); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("want an error about %q, got %v", what, err)
 		}
 	}
 }
 
-func TestGoroutinesAreNoMoreThanAskedForOrBearable(t *testing.T) {
+func TestGoroutinesAreNoMoreThanRequestedOrManageable(t *testing.T) {
 	for _, n := range []int{1, 1000, 1 << 30} {
 		c := config{n: n, beat: time.Second}
-		if got := c.bearable(); got < 1 || got > n || n > 1<<29 && got == n {
+		if got := c.maxGoroutines(); got < 1 || got > n || n > 1<<29 && got == n {
 			t.Errorf("%d of %d", got, n)
 		}
 	}
@@ -134,12 +134,12 @@ func TestAnInterruptEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestTheSilentOnesAreSpreadEvenly(t *testing.T) {
-	f := newFleet(config{n: 1000, beat: 1, silent: 7})
+func TestSilentSessionsAreSpreadEvenly(t *testing.T) {
+	g := newSessionGroup(config{n: 1000, beat: 1, silent: 7})
 	for from := 0; from < 1000; from += 100 {
 		silent := 0
 		for i := range 100 {
-			if f.isSilent(from + i) {
+			if g.isSilent(from + i) {
 				silent++
 			}
 		}
@@ -149,7 +149,7 @@ func TestTheSilentOnesAreSpreadEvenly(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	for _, args := range []string{
 		"-n 0", "-heartbeat 0s", "-idle 1ms", "-for 1ms", "-for 30h", "-slack -1s", "-silent -1", "-silent 101", "-no-such-flag", "extra",
 	} {

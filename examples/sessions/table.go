@@ -7,14 +7,14 @@ import (
 	"unsafe"
 )
 
-// A row is what a number of sessions cost.
+// A row is the cost of a number of sessions.
 type row struct {
 	n        int
 	beat     time.Duration
-	bytes    float64 // of memory, for one session
-	window   time.Duration
-	cpu      time.Duration // in that window
-	polls    uint64        // in that window
+	bytes    float64       // memory per session
+	window   time.Duration // length of the measurement
+	cpu      time.Duration // processor time in the window
+	polls    uint64        // polls in the window
 	p50, p99 time.Duration
 	missed   int64
 }
@@ -43,21 +43,22 @@ func (r row) perBeat() time.Duration {
 	return time.Duration(float64(r.cpu) / beats)
 }
 
-// compare says how tasks and goroutines differ: few and gos are equally many. Memory grows
-// in proportion to their number; CPU does not, so nothing is said about that of more.
+// compare prints how tasks and goroutines differ. few and gos have the same number of
+// sessions. Memory is proportional to the number of sessions, so it is extrapolated to that
+// of all. CPU is not, so it is not extrapolated.
 func compare(out io.Writer, all, few, gos row) {
 	if few.bytes > 0 && few.perBeat() > 0 {
 		fmt.Fprintf(out, "%d sessions as goroutines take %.1f times the memory and %.1f times the CPU of as many tasks\n",
 			gos.n, gos.bytes/few.bytes, float64(gos.perBeat())/float64(few.perBeat()))
 	}
 	if all.n > gos.n {
-		fmt.Fprintf(out, "%d goroutines would take %.1f GB, where the tasks took %.1f GB\n",
+		fmt.Fprintf(out, "%d goroutines would take %.1f GB, the tasks took %.1f GB\n",
 			all.n, gos.bytes*float64(all.n)/1e9, all.bytes*float64(all.n)/1e9)
 	}
-	fmt.Fprintf(out, "%d of the %.0f bytes of a task are the session's own struct\n", unsafe.Sizeof(session{}), all.bytes)
+	fmt.Fprintf(out, "%d of the %.0f bytes of a task are the struct of the session\n", unsafe.Sizeof(session{}), all.bytes)
 }
 
-// quantile returns a quantile of sorted durations, 0 if there are none.
+// quantile returns a quantile of sorted durations, or 0 if there are none.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -10,10 +10,10 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// A session is a task. Its timers are values in here.
+// A session is a task. Its timers are fields.
 type session struct {
-	fleet   *fleet
-	sample  *sample // nil for most
+	group   *sessionGroup
+	sample  *sample // nil for most sessions
 	beat    foliot.Interval
 	timeout foliot.Delay
 	first   time.Duration // when it was first polled
@@ -22,71 +22,71 @@ type session struct {
 	silent  bool
 }
 
-// Poll sends the heartbeats that are due, and ends the session when it has sent all, or
-// when nothing was heard for too long.
+// Poll sends the heartbeats that are due. It ends the session when all are sent, or when the
+// peer has not answered for too long.
 func (s *session) Poll(cx *foliot.Context) foliot.Status {
-	f := s.fleet
+	g := s.group
 	if !s.begun {
 		s.begun = true
 		s.first = cx.Now()
 		s.sample.begin(func() { s.beat.Poll(cx) })
 	}
 	if ticks := s.beat.Poll(cx); ticks > 0 {
-		if cx.Now() < s.first+time.Duration(int(s.sent)+ticks)*f.beat {
-			f.early.Add(1)
+		if cx.Now() < s.first+time.Duration(int(s.sent)+ticks)*g.beat {
+			g.early.Add(1)
 		}
-		s.sample.sent(f, int(s.sent)+1)
-		for range min(ticks, f.due(s.silent)-int(s.sent)) {
+		s.sample.sent(g, int(s.sent)+1)
+		for range min(ticks, g.beatsDue(s.silent)-int(s.sent)) {
 			s.sent++
-			if f.peer(s.silent) {
-				s.timeout.Reset(f.idle)
+			if g.peerAnswers(s.silent) {
+				s.timeout.Reset(g.idle)
 			}
 		}
-		if !s.silent && int(s.sent) == f.due(false) {
-			f.ended(false, false, int(s.sent))
+		if !s.silent && int(s.sent) == g.beatsDue(false) {
+			g.sessionEnded(false, false, int(s.sent))
 			return foliot.Done
 		}
 	}
 	if s.timeout.Poll(cx) {
-		f.ended(s.silent, true, int(s.sent))
+		g.sessionEnded(s.silent, true, int(s.sent))
 		return foliot.Done
 	}
 	return foliot.Pending
 }
 
-// tasks runs the sessions as tasks, and prints a row about them.
+// tasks runs the sessions as tasks and prints their row.
 func tasks(ctx context.Context, c config, out io.Writer) (row, error) {
 	rt, err := foliot.New(foliot.Options{Slack: c.slack})
 	if err != nil {
 		return row{}, err
 	}
-	// Burst: a heartbeat that is late is sent all the same.
+	// Burst: heartbeats that are late are sent anyway.
 	beat, err := foliot.NewInterval(c.beat, foliot.Burst)
 	if err != nil {
 		return row{}, err
 	}
-	f := newFleet(c)
-	r, err := f.run(ctx, func(i int) error {
+	g := newSessionGroup(c)
+	r, err := g.run(ctx, func(i int) error {
 		_, err := rt.Spawn(&session{
-			fleet:   f,
+			group:   g,
 			beat:    beat,
 			timeout: foliot.NewDelay(c.idle),
-			silent:  f.isSilent(i),
-			sample:  f.sampleOf(i),
+			silent:  g.isSilent(i),
+			sample:  g.sampleOf(i),
 		})
 		return err
 	}, func() uint64 { return rt.Stats().Polls })
-	return r, errors.Join(err, f.conclude("tasks", r, err, out), closeRuntime(rt, err == nil))
+	return r, errors.Join(err, g.report("tasks", r, err, out), closeRuntime(rt, err == nil))
 }
 
-// closeRuntime shuts a runtime down. If the sessions have come to their end, there is
-// nothing left on it.
+// closeRuntime shuts down a runtime. If all sessions have ended, it returns an error if tasks
+// or timers are left.
 func closeRuntime(rt *foliot.Runtime, ended bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for ended && rt.Stats().Tasks > 0 { // the last session has ended, but its Poll may not have returned
 		if err := foliot.Default().Sleep(ctx, time.Millisecond); err != nil {
-			return fmt.Errorf("%d tasks are left though all sessions have ended", rt.Stats().Tasks)
+			return fmt.Errorf("%d tasks are left although all sessions have ended", rt.Stats().Tasks)
 		}
 	}
 	armed, err := rt.Shutdown(ctx)
@@ -94,7 +94,7 @@ func closeRuntime(rt *foliot.Runtime, ended bool) error {
 	case err != nil:
 		return fmt.Errorf("waiting for the last polls: %w", err)
 	case ended && armed != 0:
-		return fmt.Errorf("%d timers are armed though all sessions have ended", armed)
+		return fmt.Errorf("%d timers are armed although all sessions have ended", armed)
 	}
 	return nil
 }

@@ -2,15 +2,15 @@
 //
 //	go run ./examples/shutdown
 //
-// schedules jobs all the time, each of which takes a while, and begins to shut down when
-// it is interrupted, when it gets a SIGTERM, or after three seconds. Then no further job
-// begins, those that run are waited for, and those that have not begun are counted, as a
-// program that saves them for its next start would do. A second interrupt ends it at
-// once. With a grace period that is too short for the jobs it says so and fails:
+// schedules jobs all the time, each of which takes a while. It shuts down when it is
+// interrupted, when it gets a SIGTERM, or after three seconds. Then no further job begins,
+// it waits for the running jobs, and it counts the jobs that have not begun, which a real
+// program would save for its next start. A second interrupt kills it. If the grace period is
+// too short for the running jobs, it fails with an error:
 //
 //	go run ./examples/shutdown -work 2s -grace 100ms
 //
-// The order of events is in run; the jobs are kept by the Scheduler in scheduler.go.
+// The order of events is in run. The Scheduler in scheduler.go keeps the jobs.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	lasting, every, within, work, grace time.Duration
 }
@@ -46,7 +46,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	var c config
 	flags := flag.NewFlagSet("shutdown", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.DurationVar(&c.lasting, "for", 3*time.Second, "shut down after this time; 0: only when told to")
+	flags.DurationVar(&c.lasting, "for", 3*time.Second, "shut down after this time; 0: only by a signal")
 	flags.DurationVar(&c.every, "every", time.Millisecond, "how often a job is scheduled")
 	flags.DurationVar(&c.within, "within", 10*time.Second, "jobs are due at random within this time")
 	flags.DurationVar(&c.work, "work", 500*time.Millisecond, "how long a job takes")
@@ -88,16 +88,16 @@ func run(args []string, out io.Writer) error {
 	scheduling.Go(func() { added, addErr = schedule(s, c) })
 	fmt.Fprintln(out, "running; interrupt to shut down")
 	<-ctx.Done()
-	stop() // from here on a signal has its usual effect: the second one kills
+	stop() // from here on a signal has its usual effect, so the second one kills the process
 
 	waiting, running, _ := s.Counts()
 	fmt.Fprintf(out, "shutting down: %d jobs are waiting, %d are running and have %v to finish\n", waiting, running, c.grace)
 	grace, cancel := context.WithTimeout(context.Background(), c.grace)
 	defer cancel()
 	left, err := s.Close(grace)
-	scheduling.Wait() // it was told ErrClosed
+	scheduling.Wait() // ends because Add returns ErrClosed
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w; -grace gives them longer than %v", err, c.grace)
+		err = fmt.Errorf("%w; use -grace to wait longer than %v", err, c.grace)
 	}
 	if err := errors.Join(err, addErr); err != nil {
 		return err
@@ -105,12 +105,12 @@ func run(args []string, out io.Writer) error {
 	_, _, finished := s.Counts()
 	fmt.Fprintf(out, "%d jobs scheduled, %d finished, %d not begun, to be saved for the next start\n", added, finished, len(left))
 	if added != finished+len(left) {
-		return fmt.Errorf("%d jobs have got lost", added-finished-len(left))
+		return fmt.Errorf("%d jobs were lost", added-finished-len(left))
 	}
 	return nil
 }
 
-// schedule adds jobs until the scheduler is closed, and says how many.
+// schedule adds jobs until the scheduler is closed, and returns their number.
 func schedule(s *Scheduler, c config) (added int, err error) {
 	for {
 		name := fmt.Sprintf("job %d", added+1)

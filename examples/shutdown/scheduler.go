@@ -10,21 +10,21 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// Scheduler runs jobs at their time. Until it is closed, the jobs that have not begun
-// are on a list, so that what is left in the end can be saved for the next start.
+// Scheduler runs jobs when they are due. It keeps a list of the jobs that have not begun, so
+// that those left at the end can be saved for the next start.
 type Scheduler struct {
 	rt *foliot.Runtime
 
 	mu       sync.Mutex
-	waiting  map[string]time.Time // jobs by name, and when they are due
+	waiting  map[string]time.Time // when each job is due, by name
 	running  int
 	finished int
 }
 
-// NewScheduler returns a scheduler with a runtime of its own.
+// NewScheduler returns a scheduler with its own runtime.
 func NewScheduler() (*Scheduler, error) {
-	// Jobs may take long, so each has a goroutine. A runtime copes with callbacks that
-	// block without this, but that is for the exception.
+	// Jobs may take long, so each runs on a new goroutine. Without this option a runtime can
+	// handle callbacks that block too, but that is meant for rare cases.
 	rt, err := foliot.New(foliot.Options{Go: func(f func()) { go f() }})
 	if err != nil {
 		return nil, err
@@ -32,16 +32,16 @@ func NewScheduler() (*Scheduler, error) {
 	return &Scheduler{rt: rt, waiting: make(map[string]time.Time)}, nil
 }
 
-// Add has the job run after d. The error is foliot.ErrClosed after Close has begun, and
-// the job will not run then.
+// Add schedules a job to run after d. After Close has begun, it returns foliot.ErrClosed,
+// and the job will not run.
 func (s *Scheduler) Add(name string, d time.Duration, job func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.waiting[name]; ok {
 		return fmt.Errorf("job %q is waiting already, choose another name", name)
 	}
-	// Armed under the lock: a job that is due at once waits for the lock and finds itself
-	// on the list.
+	// The timer is armed under the lock: a job that is due at once waits for the lock, and
+	// then it is on the list.
 	if _, err := s.rt.AfterFunc(d, func() { s.run(name, job) }); err != nil {
 		return err
 	}
@@ -64,9 +64,9 @@ func (s *Scheduler) run(name string, job func()) {
 	job()
 }
 
-// Close begins no more jobs and waits for those that run, for as long as ctx lets it. It
-// returns the jobs that have not begun; they never will. After an error jobs are still
-// running, and the caller decides whether to wait again, with another Close, or to exit.
+// Close prevents further jobs from beginning, and waits for the running ones until ctx ends.
+// It returns the jobs that have not begun, and never will. If it returns an error, jobs are
+// still running, and the caller may wait again with another Close, or exit.
 func (s *Scheduler) Close(ctx context.Context) (left map[string]time.Time, err error) {
 	armed, err := s.rt.Shutdown(ctx)
 	s.mu.Lock()
@@ -81,7 +81,7 @@ func (s *Scheduler) Close(ctx context.Context) (left map[string]time.Time, err e
 	return left, nil
 }
 
-// Counts returns how many jobs are waiting, running and finished.
+// Counts returns the numbers of jobs that are waiting, running and finished.
 func (s *Scheduler) Counts() (waiting, running, finished int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -53,12 +53,12 @@ func TestCloseWaitsForARunningJobAndReturnsTheOthers(t *testing.T) {
 	}
 }
 
-func TestAClosedSchedulerTakesNoJob(t *testing.T) {
+func TestAClosedSchedulerAcceptsNoJob(t *testing.T) {
 	s := newScheduler(t)
 	if left, err := s.Close(t.Context()); len(left) != 0 || err != nil {
 		t.Errorf("Close: %v, %v", left, err)
 	}
-	if err := s.Add("late", 0, func() { t.Error("it ran") }); !errors.Is(err, foliot.ErrClosed) {
+	if err := s.Add("late", 0, func() { t.Error("the job ran") }); !errors.Is(err, foliot.ErrClosed) {
 		t.Errorf("Add: %v", err)
 	}
 	if waiting, running, finished := s.Counts(); waiting+running+finished != 0 {
@@ -66,11 +66,11 @@ func TestAClosedSchedulerTakesNoJob(t *testing.T) {
 	}
 }
 
-func TestAJobThatWaitsIsNotReplaced(t *testing.T) {
+func TestAWaitingJobIsNotReplaced(t *testing.T) {
 	s := newScheduler(t)
 	add(t, s, "one", time.Hour, func() {})
 	if err := s.Add("one", time.Hour, func() {}); err == nil {
-		t.Error("a second job of the same name was taken")
+		t.Error("a second job of the same name was accepted")
 	}
 	if left, err := s.Close(t.Context()); len(left) != 1 || err != nil {
 		t.Errorf("Close: %v, %v", left, err)
@@ -85,7 +85,7 @@ func TestNoJobIsLostInAShutdownUnderLoad(t *testing.T) {
 	}
 }
 
-func TestAGraceThatIsTooShortIsAnError(t *testing.T) {
+func TestAGracePeriodThatIsTooShortIsAnError(t *testing.T) {
 	var out strings.Builder
 	args := strings.Fields("-for 100ms -within 1ms -work 1s -grace 1ms")
 	if err := run(args, &out); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "still running") {
@@ -93,7 +93,7 @@ func TestAGraceThatIsTooShortIsAnError(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	for _, args := range []string{"-for -1s", "-every 0s", "-within 0s", "-work -1s", "-grace -1s", "-no-such-flag", "extra"} {
 		if err := run(strings.Fields(args), io.Discard); err == nil {
 			t.Errorf("%s: no error", args)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestASignalShutsDown(t *testing.T) {
-	// Also before run listens and after it has stopped to, a signal must not end the test.
+	// A signal must not end the test, even before run listens for signals and after it stops.
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGTERM)
 	defer signal.Stop(ignored)

@@ -1,24 +1,24 @@
-// Command simulation is a small network on a clock of its own: nodes that are tasks, and
-// links that delay packets and lose some.
+// Command simulation simulates a small network on a manual clock: the nodes are tasks, and
+// the links delay packets and lose some.
 //
 //	go run ./examples/simulation
 //
-// simulates an hour of it in less than a second. Every node starts a rumour now and then,
-// and passes on those it hears for the first time; each link is made reliable by
-// acknowledgement and retransmission. At the end every node must know every rumour, and
-// have heard none twice over a link.
+// simulates an hour of the network in less than a second. Every node starts a rumour now and
+// then, and passes on rumours that it hears for the first time. Acknowledgements and
+// retransmissions make each link reliable. At the end the program checks that every node
+// knows every rumour, and has accepted none twice over a link.
 //
-// The whole run depends on nothing but the seed: on a ManualClock the runtime polls
-// tasks and runs callbacks one after the other, and always in the same order. The hash of
-// all that happened shows it. Run it again, or with another seed:
+// The run depends only on the seed: on a ManualClock the runtime polls tasks and runs
+// callbacks one after the other, always in the same order. A hash of all events shows that.
+// Run it again, or with another seed:
 //
 //	go run ./examples/simulation -seed 2
 //
-// What went wrong once can therefore be looked at again, as often as need be:
+// So a failure can be reproduced as often as necessary:
 //
 //	go run ./examples/simulation -for 1m -trace
 //
-// The protocol is in node.go, written as it would be for real links and a real clock; the
+// The protocol is in node.go, written as it would be for real links and a real clock. The
 // links are in network.go.
 package main
 
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	seed     uint64
 	nodes    int
@@ -60,10 +60,10 @@ func parse(args []string, out io.Writer) (config, error) {
 	flags.IntVar(&c.nodes, "nodes", 9, "nodes: a ring, with a link across for every other one")
 	flags.DurationVar(&c.span, "for", time.Hour, "how long rumours are started, in simulated time")
 	flags.DurationVar(&c.every, "every", 10*time.Second, "about how often a node starts a rumour")
-	flags.DurationVar(&c.latency, "latency", 20*time.Millisecond, "how long a packet takes at least")
-	flags.DurationVar(&c.jitter, "jitter", 30*time.Millisecond, "how much longer it may take; packets overtake each other")
-	flags.Float64Var(&c.loss, "loss", 0.1, "part of the packets that get lost")
-	flags.BoolVar(&c.trace, "trace", false, "print all that happens")
+	flags.DurationVar(&c.latency, "latency", 20*time.Millisecond, "shortest time that a packet takes")
+	flags.DurationVar(&c.jitter, "jitter", 30*time.Millisecond, "how much longer it may take; packets may overtake each other")
+	flags.Float64Var(&c.loss, "loss", 0.1, "share of the packets that get lost")
+	flags.BoolVar(&c.trace, "trace", false, "print all events")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
@@ -77,7 +77,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	case c.latency < 0, c.jitter < 0:
 		return c, fmt.Errorf("-latency %v -jitter %v: neither may be negative", c.latency, c.jitter)
 	case !(c.loss >= 0 && c.loss <= 0.9):
-		return c, fmt.Errorf("-loss %v: want 0 to 0.9, or nothing ever arrives", c.loss)
+		return c, fmt.Errorf("-loss %v: want 0 to 0.9", c.loss)
 	}
 	return c, nil
 }
@@ -96,7 +96,7 @@ func run(args []string, out io.Writer) error {
 		c.nodes, r.links, c.seed, r.simulated, time.Since(began).Round(time.Millisecond))
 	fmt.Fprintf(out, "rumours: %d started, each heard of by all nodes, at most %v after it was started\n", r.rumours, r.slowest)
 	fmt.Fprintf(out, "packets: %d sent, %d lost, %d arrived; %d sent again, %d arrived again\n",
-		r.sent, r.lost, r.arrived, r.again, r.repeats)
+		r.sent, r.lost, r.arrived, r.resent, r.duplicates)
 	fmt.Fprintf(out, "polls:   %d\n", r.polls)
 	fmt.Fprintf(out, "trace:   %d events, hash %016x\n", r.events, r.hash)
 	return nil

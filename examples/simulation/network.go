@@ -12,30 +12,30 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// A network has the nodes, and does what links do. All of it belongs to the goroutine on
-// which the clock runs callbacks and polls, so nothing is locked.
+// A network holds the nodes and simulates the links. The goroutine on which the clock runs
+// callbacks and polls owns all of it, so there are no locks.
 type network struct {
 	config
-	clock *foliot.ManualClock
-	rt    *foliot.Runtime
-	rng   *rand.Rand
-	nodes []*node
-	since map[rumour]time.Time // when it was started
-	heard map[rumour]int       // by how many nodes
+	clock     *foliot.ManualClock
+	rt        *foliot.Runtime
+	rng       *rand.Rand
+	nodes     []*node
+	startedAt map[rumour]time.Time // when each rumour was started
+	heardBy   map[rumour]int       // how many nodes have heard each rumour
 
-	ending bool // no more rumours are started
-	failed error
+	ending bool // nodes start no more rumours
+	err    error
 
-	flying int         // packets that are under way
-	digest hash.Hash64 // of the trace
+	inFlight int         // packets that have not arrived yet
+	digest   hash.Hash64 // hash of the trace
 	report
 }
 
-// A report is what has come of a simulation.
+// A report is the result of a simulation.
 type report struct {
 	links, rumours      int
 	sent, lost, arrived int // packets
-	again, repeats      int // packets sent again, rumours that have arrived again
+	resent, duplicates  int // packets sent again, rumours that arrived again
 	events              int
 	polls               uint64
 	simulated, slowest  time.Duration
@@ -44,22 +44,22 @@ type report struct {
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// simulate runs a network until no more rumours are started and all are known.
+// simulate runs a network for the given time, and then until all rumours are known.
 func simulate(c config) (report, error) {
 	n, err := newNetwork(c)
 	if err != nil {
 		return report{}, err
 	}
-	// The nodes are spawned by a callback: so the first polls come after all of them are
-	// there, and on the same goroutine.
+	// A callback spawns the nodes, so that the first polls come after all of them are
+	// spawned, and on the same goroutine.
 	if _, err := n.rt.AfterFunc(0, n.spawn); err != nil {
 		return report{}, err
 	}
 	n.clock.Advance(c.span)
 	n.ending = true
-	for rest := 0; n.busy() && n.failed == nil; rest++ {
+	for rest := 0; n.busy() && n.err == nil; rest++ {
 		if rest == 3600 {
-			return report{}, errors.New("an hour after the last rumour some are still under way")
+			return report{}, errors.New("some rumours have not arrived an hour after the last one was started")
 		}
 		n.clock.Advance(time.Second)
 	}
@@ -68,19 +68,19 @@ func simulate(c config) (report, error) {
 
 func newNetwork(c config) (*network, error) {
 	n := &network{
-		config: c,
-		clock:  foliot.NewManualClock(epoch),
-		rng:    rand.New(rand.NewPCG(c.seed, 0)),
-		since:  map[rumour]time.Time{},
-		heard:  map[rumour]int{},
-		digest: fnv.New64a(),
+		config:    c,
+		clock:     foliot.NewManualClock(epoch),
+		rng:       rand.New(rand.NewPCG(c.seed, 0)),
+		startedAt: map[rumour]time.Time{},
+		heardBy:   map[rumour]int{},
+		digest:    fnv.New64a(),
 	}
 	var err error
 	if n.rt, err = foliot.New(foliot.Options{Clock: n.clock, Workers: 1}); err != nil {
 		return nil, err
 	}
 	for id := range c.nodes {
-		// Not the same for all, or they would all do it at the same moment.
+		// The periods differ, so that the nodes do not all start rumours at the same time.
 		every := c.every + time.Duration(n.rng.Int64N(int64(c.every)/4))
 		start, err := foliot.NewInterval(every, foliot.Skip)
 		if err != nil {
@@ -111,12 +111,12 @@ func (n *network) spawn() {
 	for _, node := range n.nodes {
 		var err error
 		if node.task, err = n.rt.Spawn(node); err != nil {
-			n.failed = err
+			n.err = err
 		}
 	}
 }
 
-// send puts a packet on the link of a port: it arrives after a while, or never.
+// send sends a packet over the link of a port. It arrives after a while, or never.
 func (n *network) send(from *port, p packet) {
 	to := from.peer
 	n.sent++
@@ -130,33 +130,33 @@ func (n *network) send(from *port, p packet) {
 	if n.jitter > 0 {
 		takes += time.Duration(n.rng.Int64N(int64(n.jitter)))
 	}
-	n.flying++
+	n.inFlight++
 	_, err := n.rt.AfterFunc(takes, func() {
-		n.flying--
+		n.inFlight--
 		n.arrived++
 		n.event("arrived", to.node, from.node, p)
 		to.node.inbox = append(to.node.inbox, arrival{to, p})
 		if !to.node.task.Wake() {
-			n.failed = fmt.Errorf("node %d is no longer there", to.node.id)
+			n.err = fmt.Errorf("node %d has ended", to.node.id)
 		}
 	})
 	if err != nil {
-		n.failed = err
+		n.err = err
 	}
 }
 
 func (n *network) started(r rumour) {
 	n.rumours++
-	n.since[r] = n.clock.Now()
+	n.startedAt[r] = n.clock.Now()
 }
 
 func (n *network) learned(by *node, r rumour) {
-	n.heard[r]++
-	n.slowest = max(n.slowest, n.clock.Now().Sub(n.since[r]))
+	n.heardBy[r]++
+	n.slowest = max(n.slowest, n.clock.Now().Sub(n.startedAt[r]))
 	n.event("learned", by, by, packet{rumour: r})
 }
 
-// event adds to the trace.
+// event adds an event to the trace.
 func (n *network) event(what string, at, other *node, p packet) {
 	n.events++
 	kind := "rumour"
@@ -171,9 +171,9 @@ func (n *network) event(what string, at, other *node, p packet) {
 	}
 }
 
-// busy tells whether anything is under way.
+// busy reports whether packets are in flight or waiting to be sent.
 func (n *network) busy() bool {
-	if n.flying > 0 {
+	if n.inFlight > 0 {
 		return true
 	}
 	for _, node := range n.nodes {
@@ -186,7 +186,7 @@ func (n *network) busy() bool {
 	return false
 }
 
-// finish ends the nodes and checks that everything adds up.
+// finish ends the nodes and checks the totals.
 func (n *network) finish() (report, error) {
 	r := n.report
 	r.simulated = n.clock.Now().Sub(epoch)
@@ -194,7 +194,7 @@ func (n *network) finish() (report, error) {
 	r.polls = n.rt.Stats().Polls
 	for _, node := range n.nodes {
 		if !node.task.Abort() {
-			return r, fmt.Errorf("node %d is no longer there", node.id)
+			return r, fmt.Errorf("node %d has ended", node.id)
 		}
 	}
 	if st := n.rt.Stats(); st.Tasks != 0 {
@@ -202,32 +202,32 @@ func (n *network) finish() (report, error) {
 	}
 	armed, err := n.rt.Shutdown(context.Background())
 	switch {
-	case n.failed != nil:
-		return r, n.failed
+	case n.err != nil:
+		return r, n.err
 	case err != nil:
 		return r, err
 	case armed != 0:
-		return r, fmt.Errorf("%d timers are armed though all nodes are gone", armed)
+		return r, fmt.Errorf("%d timers are armed although all nodes have ended", armed)
 	case r.sent != r.lost+r.arrived:
 		return r, fmt.Errorf("of %d packets %d were lost and %d arrived", r.sent, r.lost, r.arrived)
-	case len(n.heard) != r.rumours:
-		return r, fmt.Errorf("%d rumours were heard of, %d started", len(n.heard), r.rumours)
+	case len(n.heardBy) != r.rumours:
+		return r, fmt.Errorf("%d rumours were heard, %d started", len(n.heardBy), r.rumours)
 	}
-	for rumour, by := range n.heard {
+	for rumour, by := range n.heardBy {
 		if by != len(n.nodes) {
-			return r, fmt.Errorf("rumour %d of node %d was heard of by %d nodes", rumour.number, rumour.origin, by)
+			return r, fmt.Errorf("rumour %d of node %d was heard by %d nodes", rumour.number, rumour.origin, by)
 		}
 	}
-	return r, n.balanced()
+	return r, n.checkLinks()
 }
 
-// balanced checks that each port has taken exactly what the other end of its link has
-// given.
-func (n *network) balanced() error {
+// checkLinks checks that each port has accepted exactly the rumours that the other end of
+// its link has sent.
+func (n *network) checkLinks() error {
 	for _, node := range n.nodes {
 		for _, p := range node.ports {
-			if p.seq != p.peer.expect {
-				return fmt.Errorf("from node %d to %d: %d rumours went in, %d came out", node.id, p.peer.node.id, p.seq, p.peer.expect)
+			if p.seq != p.peer.nextSeq {
+				return fmt.Errorf("from node %d to %d: %d rumours were sent, %d accepted", node.id, p.peer.node.id, p.seq, p.peer.nextSeq)
 			}
 		}
 	}

@@ -8,24 +8,24 @@ import (
 
 const (
 	// firstTimeout is how long a node waits for an acknowledgement before it sends a packet
-	// again. Each further attempt waits twice as long, up to lastTimeout.
+	// again. The time doubles with each further attempt, up to lastTimeout.
 	firstTimeout = 150 * time.Millisecond
 	lastTimeout  = 2 * time.Second
 )
 
-// A rumour is known by the node that started it, and its number there.
+// A rumour is identified by the node that started it and a number.
 type rumour struct {
 	origin, number int
 }
 
-// A packet goes over a link: a rumour, or the acknowledgement of one.
+// A packet is a rumour, or the acknowledgement of one.
 type packet struct {
 	ack bool
-	seq int // numbers the rumours that go over the link in this direction
+	seq int // number of the rumour, among those that go over the link in this direction
 	rumour
 }
 
-// A node is a task. What arrives is put into its inbox, and wakes it.
+// A node is a task. A packet that arrives goes into its inbox and wakes it.
 type node struct {
 	id    int
 	net   *network
@@ -33,9 +33,9 @@ type node struct {
 	ports []*port
 	inbox []arrival
 
-	start foliot.Interval // when to start a rumour
-	own   int             // how many it has started
-	known map[rumour]bool
+	start   foliot.Interval // when to start a rumour
+	rumours int             // number of rumours it has started
+	known   map[rumour]bool
 }
 
 type arrival struct {
@@ -43,23 +43,23 @@ type arrival struct {
 	packet
 }
 
-// A port is a node's end of a link. One rumour at a time is under way, the first of the
-// outbox, until it is acknowledged.
+// A port is a node's end of a link. It sends the first rumour of its outbox until that is
+// acknowledged, and then the next.
 type port struct {
 	node *node
 	peer *port // the other end
 
 	outbox  []rumour
-	seq     int  // of the first in the outbox
-	sent    bool // that one has been sent
-	wait    time.Duration
-	timeout foliot.Delay // until it is sent again
+	seq     int           // seq of the first rumour in the outbox
+	sent    bool          // the first rumour has been sent
+	wait    time.Duration // current length of the timeout
+	timeout foliot.Delay  // until the first rumour is sent again
 
-	expect int // the seq of the next rumour from the other end
+	nextSeq int // seq of the next rumour from the other end
 }
 
-// Poll does all that is to be done now. Whichever of its pauses is over first wakes it
-// again: one timer for the task, however many links it has.
+// Poll does everything that is due. The earliest of the node's timeouts wakes it again. The
+// task needs only one timer, however many links it has.
 func (n *node) Poll(cx *foliot.Context) foliot.Status {
 	for _, a := range n.inbox {
 		if a.ack {
@@ -71,8 +71,8 @@ func (n *node) Poll(cx *foliot.Context) foliot.Status {
 	n.inbox = n.inbox[:0]
 	for range n.start.Poll(cx) {
 		if !n.net.ending {
-			r := rumour{n.id, n.own}
-			n.own++
+			r := rumour{n.id, n.rumours}
+			n.rumours++
 			n.net.started(r)
 			n.learn(r, nil)
 		}
@@ -83,19 +83,19 @@ func (n *node) Poll(cx *foliot.Context) foliot.Status {
 	return foliot.Pending
 }
 
-// receive takes a rumour from a link. It is acknowledged even if it has come before: then
-// the acknowledgement was lost, or late.
+// receive handles a rumour from a link. A rumour that has come before is acknowledged too,
+// because then the first acknowledgement was lost or late.
 func (n *node) receive(a arrival) {
 	n.net.send(a.at, packet{ack: true, seq: a.seq})
-	if a.seq != a.at.expect {
-		n.net.repeats++
+	if a.seq != a.at.nextSeq {
+		n.net.duplicates++
 		return
 	}
-	a.at.expect++
+	a.at.nextSeq++
 	n.learn(a.rumour, a.at)
 }
 
-// learn notes a rumour, and passes it on over all links but the one it came from.
+// learn records a rumour, and passes it on over all links except the one it came from.
 func (n *node) learn(r rumour, from *port) {
 	if n.known[r] {
 		return
@@ -111,15 +111,15 @@ func (n *node) learn(r rumour, from *port) {
 
 func (p *port) acknowledged(seq int) {
 	if !p.sent || seq != p.seq {
-		return // of a packet that was sent more than once
+		return // an old acknowledgement, of a packet that was sent more than once
 	}
 	p.outbox = p.outbox[1:]
 	p.seq++
 	p.sent = false
 }
 
-// transmit sends the first rumour of the outbox, unless it is on its way and may still
-// be acknowledged.
+// transmit sends the first rumour of the outbox, unless it has been sent and the timeout has
+// not passed.
 func (p *port) transmit(cx *foliot.Context) {
 	if len(p.outbox) == 0 {
 		return
@@ -131,10 +131,10 @@ func (p *port) transmit(cx *foliot.Context) {
 	case !p.timeout.Poll(cx):
 		return
 	default:
-		p.node.net.again++
+		p.node.net.resent++
 		p.wait = min(2*p.wait, lastTimeout)
 	}
 	p.node.net.send(p, packet{seq: p.seq, rumour: p.outbox[0]})
 	p.timeout.Reset(p.wait)
-	p.timeout.Poll(cx) // it starts now
+	p.timeout.Poll(cx) // starts the timeout
 }

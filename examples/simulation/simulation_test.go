@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// simulated returns what comes of the given flags.
+// simulated returns the report of a simulation with the given flags.
 func simulated(t *testing.T, args string) report {
 	t.Helper()
 	c, err := parse(strings.Fields(args), io.Discard)
@@ -23,7 +23,7 @@ func simulated(t *testing.T, args string) report {
 
 func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 	first := simulated(t, "-seed 7 -for 40s")
-	if first.events < 1000 || first.lost == 0 || first.again == 0 {
+	if first.events < 1000 || first.lost == 0 || first.resent == 0 {
 		t.Errorf("not much happened: %+v", first)
 	}
 	for range 9 {
@@ -51,27 +51,27 @@ func TestAnHourPasses(t *testing.T) {
 }
 
 func TestNothingIsSentAgainWithoutLoss(t *testing.T) {
-	if r := simulated(t, "-loss 0 -for 1m"); r.again != 0 || r.repeats != 0 || r.lost != 0 || r.arrived == 0 {
+	if r := simulated(t, "-loss 0 -for 1m"); r.resent != 0 || r.duplicates != 0 || r.lost != 0 || r.arrived == 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// The timeout is longer than any packet and its acknowledgement take, so there is exactly
-// one further packet for each that is lost.
-func TestEachLossIsMadeUpForOnce(t *testing.T) {
-	if r := simulated(t, "-loss 0.3 -for 40s"); r.again != r.lost || r.lost == 0 {
+// The timeout is longer than a packet and its acknowledgement take, so exactly one packet is
+// resent for each that is lost.
+func TestEachLostPacketIsResentOnce(t *testing.T) {
+	if r := simulated(t, "-loss 0.3 -for 40s"); r.resent != r.lost || r.lost == 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// With a latency beyond the timeout, packets are sent again though none is lost.
-func TestWhatArrivesTwiceIsTakenOnce(t *testing.T) {
-	if r := simulated(t, "-latency 400ms -jitter 1s -loss 0 -for 1m"); r.repeats == 0 || r.lost != 0 {
+// The latency is longer than the timeout, so packets are resent although none is lost.
+func TestPacketsThatArriveTwiceAreAcceptedOnce(t *testing.T) {
+	if r := simulated(t, "-latency 400ms -jitter 1s -loss 0 -for 1m"); r.duplicates == 0 || r.lost != 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestRumoursReachAllWhateverTheNetwork(t *testing.T) {
+func TestRumoursReachAllNodesOfAnyNetwork(t *testing.T) {
 	for _, args := range []string{
 		"-nodes 2", "-nodes 3", "-nodes 4", "-nodes 20 -every 20s",
 		"-latency 0 -jitter 0", "-loss 0.9 -every 20s",
@@ -102,7 +102,7 @@ func TestTheReportIsPrinted(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsRefused(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	for _, args := range []string{"-nodes 1", "-for 0s", "-every 0s", "-latency -1s", "-jitter -1s", "-loss 1", "-loss -1", "-loss NaN", "-no-such-flag", "extra"} {
 		if err := run(strings.Fields(args), io.Discard); err == nil {
 			t.Errorf("%s: no error", args)

@@ -1,18 +1,18 @@
-// What is cleared never runs; clearing anything else does nothing.
+// A cleared timer never runs; clearing anything else does nothing.
 const never = () => console.log('must not run')
 clearInterval(setTimeout(never, 1))
 clearTimeout(setInterval(never, 1))
 clearImmediate(setImmediate(never))
 
-// Across kinds: an immediate is no timer.
+// Another kind: clearTimeout does not clear an immediate.
 clearTimeout(setImmediate(() => console.log('an immediate is not cleared by clearTimeout')))
 
-// By number and by string.
+// The id as a number and as a string.
 const byNumber = setTimeout(never, 1), byString = setTimeout(never, 1)
 clearTimeout(+byNumber)
 clearTimeout(String(+byString))
 
-// A sibling that is due in the same turn.
+// Another timer that is due in the same iteration.
 let second
 setTimeout(() => { clearTimeout(second); console.log('cleared its sibling') }, 200)
 second = setTimeout(never, 200)
@@ -20,12 +20,12 @@ let immediate
 setImmediate(() => clearImmediate(immediate))
 immediate = setImmediate(never)
 
-// From a microtask between two of them.
+// In a microtask between two timers.
 let third
 setTimeout(() => Promise.resolve().then(() => clearTimeout(third)), 220)
 third = setTimeout(never, 220)
 
-// Itself, twice, and after it has run.
+// A timer clears itself, twice, and is cleared after it has run.
 const own = setTimeout(() => { clearTimeout(own); clearTimeout(own); console.log('cleared itself while running') }, 240)
 setTimeout(() => clearTimeout(own), 260)
 

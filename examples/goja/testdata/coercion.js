@@ -1,5 +1,5 @@
 // stderr: TimeoutOverflowWarning: 2147483648 does not fit
-// Which delays count as 1: all of these run before the timer of 2, in the order of arming.
+// All of these delays count as 1: they run before the timer of 2, in the order of arming.
 const ran = []
 const odd = {
   'nothing': [], 'undefined': [undefined], 'null': [null], 'NaN': [NaN], 'zero': [0], '-0': [-0], '-1': [-1], '-Infinity': [-Infinity],

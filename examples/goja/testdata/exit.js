@@ -1,4 +1,4 @@
-// process.exit ends all at once.
+// process.exit ends everything at once.
 process.exitCode = 7
 setTimeout(() => {
   queueMicrotask(() => console.log('must not run: microtask'))

@@ -1,6 +1,6 @@
 // flags: -html
 // only: virtual, it shows exact times
-// Nested timers of less than 4 ms take 4 from the seventh on; delays wrap at 2^32.
+// Nested timers take at least 4 ms from the seventh on; delays wrap at 2^32.
 const times = []
 let n = 0
 setTimeout(function next() {

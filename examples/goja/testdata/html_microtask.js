@@ -1,6 +1,6 @@
 // flags: -html
 // only: virtual, it shows exact times
-// A timer that a microtask arms begins a new chain: it is not nested in the timer before.
+// A timer armed by a microtask begins a new chain: it is not nested in the timer before.
 const timeout = () => new Promise(resolve => setTimeout(resolve, 0))
 
 async function awaits() {
@@ -12,7 +12,7 @@ async function awaits() {
   console.log('await', times.join(' '))
 }
 
-// chain nests ten timers, then has arm set one more, which prints the delay that it got.
+// chain nests ten timers, then calls arm to set one more, which prints its delay.
 function chain(name, arm, n = 10) {
   if (n > 0) {
     setTimeout(chain, 0, name, arm, n - 1)

@@ -1,4 +1,4 @@
-// only: goja, in Node ids are objects, and clearImmediate does harm to what is not an immediate
+// only: goja, in Node ids are objects, and clearImmediate damages timers that are not immediates
 const noop = () => {}
 const ids = [setTimeout(noop), setInterval(noop, 1), setImmediate(noop), setTimeout(noop)]
 console.log(ids.every(id => Number.isInteger(id) && id > 0), new Set(ids).size)

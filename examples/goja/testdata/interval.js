@@ -1,4 +1,4 @@
-// Intervals: arguments, clearing from within, and their place among equal delays.
+// Intervals: arguments, clearing in the callback, and the order among equal delays.
 const order = []
 let n = 0
 const id = setInterval((...args) => {

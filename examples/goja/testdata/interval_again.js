@@ -1,4 +1,4 @@
-// An interval that is cleared and set again by its own callback, once by what clears timeouts.
+// An interval that its own callback clears and sets again, once with clearTimeout.
 let rounds = 0
 function again() {
   clearInterval(id)

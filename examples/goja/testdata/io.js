@@ -1,4 +1,4 @@
-// Work elsewhere keeps the script alive, and comes back as a promise.
+// Background work keeps the script running, and its result is a promise.
 async function main() {
   const [first, second] = await Promise.all([readFile('testdata/io.js'), readFile('testdata/exit.js')])
   console.log(first.split('\n')[0])

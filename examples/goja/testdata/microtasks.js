@@ -1,4 +1,4 @@
-// Microtasks run to the last one after each callback, before the next.
+// All microtasks run after each callback, before the next one.
 const order = []
 const say = word => order.push(word)
 setTimeout(() => {

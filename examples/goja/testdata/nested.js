@@ -1,4 +1,4 @@
-// What a callback arms runs in a later turn, an immediate before a timer.
+// Timers armed by a callback run in a later iteration, an immediate before a timer.
 setTimeout(() => {
   console.log('timer')
   setTimeout(() => console.log('a timer of 300'), 300)

@@ -1,4 +1,4 @@
-// Equal delays in the order of arming, 0 among the 1s; else by delay.
+// Timers run by delay, and equal delays in the order of arming. A delay of 0 counts as 1.
 const log = (...words) => console.log(...words)
 setTimeout(log, 400, 'third', 'and', 'last')
 setTimeout(log, 200, 'second, armed first')

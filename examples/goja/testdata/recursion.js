@@ -1,4 +1,4 @@
-// A chain of timers beside an interval: neither starves the other.
+// A chain of timers and an interval: neither starves the other.
 let chain = 0, ticks = 0, left = 2
 function done() {
   if (--left === 0) console.log('chain', chain, 'ticks', ticks)

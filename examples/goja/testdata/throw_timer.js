@@ -1,5 +1,5 @@
 // stderr: Error: boom
-// An exception in a callback ends the script: no microtask of its own, no timer of the same turn.
+// An exception in a callback ends the script: neither its microtasks nor other due timers run.
 setTimeout(() => console.log('before'), 20)
 setTimeout(function culprit() {
   Promise.resolve().then(() => console.log('must not run: microtask'))

@@ -1,4 +1,4 @@
 // stderr: an error that cannot be shown
-// only: goja, Node shows what it can
+// only: goja, Node prints what it can
 setTimeout(() => { throw { toString() { throw 'up' } } }, 1)
 setTimeout(() => console.log('must not run'), 20)

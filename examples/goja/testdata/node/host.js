@@ -1,4 +1,4 @@
-// What this host has and Node has not.
+// The functions that this host has in addition to those of Node.
 const { readFile } = require('fs/promises')
 const { setTimeout } = require('timers/promises')
 globalThis.sleep = ms => setTimeout(ms)
