@@ -30,7 +30,8 @@ var (
 func TestTimePassesGosTests(t *testing.T)                     { testSuite(t, timeSuite, false) }
 func TestTimePassesGosTestsUnderTheRaceDetector(t *testing.T) { testSuite(t, timeSuite, true) }
 
-func TestContextPassesGosTests(t *testing.T)                     { testSuite(t, contextSuite, false) }
+func TestContextPassesGosTests(t *testing.T) { testSuite(t, contextSuite, false) }
+
 func TestContextPassesGosTestsUnderTheRaceDetector(t *testing.T) { testSuite(t, contextSuite, true) }
 
 // testSuite runs a suite against the drop-in.
