@@ -1,0 +1,135 @@
+package foliot_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/foliot-go/foliot/internal/doccheck"
+)
+
+// The tests in this file compare the documentation with the code. The checks are in package
+// doccheck, and so are the tests that see that they find faults.
+
+// repositoryFiles returns the files of the repository by name, with the contents of pages, Go
+// files and the Makefile. It skips the test where other modules of the repository are missing,
+// as in the module cache.
+func repositoryFiles(t *testing.T) map[string]string {
+	t.Helper()
+	if _, err := os.Stat("go.work"); err != nil {
+		t.Skip("this is not a checkout of the repository")
+	}
+	files := map[string]string{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name == ".git" || name == ".bin" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		files[filepath.ToSlash(name)] = ""
+		switch ext := filepath.Ext(name); {
+		case ext == ".md" || ext == ".go" && d.Type().IsRegular() || name == "Makefile":
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			files[filepath.ToSlash(name)] = string(text)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// pages returns the names of the pages that are checked.
+func pages(files map[string]string) (names []string) {
+	for name := range files {
+		if name == "README.md" || name == "CONTRIBUTING.md" || strings.HasPrefix(name, "docs/") && strings.HasSuffix(name, ".md") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func reportFaults(t *testing.T, faults []string) {
+	t.Helper()
+	for _, f := range faults {
+		t.Error(f)
+	}
+}
+
+func TestTheTablesOfFieldsAreComplete(t *testing.T) {
+	files := repositoryFiles(t)
+	var fields []doccheck.Field
+	for name, text := range files {
+		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		switch filepath.Dir(name) {
+		case ".", "time", "context", "loop", filepath.Join("internal", "door"), filepath.Join("internal", "stripe"):
+			found, err := doccheck.Fields(name, []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fields = append(fields, found...)
+		}
+	}
+	names := doccheck.TableFields(files["docs/concurrency.md"], "foliot")
+	names = append(names, doccheck.TableFields(files["docs/loop.md"], "loop")...)
+	reportFaults(t, doccheck.CheckFields(fields, names))
+}
+
+func TestThePathsInThePagesExist(t *testing.T) {
+	files := repositoryFiles(t)
+	for _, name := range pages(files) {
+		reportFaults(t, doccheck.CheckPaths(name, files[name], files))
+	}
+}
+
+func TestTheMakeTargetsInThePagesExist(t *testing.T) {
+	files := repositoryFiles(t)
+	for _, name := range pages(files) {
+		reportFaults(t, doccheck.CheckTargets(name, files[name], files["Makefile"]))
+	}
+}
+
+func TestTheTestsInThePagesExist(t *testing.T) {
+	files := repositoryFiles(t)
+	var tests []string
+	for name, text := range files {
+		if strings.HasSuffix(name, "_test.go") && !strings.Contains(name, "testdata/") {
+			found, err := doccheck.TestFuncs(name, []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests = append(tests, found...)
+		}
+	}
+	for _, name := range pages(files) {
+		if name != "docs/compat.md" { // names tests of Go and of other libraries
+			reportFaults(t, doccheck.CheckTests(name, files[name], tests))
+		}
+	}
+}
+
+func TestNoPageIsTooLong(t *testing.T) {
+	files := repositoryFiles(t)
+	for _, name := range pages(files) {
+		switch name {
+		case "docs/benchmarks.md", "docs/compat.md", "docs/wheel-old.md": // tables, or about to be deleted
+		case "README.md", "CONTRIBUTING.md": // not pages of docs
+		default:
+			reportFaults(t, doccheck.CheckLength(name, files[name], 250))
+		}
+	}
+}
