@@ -126,7 +126,7 @@ func TestNoPageIsTooLong(t *testing.T) {
 	files := repositoryFiles(t)
 	for _, name := range pages(files) {
 		switch name {
-		case "docs/benchmarks.md", "docs/compat.md", "docs/wheel-old.md": // tables, or about to be deleted
+		case "docs/benchmarks.md", "docs/compat.md": // tables
 		case "README.md", "CONTRIBUTING.md": // not pages of docs
 		default:
 			reportFaults(t, doccheck.CheckLength(name, files[name], 250))
