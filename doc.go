@@ -71,7 +71,8 @@
 //   - What happened before a timer was armed is visible in its callback; what a callback did
 //     is visible to its next run, and after [Runtime.Shutdown].
 //   - Idle means idle: when nothing is armed there is no goroutine and no wake-up, 50 ms
-//     after the last timer was stopped at the latest. The runtime of [Default] has no
+//     after the last timer was stopped at the latest; with Options.Go, one wake-up a second
+//     after the last callback. The runtime of [Default] has no
 //     goroutine while timers are merely armed, either.
 //   - No operation allocates once there is room, but for Options.Go, a Queue.Wait that has to
 //     wait, and callbacks that get a goroutine of their own because others have blocked.

@@ -86,9 +86,7 @@ type Options struct {
 	// million timers up to a millisecond.
 	ScrubBudget int
 
-	// ScrubInterval is the pause between two steps of scrubbing. It is also how long after
-	// the last timer was stopped the runtime may stay set to wake for that timer; until then
-	// the runtime cannot be garbage collected. 0 means 10 ms.
+	// ScrubInterval is the pause between two steps of scrubbing. 0 means 10 ms.
 	ScrubInterval time.Duration
 
 	shards int // shards of each worker; 0 means the default

@@ -1,6 +1,9 @@
 package foliot
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Stopping a timer is fast because it does not clean up completely: it leaves a dead entry in
 // the wheel and a free slot in a slab. The wheel bounds the number of dead entries, and uses
@@ -61,6 +64,13 @@ func (g *scrub) step(s *shard) bool {
 	return g.left > 0 || g.begin(s)
 }
 
+// needsStep reports whether a round is not finished.
+func (g *scrub) needsStep(s *shard) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed && g.left > 0
+}
+
 // A scrubber scrubs the shards of a runtime. It also parks the timekeeper when the last timer
 // was stopped. Otherwise the timekeeper would wake for nothing, and its armed timer would keep
 // a runtime that is not used any more from being collected.
@@ -68,7 +78,14 @@ type scrubber struct {
 	rt    *Runtime
 	timer stdTimer
 	state atomic.Uint32
+
+	opened time.Time     // when the runtime was made. Set by open
+	next   time.Duration // when the next step may be, counted from opened. Belongs to onTimer
 }
+
+// parkDelay is how long the timekeeper stays awake after the last timer was stopped, at most.
+// Options.ScrubInterval does not change that: it is about memory.
+const parkDelay = 10 * time.Millisecond
 
 const (
 	scrubOff   uint32 = iota // the timer is not armed
@@ -79,10 +96,11 @@ const (
 
 func (g *scrubber) open(rt *Runtime) {
 	g.rt = rt
+	g.opened = time.Now()
 	g.timer.open(rt, func(rt *Runtime) { rt.scrubber.onTimer() })
 }
 
-// start has onTimer called after the scrub interval. If the timer is armed already, onTimer is
+// start has onTimer called after parkDelay. If the timer is armed already, onTimer is
 // called once more after that. start is called for every stopped timer that leaves its shard
 // empty. In most cases it is one load.
 func (g *scrubber) start() {
@@ -95,7 +113,7 @@ func (g *scrubber) start() {
 				return // the timer would use the clock of another bubble. A later call of start arms it
 			}
 			if g.state.CompareAndSwap(scrubOff, scrubOn) {
-				g.timer.reset(int64(g.rt.scrubInterval))
+				g.timer.reset(int64(min(parkDelay, g.rt.scrubInterval)))
 				return
 			}
 		case scrubOn:
@@ -106,18 +124,32 @@ func (g *scrubber) start() {
 	}
 }
 
-// onTimer does a step for each shard that needs it, and arms the timer for the next step.
+// onTimer parks the timekeeper if nothing is armed. If the scrub interval has passed since the
+// last step, it also does a step for each shard that needs it. It arms the timer again if there
+// is more to do, or if start was called meanwhile.
 func (g *scrubber) onTimer() {
-	again := g.state.CompareAndSwap(scrubAgain, scrubOn)
-	for _, s := range *g.rt.shards.Load() {
-		if s.scrub.step(s) {
-			again = true
-		}
+	pause := time.Duration(never)
+	if g.state.CompareAndSwap(scrubAgain, scrubOn) {
+		pause = parkDelay
 	}
 	g.rt.timekeeper.parkIfIdle()
-	if again || !g.state.CompareAndSwap(scrubOn, scrubOff) {
-		g.timer.reset(int64(g.rt.scrubInterval))
+	now := time.Since(g.opened)
+	step := now >= g.next
+	if step {
+		g.next = now + g.rt.scrubInterval
 	}
+	for _, s := range *g.rt.shards.Load() {
+		if step && s.scrub.step(s) || !step && s.scrub.needsStep(s) {
+			pause = min(pause, g.next-now)
+		}
+	}
+	if pause == time.Duration(never) {
+		if g.state.CompareAndSwap(scrubOn, scrubOff) {
+			return
+		}
+		pause = parkDelay
+	}
+	g.timer.reset(int64(pause))
 	if g.state.Load() == scrubEnded {
 		g.timer.stop()
 	}

@@ -37,3 +37,36 @@ func TestTimersThatComeThickShareWakeUpsInTheLongRun(t *testing.T) {
 		t.Errorf("after 50 timers at once the next wake-up is put off by %v", time.Duration(pause))
 	}
 }
+
+// A long ScrubInterval is about memory. It must not keep the timekeeper awake.
+func TestTheTimekeeperParksSoonAfterTheLastStopWhateverTheScrubInterval(t *testing.T) {
+	for _, interval := range []time.Duration{time.Millisecond, 0, time.Hour} {
+		rt, err := New(Options{ScrubInterval: interval})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mode := func() mode {
+			rt.timekeeper.mu.Lock()
+			defer rt.timekeeper.mu.Unlock()
+			return rt.timekeeper.mode
+		}
+		for round := range 3 {
+			timer, err := rt.AfterFunc(time.Hour, func() {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := mode(); got != modeFar {
+				t.Errorf("interval %v, round %d: the mode is %d with a far timer armed", interval, round, got)
+			}
+			timer.Stop()
+			for end := time.Now().Add(5 * time.Second); mode() != modeParked; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("interval %v, round %d: the timekeeper is not parked after five seconds", interval, round)
+				}
+			}
+		}
+		if _, err := rt.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
