@@ -28,52 +28,52 @@ func (rt *Runtime) Resize(workers int) error {
 // new owner, and the number of armed timers.
 type handover struct{ worker, to, timers int }
 
-func (rt *Runtime) resize(workers int) (adopted []handover, err error) {
+func (rt *Runtime) resize(n int) (handed []handover, err error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	if rt.closed.Load() {
 		return nil, ErrClosed
 	}
-	team := slices.Clone(*rt.workers.Load())
+	workers := slices.Clone(*rt.workers.Load())
 	var leaving []*worker
 	switch {
-	case workers > len(team):
-		for len(team) < workers {
-			team = append(team, rt.addWorker(team))
+	case n > len(workers):
+		for len(workers) < n {
+			workers = append(workers, rt.addWorker(workers))
 		}
-	case workers < len(team):
-		leaving = team[workers:]
-		team = slices.Clone(team[:workers])
+	case n < len(workers):
+		leaving = workers[n:]
+		workers = slices.Clone(workers[:n])
 	}
-	homes := []*shard{}
-	for _, w := range team {
-		homes = append(homes, w.own...)
+	open := []*shard{}
+	for _, w := range workers {
+		open = append(open, w.own...)
 	}
 	if rt.manual != nil {
-		homes = homes[:1]
+		open = open[:1]
 	}
-	rt.openShards.Store(&homes)
+	rt.openShards.Store(&open)
 	if len(leaving) > 0 {
-		heirs := recipientsOf(team)
+		to := recipientsOf(workers)
 		for _, w := range leaving {
-			adopted = append(adopted, rt.retire(w, heirs)...)
+			handed = append(handed, rt.retire(w, to)...)
 		}
 	}
 	rt.assignShards()
-	rt.workers.Store(&team)
-	for _, w := range team {
+	rt.workers.Store(&workers)
+	for _, w := range workers {
 		w.retired.Store(false) // after rt.workers, so that the watchdog sees the worker all the time
 		rt.timekeeper.notify(w.next())
 	}
-	return adopted, nil
+	return handed, nil
 }
 
-// addWorker returns a worker to add to team: a retired one, which gets its own shards back,
+// addWorker returns a worker to add to workers: a retired one, which gets its own shards back,
 // or a new one. The caller holds mu.
-func (rt *Runtime) addWorker(team []*worker) *worker {
+func (rt *Runtime) addWorker(workers []*worker) *worker {
 	last := len(rt.retired) - 1
 	if last < 0 {
-		return rt.newWorker(len(team), 0)
+		return rt.newWorker(len(workers), 0)
 	}
 	w := rt.retired[last]
 	rt.retired = rt.retired[:last]
@@ -89,30 +89,30 @@ type recipient struct {
 	armed, shards int
 }
 
-func recipientsOf(team []*worker) (heirs []recipient) {
-	for _, w := range team {
+func recipientsOf(workers []*worker) (to []recipient) {
+	for _, w := range workers {
 		h := recipient{w: w, shards: len(w.shards)}
 		for _, s := range w.shards {
 			h.armed += s.pending()
 		}
-		heirs = append(heirs, h)
+		to = append(to, h)
 	}
-	return heirs
+	return to
 }
 
 // retire hands each shard of a worker to the recipient that has the fewest armed timers, and
 // among equals the fewest shards. A goroutine that currently runs the worker continues with
 // the worker's own shards until no timer of them is due. The caller holds mu.
-func (rt *Runtime) retire(w *worker, heirs []recipient) (adopted []handover) {
+func (rt *Runtime) retire(w *worker, to []recipient) (handed []handover) {
 	rt.retired = append(rt.retired, w)
 	w.retired.Store(true)
 	if w.busy.Load() != 0 {
 		rt.timekeeper.watchRetired(w)
 	}
 	for _, s := range w.shards {
-		h := &heirs[0]
-		for i := range heirs {
-			if o := &heirs[i]; o.armed < h.armed || o.armed == h.armed && o.shards < h.shards {
+		h := &to[0]
+		for i := range to {
+			if o := &to[i]; o.armed < h.armed || o.armed == h.armed && o.shards < h.shards {
 				h = o
 			}
 		}
@@ -120,9 +120,9 @@ func (rt *Runtime) retire(w *worker, heirs []recipient) (adopted []handover) {
 		h.armed += armed
 		h.shards++
 		rt.migrated.Add(uint64(armed))
-		adopted = append(adopted, handover{w.id, h.w.id, armed})
+		handed = append(handed, handover{w.id, h.w.id, armed})
 	}
-	return adopted
+	return handed
 }
 
 // assignShards makes worker.shards of all workers agree with shard.owner of all shards. The

@@ -127,18 +127,18 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	rt.sleepers.New = newSleeper
 	rt.goroutines.open()
 	rt.shards.Store(new([]*shard))
-	team := []*worker{}
-	homes := []*shard{}
+	workers := []*worker{}
+	open := []*shard{}
 	for id := range o.Workers {
 		w := rt.newWorker(id, o.Capacity/(o.Workers*o.shards))
-		team = append(team, w)
-		homes = append(homes, w.own...)
+		workers = append(workers, w)
+		open = append(open, w.own...)
 	}
 	if rt.manual != nil {
-		homes = homes[:1] // one wheel, so that all timers fire in the order of arming
+		open = open[:1] // one wheel, so that all timers fire in the order of arming
 	}
-	rt.workers.Store(&team)
-	rt.openShards.Store(&homes)
+	rt.workers.Store(&workers)
+	rt.openShards.Store(&open)
 	rt.timekeeper.open(rt, timerfd)
 	rt.scrubber.open(rt)
 	rt.handoffs.open(rt)
@@ -301,18 +301,18 @@ func (rt *Runtime) AfterFuncBatch(dst []Timer, calls []Call) ([]Timer, error) {
 // the address of the goroutine's stack, and another one if that one is locked. The choice
 // only matters for speed.
 func (rt *Runtime) lockShard() *shard {
-	homes := *rt.openShards.Load()
-	s := homes[stripe.Pick(len(homes))]
+	open := *rt.openShards.Load()
+	s := open[stripe.Pick(len(open))]
 	if s.mu.TryLock() {
 		return s
 	}
-	return rt.lockAnyShard(homes, s)
+	return rt.lockAnyShard(open, s)
 }
 
 // lockNthShard locks and returns the n-th shard after the one that lockShard tries first.
 func (rt *Runtime) lockNthShard(n int) *shard {
-	homes := *rt.openShards.Load()
-	s := homes[(stripe.Pick(len(homes))+n)%len(homes)]
+	open := *rt.openShards.Load()
+	s := open[(stripe.Pick(len(open))+n)%len(open)]
 	s.mu.Lock()
 	return s
 }
@@ -320,8 +320,8 @@ func (rt *Runtime) lockNthShard(n int) *shard {
 // lockAnyShard locks and returns the first shard that is not locked, or s if all are locked.
 //
 //go:noinline
-func (rt *Runtime) lockAnyShard(homes []*shard, s *shard) *shard {
-	for _, t := range homes {
+func (rt *Runtime) lockAnyShard(open []*shard, s *shard) *shard {
+	for _, t := range open {
 		if t.mu.TryLock() {
 			return t
 		}

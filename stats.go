@@ -50,10 +50,10 @@ type WorkerStats struct {
 func (rt *Runtime) Stats() Stats {
 	rt.mu.Lock() // so that no shard changes its owner
 	defer rt.mu.Unlock()
-	team := *rt.workers.Load()
+	workers := *rt.workers.Load()
 	st := Stats{
 		Late:     Histogram{new(hist.Hist)},
-		Workers:  len(team),
+		Workers:  len(workers),
 		Wakeups:  rt.timekeeper.wakeups.Load(),
 		Migrated: rt.migrated.Load(),
 		Blocked:  rt.blocked.Load(),
@@ -63,14 +63,14 @@ func (rt *Runtime) Stats() Stats {
 		Rescued:  rt.handoffs.rescued.Load(),
 		Running:  int(max(rt.spawned.Sum(), 0)),
 	}
-	for _, w := range slices.Concat(team, rt.retired) {
+	for _, w := range slices.Concat(workers, rt.retired) {
 		st.Polls += w.polls.Load()
 		if w.busy.Load() != 0 {
 			st.Running++
 		}
 	}
 	now, _ := rt.enter() // 0 if the call is foreign: then Due does not count timers that have come due
-	for _, w := range team {
+	for _, w := range workers {
 		ws := WorkerStats{Wakeups: w.wakeups.Load()}
 		for _, s := range w.shards {
 			s.addTo(&st, &ws, now)
