@@ -381,8 +381,8 @@ func (w *worker) callGoAlone(h *handoff) {
 	w.callGoOnce(h)
 }
 
-// callGoOnce passes a callback to Options.Go. While Options.Go runs, Shutdown does not wait for
-// this goroutine: it waits for the callback, or withdraws it. If Options.Go does not return
+// callGoOnce passes a callback to Options.Go. Shutdown does not wait for this goroutine if
+// Options.Go blocks: it waits for the callback, or withdraws it. If Options.Go does not return
 // normally, the callback runs on a goroutine of the runtime.
 func (w *worker) callGoOnce(h *handoff) {
 	if h.taken.Load() {
@@ -391,9 +391,9 @@ func (w *worker) callGoOnce(h *handoff) {
 	rt := w.rt
 	fn := rt.handoffs.give(h)
 	returned := false
-	rt.goroutines.done()
+	rt.goroutines.enterGo()
 	defer func() {
-		rt.goroutines.add()
+		rt.goroutines.leaveGo()
 		rt.label()
 		if !returned {
 			h.rescue("foliot: Options.Go did not return normally; its callback runs on a goroutine of the runtime")

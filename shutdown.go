@@ -70,6 +70,9 @@ func (rt *Runtime) waitForCallbacks(ctx context.Context) error {
 		rt.armed += n
 		rt.mu.Unlock()
 		rt.handoffs.findDropped()
+		if rt.goroutines.allInGo() {
+			return nil // their callbacks have returned, or were withdrawn
+		}
 	}
 }
 
@@ -84,6 +87,7 @@ type goroutineGroup struct {
 
 	mu      sync.Mutex
 	count   int
+	inGo    int    // how many of them are in a call of Options.Go
 	zeros   uint64 // how often count has become 0
 	waiting int    // the number of calls of wait that are waiting
 }
@@ -106,6 +110,26 @@ func (c *goroutineGroup) done() {
 		c.wake()
 	}
 	c.mu.Unlock()
+}
+
+// enterGo is called by a goroutine of the group before it calls Options.Go, leaveGo afterwards.
+func (c *goroutineGroup) enterGo() {
+	c.mu.Lock()
+	c.inGo++
+	c.mu.Unlock()
+}
+
+func (c *goroutineGroup) leaveGo() {
+	c.mu.Lock()
+	c.inGo--
+	c.mu.Unlock()
+}
+
+// allInGo reports whether all goroutines are in calls of Options.Go.
+func (c *goroutineGroup) allInGo() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count == c.inGo
 }
 
 // wake wakes one call of wait, if any is waiting. The caller holds mu.
