@@ -1,6 +1,10 @@
 package foliot
 
-import "github.com/foliot-go/foliot/internal/bubble"
+import (
+	"time"
+
+	"github.com/foliot-go/foliot/internal/bubble"
+)
 
 // A synctest bubble has a separate clock, and the channels, timers and goroutines that are
 // made in it belong to it: Go ends the program when they are used from outside. A runtime
@@ -20,21 +24,23 @@ import "github.com/foliot-go/foliot/internal/bubble"
 // bubble: the clock reads the same everywhere, the runtime sets no timers of the standard
 // library, and the goroutines that it starts may belong to a bubble.
 func (rt *Runtime) enter() (now int64, err error) {
-	switch {
-	case rt.bubble != "":
-		if rt.foreign() {
-			return 0, errBubble
-		}
-	case rt.manual != nil:
-		return rt.manual.now.Load(), nil
+	if rt.fake {
+		return rt.enterFake()
 	}
-	now = rt.now()
+	now = int64(time.Since(rt.start))
 	if now < 0 {
-		// The call comes from a bubble: its clock begins in the year 2000, before the runtime
-		// was made.
+		// The clock of a bubble begins in the year 2000, before the runtime was made.
 		return 0, errBubble
 	}
 	return now, nil
+}
+
+// enterFake is enter for a runtime that was made in a bubble, or is on a manual clock.
+func (rt *Runtime) enterFake() (now int64, err error) {
+	if rt.bubble != "" && rt.foreign() {
+		return 0, errBubble
+	}
+	return rt.now(), nil
 }
 
 // refuses reports whether enter would return an error.

@@ -52,7 +52,7 @@ var sensitive = map[string]string{
 	"stdTimer.open":       "the runtime belongs to the bubble that it is made in",
 
 	// On goroutines of the user's.
-	"Runtime.enter":          "this is the check",
+	"Runtime.enterFake":      "this is the check",
 	"Runtime.spinFor":        "the caller has been through enter",
 	"Queue.Wait":             "goes through enterToWait",
 	"newSleeper":             "the caller has been through enterToWait",

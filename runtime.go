@@ -37,7 +37,8 @@ type Runtime struct {
 	onPanic       func(any, []byte)
 	logger        *slog.Logger
 	labels        context.Context
-	perWorker     int // shards of a worker
+	observesPolls bool // there is a logger or a slowAfter
+	perWorker     int  // shards of a worker
 	staleLimit    int
 	scrubBudget   int
 	scrubInterval time.Duration
@@ -124,6 +125,7 @@ func build(o Options, timerfd bool) (*Runtime, error) {
 	rt.scrubBudget = o.ScrubBudget
 	rt.scrubInterval = o.ScrubInterval
 	rt.labels = pprof.WithLabels(context.Background(), pprof.Labels("foliot", "timers"))
+	rt.observesPolls = rt.logger != nil || rt.slowAfter > 0
 	rt.sleepers.New = newSleeper
 	rt.goroutines.open()
 	rt.shards.Store(new([]*shard))
@@ -177,14 +179,14 @@ func (rt *Runtime) newWorker(id, capacity int) *worker {
 // AfterFunc returns [ErrFull] if there are Options.MaxTimers timers already, and [ErrClosed]
 // after Shutdown.
 func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
-	if f == nil {
-		return Timer{}, errNilFunc
-	}
 	return rt.afterFunc(d, f, kindFunc)
 }
 
-// afterFunc does what AfterFunc does, for a timer of kind k.
+// afterFunc does what AfterFunc does, for a timer of a kind.
 func (rt *Runtime) afterFunc(d time.Duration, f func(), k kind) (Timer, error) {
+	if f == nil {
+		return Timer{}, errNilFunc
+	}
 	due, err := rt.after(d)
 	if err != nil {
 		return Timer{}, err

@@ -18,10 +18,7 @@ const pollSlow = int64(500 * time.Microsecond)
 // runtime that belongs to no bubble does without it while a goroutine runs the worker: that
 // goroutine will see the task.
 func (s *shard) mayEnqueue() bool {
-	if s.rt.bubble == "" && s.owner.Load().busy.Load() != 0 {
-		return true
-	}
-	return !s.rt.refuses()
+	return s.owner.Load().busy.Load() != 0 && !s.rt.fake || !s.rt.refuses()
 }
 
 // enqueue adds a task to the ready list and makes sure that it is polled. The caller has just
@@ -75,7 +72,13 @@ func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, limit int, now
 	for n := 1; ; n++ {
 		cx.want, cx.unset = never, false
 		cx.polls++
-		if w.pollOnce(cx, t.body) == Done {
+		var status Status
+		if w.rt.observesPolls {
+			status = w.pollObserved(cx, t.body)
+		} else {
+			status = t.body.Poll(cx)
+		}
+		if status == Done {
 			cx.finish(taskFinished)
 			return
 		}
@@ -89,13 +92,9 @@ func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, limit int, now
 	cx.finish(taskPending)
 }
 
-// pollOnce calls Poll. For Options.Logger it notes which task is polled, and for
-// Options.SlowCallback it measures how long the Poll takes.
-func (w *worker) pollOnce(cx *Context, body Task) Status {
+// pollObserved calls Poll for a runtime with a Logger or a SlowCallback.
+func (w *worker) pollObserved(cx *Context, body Task) Status {
 	rt := w.rt
-	if rt.logger == nil && rt.slowAfter == 0 {
-		return body.Poll(cx)
-	}
 	if !cx.away {
 		w.current.setTask(body)
 	}

@@ -248,6 +248,9 @@ func (w *worker) run(sh runMode) (n int64, more bool) {
 		w.finishAbnormal(&r)
 		more = true
 	}
+	if r.polled {
+		w.rt.label()
+	}
 	returned = true
 	return r.n, more
 }
@@ -257,6 +260,8 @@ type progress struct {
 	c  call     // the callback that is running, if c.fn is set
 	cx *Context // for the task that is being polled; nil before the first poll
 	n  int64    // how many timers were handled
+
+	polled bool // tasks were polled since the labels were set; a Poll may have changed them
 }
 
 // serve is run without the handling of panics.
@@ -276,7 +281,7 @@ func (w *worker) serve(sh runMode, r *progress) (more bool) {
 			}
 			w.pollReady(s, r.context(), sh.claim, limit, now)
 			w.count(r.cx)
-			rt.label() // a Poll may have changed the labels
+			r.polled = true
 			was := now
 			now = rt.now()
 			w.since.Store(now)
@@ -303,9 +308,13 @@ func (w *worker) serve(sh runMode, r *progress) (more bool) {
 		if r.c.task != nil {
 			w.pollExpired(r.context(), r.c, now)
 			w.count(r.cx)
-			rt.label()
+			r.polled = true
 			now = rt.now()
 			continue
+		}
+		if r.polled {
+			r.polled = false
+			rt.label()
 		}
 		now = w.call(&r.c, now)
 	}
