@@ -158,11 +158,15 @@ func (p *post) announce(r *reason) {
 // standard returns the standard context that stands for this one where another standard
 // context asks for its parent, or Cause for a cause.
 func (c *cancelCtx) standard() any {
-	c.ended()
-	if p := c.posted(true); p != nil {
-		return p.inner
+	r := c.ended()
+	p := c.posted(true)
+	if p == nil {
+		return c.end.Load().carrier()
 	}
-	return c.end.Load().carrier()
+	if r != nil {
+		<-p.done // the inner context has no cause before
+	}
+	return p.inner
 }
 
 // The methods below are called by the standard package alone, from within posted and

@@ -1,6 +1,7 @@
 package context
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -91,4 +92,31 @@ func TestErrWaitsForDoneToBeClosed(t *testing.T) {
 		<-done
 	}
 	c.mu.Unlock()
+}
+
+// ownErr is a wrapper whose cause is asked without its Err.
+type ownErr struct{ Context }
+
+func (ownErr) Err() error { return errors.New("own") }
+
+func TestTheCauseThroughAWrapperWaitsForTheContextThatEnds(t *testing.T) {
+	ctx, cancel := WithTimeout(Background(), time.Hour)
+	defer cancel()
+	ctx.Done()
+	c := &ctx.(*timerCtx).cancelCtx
+	c.mu.Lock()
+	c.end.Store(canceled) // the first half of finishLocked
+	heard := make(chan error, 1)
+	go func() { heard <- Cause(ownErr{ctx}) }()
+	select {
+	case err := <-heard:
+		t.Errorf("%v before the context has ended", err)
+		heard <- err
+	case <-time.After(20 * time.Millisecond):
+	}
+	c.post.Load().announce(canceled)
+	c.mu.Unlock()
+	if err := <-heard; err != Canceled {
+		t.Errorf("the cause is %v, want %v", err, Canceled)
+	}
 }
