@@ -126,7 +126,7 @@ func (t *tree) askAtOnce(root *node) {
 		if n.held != nil && told && !isClosed(n.held) {
 			t.fail("the channel of %v is not closed at once when %v ends", n, root)
 		}
-		t.record("%v at once: %s", n, t.reasons(n.ctx))
+		t.record("%v at once: Cause %s, %s", n, errorName(causeThrough(t.makers[1].cause, n.ctx)), t.reasons(n.ctx))
 	}
 }
 

@@ -21,6 +21,16 @@ type errWrapper struct {
 
 func (w errWrapper) Err() error { return w.err }
 
+// causeThrough returns the cause of a context that is asked by way of an errWrapper, which does
+// not call its Err. It returns nil if there is none.
+func causeThrough(causeOf func(context.Context) error, ctx context.Context) error {
+	own := &uniqueError{"own"}
+	if cause := causeOf(errWrapper{ctx, own}); cause != error(own) {
+		return cause
+	}
+	return nil
+}
+
 // translatedWrapper has an Err of its own once the context in it has one.
 type translatedWrapper struct {
 	context.Context

@@ -146,15 +146,22 @@ func (w *worker) end(n *sharedNode) {
 		w.fault("%v has no error after its end", n)
 	}
 	for _, x := range below {
-		_, knows, _ := x.follows(&n.node)
-		switch {
-		case !knows:
-		case w.rng.IntN(2) == 0:
+		if _, knows, _ := x.follows(&n.node); !knows {
+			continue
+		}
+		switch w.rng.IntN(3) {
+		case 0:
 			if !isDone(x.ctx) {
 				w.fault("%v is not done after the end of %v", x, n)
 			}
-		case x.ctx.Err() == nil:
-			w.fault("%v has no error after the end of %v", x, n)
+		case 1:
+			if x.ctx.Err() == nil {
+				w.fault("%v has no error after the end of %v", x, n)
+			}
+		case 2:
+			if causeThrough(context.Cause, x.ctx) == nil {
+				w.fault("a wrapper of %v has no cause after the end of %v", x, n)
+			}
 		}
 	}
 }
