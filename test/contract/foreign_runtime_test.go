@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -89,6 +90,7 @@ type foreignTest struct {
 	closed              bool // the runtime is shut down
 
 	callbacks []*callback
+	queues    []*checkedQueue // held until the end: the values of a queue that was collected do not count
 }
 
 func runForeignRow(t *testing.T, w variant, row foreignRow) {
@@ -110,6 +112,7 @@ func runForeignRow(t *testing.T, w variant, row foreignRow) {
 	})
 	row.run(f)
 	f.check()
+	runtime.KeepAlive(f)
 }
 
 // then runs a function that checks the runtime, in a place where this is possible: its own,

@@ -178,7 +178,9 @@ type dueTime struct{ from, to time.Time }
 
 // newQueue makes a queue in the place where it is called.
 func (f *foreignTest) newQueue() *checkedQueue {
-	return &checkedQueue{Queue: foliot.NewQueue[int](f.rt), f: f, due: map[int]dueTime{}}
+	q := &checkedQueue{Queue: foliot.NewQueue[int](f.rt), f: f, due: map[int]dueTime{}}
+	f.queues = append(f.queues, q)
+	return q
 }
 
 // expect notes that a value comes out after d or later. It is called in the place of the runtime.
