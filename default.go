@@ -2,28 +2,13 @@ package foliot
 
 import (
 	"errors"
-	"sync"
 	"sync/atomic"
+
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
-// defaultRuntime holds the runtime that Default returns.
-var defaultRuntime struct {
-	current atomic.Pointer[Runtime] // nil until Default is first called. Written with mu held
-
-	mu      sync.Mutex
-	standby *Runtime // the runtime that Default stores in current. Protected by mu
-}
-
-// The default runtime is made at the start of the program. If the first call of Default made
-// it, that call could come from a synctest bubble, and the runtime would belong to that.
-func init() {
-	rt, err := build(Options{}, false)
-	if err != nil {
-		panic(err)
-	}
-	rt.isDefault = true
-	defaultRuntime.standby = rt
-}
+// defaultRuntime is the runtime that Default returns; nil until Default is first called.
+var defaultRuntime atomic.Pointer[Runtime]
 
 // Default returns a runtime that the whole program shares. The drop-in packages time and
 // context use it. It cannot be shut down.
@@ -32,20 +17,16 @@ func init() {
 // while timers are armed and none is due. Its timers are as late as those of package time.
 // [SetDefault] replaces it by a runtime with other options.
 func Default() *Runtime {
-	if rt := defaultRuntime.current.Load(); rt != nil {
+	if rt := defaultRuntime.Load(); rt != nil {
 		return rt
 	}
-	defaultRuntime.mu.Lock()
-	defer defaultRuntime.mu.Unlock()
-	defaultRuntime.current.CompareAndSwap(nil, defaultRuntime.standby)
-	return defaultRuntime.current.Load()
+	defaultRuntime.CompareAndSwap(nil, &Runtime{eng: engine.Default()})
+	return defaultRuntime.Load()
 }
 
 var (
-	errDefaultInUse  = errors.New("foliot: SetDefault comes too late, the default runtime is in use; call it at the start of main")
-	errDefaultBubble = errors.New("foliot: SetDefault in a synctest bubble; call it outside, as the default runtime must outlive the bubble")
-	errDefaultClock  = errors.New("foliot: SetDefault with Options.Clock; leave it nil, the default runtime uses the system clock")
-	errDefaultFull   = errors.New("foliot: SetDefault with Options.MaxTimers; leave it 0, the drop-in packages cannot return ErrFull")
+	errDefaultClock = errors.New("foliot: SetDefault with Options.Clock; leave it nil, the default runtime uses the system clock")
+	errDefaultFull  = errors.New("foliot: SetDefault with Options.MaxTimers; leave it 0, the drop-in packages cannot return ErrFull")
 )
 
 // SetDefault replaces the default runtime by one with the given options. That one waits like
@@ -62,19 +43,13 @@ func SetDefault(o Options) error {
 	if o.MaxTimers != 0 {
 		return errDefaultFull
 	}
-	rt, err := New(o)
+	c, err := o.config()
 	if err != nil {
 		return err
 	}
-	if rt.bubble != "" {
-		return errDefaultBubble
+	eng, err := engine.New(c)
+	if err != nil {
+		return err
 	}
-	rt.isDefault = true
-	defaultRuntime.mu.Lock()
-	defer defaultRuntime.mu.Unlock()
-	if defaultRuntime.current.Load() != nil {
-		return errDefaultInUse
-	}
-	defaultRuntime.standby = rt
-	return nil
+	return engine.SetDefault(eng)
 }

@@ -31,7 +31,7 @@ func NewDelay(d time.Duration) Delay {
 func (d *Delay) Poll(cx *Context) bool {
 	if !d.started {
 		d.started = true
-		d.at = cx.s.rt.add(cx.clock(), d.d)
+		d.at = cx.s.Engine().Add(cx.clock(), d.d)
 		if d.d <= 0 {
 			d.at = cx.now
 		}
@@ -90,7 +90,7 @@ func (i *Interval) Poll(cx *Context) int {
 	}
 	if !i.started {
 		i.started = true
-		i.next = cx.s.rt.add(cx.clock(), time.Duration(i.period))
+		i.next = cx.s.Engine().Add(cx.clock(), time.Duration(i.period))
 	}
 	ticks := 0
 	if cx.now >= i.next {

@@ -136,25 +136,14 @@
 //
 // # Reading the code
 //
-// A runtime consists of shards. Each is a timing wheel
-// ([github.com/foliot-go/foliot/wheel]) behind a lock, which decides everything about its
-// timers. Read the files in this order:
+// Timers are in package internal/engine, whose documentation says how it works. This package
+// is the public face of it, and has tasks and queues on top. Read the files in this order:
 //
-//	state.go        the states of a timer and its legal moves
-//	shard.go        a lock and a wheel: arm, stop, fire
-//	worker.go       runs callbacks and polls; handoff.go is Options.Go
-//	timekeeper.go   waits for the next deadline; watchdog.go replaces blocked goroutines
-//	roster.go       Resize; adopted.go has the shards of retired workers
-//	taskstate.go    the states of a task; task.go, taskpoll.go and readylist.go
-//	dropin.go       timers of package time; chantimer.go and reaper.go
-//
-// The words:
-//
-//	arm        set a deadline; a timer that is armed is in a wheel
-//	claim      the right of one goroutine to run a worker
-//	driver     the goroutine that currently waits for the next deadline
-//	foreign    a call from another synctest bubble than the runtime's
-//	adopted    a shard whose worker has retired
+//	runtime.go      the runtime, in front of an engine; options.go, timer.go, stats.go
+//	taskstate.go    the states of a task and its legal moves
+//	task.go         tasks and their handles; delay.go
+//	taskpoll.go     polls tasks, for the engine; taskarena.go, readylist.go
+//	queue.go        the delay queue; overdue.go
 //
 // docs/concurrency.md lists every lock and every shared field.
 package foliot

@@ -4,13 +4,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/foliot-go/foliot/internal/engine"
+	"github.com/foliot-go/foliot/internal/interleave"
 )
 
 // A taskYard is a yard with tasks. Nobody polls them but the actors of a test, since the workers' turns are taken.
 // The ledger has what must be true of the tasks after each step.
 type taskHarness struct {
-	*harness
-	s      *shard // where all tasks are
+	engine.Probe
+	rt     *Runtime
+	s      *engine.Shard // where all tasks are
+	now    int64         // the time, in ticks
+	played []byte        // the steps of this path
 	jobs   []*taskProbe
 	seen   map[string]bool // where paths have been
 	whole  bool            // Wake, Abort and the end of a poll are one step each
@@ -52,9 +58,9 @@ type taskProbe struct {
 //	p d     poll the task whose turn it is, if there is one, and let the poll return Pending, Done
 //	t c     like p, and the poll asks for a timer, calls it off
 //	x       like t, and the poll aborts its task
-//	e       let time go by, and poll the task whose timer has expired
+//	e       let time pass, so that timers expire
 type taskActor struct {
-	script script
+	script interleave.Script
 	at     int        // how many letters have been begun
 	pc     taskPart   // what is left of the last one
 	j      *taskProbe // acts on it
@@ -68,11 +74,15 @@ type taskActor struct {
 type taskPart uint8
 
 const (
+	ticksSoon  = 2
+	ticksLapse = 4 // how much time e lets pass
+)
+
+const (
 	partNone taskPart = iota
 	partEnqueue
 	partUnarm
 	partTake
-	partExpire
 	partReturn
 	partAgain
 	partPending
@@ -80,16 +90,21 @@ const (
 )
 
 func newTaskHarness() *taskHarness {
-	y := &taskHarness{harness: newHarness(true)}
-	y.s = y.shards[1]
-	for _, w := range y.workers {
-		w.busy.Store(1 << 40)
-	}
+	y := &taskHarness{Probe: engine.NewProbe(), now: 1000}
+	y.rt = &Runtime{eng: y.Engine}
+	y.s = y.Shard(1)
+	y.HoldWorkers()
 	return y
 }
 
+// nanos returns the time in nanoseconds.
+func (y *taskHarness) nanos() int64 { return y.now * int64(engine.ProbeTick) }
+
+// tasks returns the tasks of the shard.
+func (y *taskHarness) tasks() *tasks { return y.s.Source().(*tasks) }
+
 func (y *taskHarness) spawn() (*taskProbe, error) {
-	y.rt.openShards.Store(&[]*shard{y.s})
+	y.Open(y.s)
 	h, err := y.rt.Spawn(TaskFunc(func(*Context) Status { return Pending }))
 	if err != nil {
 		return nil, err
@@ -127,24 +142,17 @@ func (y *taskHarness) step(a *taskActor) error {
 		if slices.Contains(y.listed(), a.t) {
 			return fmt.Errorf("a task is put into the list that is in it already")
 		}
-		y.s.enqueue(a.t)
+		enqueue(y.s, a.t)
 		return nil
 	case partUnarm:
 		y.abortRest(a.j, a.do)
 		return nil
 	case partTake:
 		return y.take(a)
-	case partExpire:
-		j := y.find(a.t, a.gen)
-		j.owed = j.live
-		if a.t.word.move(a.gen, taskExpire).do == taskPoll {
-			return y.begin(a)
-		}
-		return nil
 	case partReturn:
 		return y.returns(a, op)
 	case partAgain:
-		if a.pc = partPending; y.s.ready.empty() && a.t.word.move(a.gen, taskAgain).do == taskPoll {
+		if a.pc = partPending; y.s.Ready.Empty() && a.t.word.move(a.gen, taskAgain).do == taskPoll {
 			a.p.polls--
 			if err := y.begin(a); err != nil {
 				return err
@@ -173,22 +181,33 @@ func (y *taskHarness) begins(a *taskActor, op byte) (err error) {
 	case '-', '+':
 		return y.rt.Resize(1 + strings.IndexByte("-+", op))
 	case 'e':
-		y.now += ticksLapse
-		y.rt.manual.now.Store(y.nanos())
-		c, ok := y.s.pop(y.nanos())
-		if !ok {
-			return nil
-		}
-		a.t, a.gen, a.pc = c.task, c.gen, partExpire
-		j := y.find(c.task, c.gen)
-		if j == nil || !j.armed || j.due > y.now {
-			return fmt.Errorf("a timer expires that is not armed, or not due")
-		}
-		j.armed = false
-		return nil
+		return y.expire()
 	}
-	if a.t = y.s.ready.pop(&y.s.tasks); a.t != nil {
+	if a.t = pop(&y.s.Ready, &y.tasks().taskArena); a.t != nil {
 		a.pc = partTake
+	}
+	return nil
+}
+
+// expire lets time pass, and pops the timers that are due.
+func (y *taskHarness) expire() error {
+	y.now += ticksLapse
+	y.SetTime(y.nanos())
+	due := int64(0)
+	for _, j := range y.jobs {
+		if j.armed && j.due <= y.now {
+			due++
+			j.armed = false
+			j.owed = j.live
+		}
+	}
+	for range due {
+		if n := y.Pop(y.s, y.nanos()); n != 1 { // on a manual clock, one at a time
+			return fmt.Errorf("%d timers expire at once, want 1", n)
+		}
+	}
+	if n := y.Pop(y.s, y.nanos()); n != 0 {
+		return fmt.Errorf("%d more timers expire than are due", n)
 	}
 	return nil
 }
@@ -244,15 +263,15 @@ func (y *taskHarness) abort(a *taskActor) error {
 // abortRest does what Abort does when it has the lock.
 func (y *taskHarness) abortRest(j *taskProbe, do taskEffect) {
 	t := j.h.t
-	y.s.mu.Lock()
-	defer y.s.mu.Unlock()
+	y.s.Lock()
+	defer y.s.Unlock()
 	if gen, _ := t.word.load(); gen != j.h.gen && y.fault != taskUnarmsAny {
 		return
 	}
 	j.armed = false
-	y.s.unarm(t)
+	freeTimer(y.s, t)
 	if do == taskDelete {
-		y.s.tasks.put(t)
+		y.tasks().put(t)
 		j.slot = false
 	}
 }
@@ -294,7 +313,7 @@ func (y *taskHarness) begin(a *taskActor) error {
 // returns is a poll that returns, and what is done about its timer.
 func (y *taskHarness) returns(a *taskActor, op byte) error {
 	j := a.p
-	cx := Context{s: y.s, t: a.t, gen: a.gen, now: y.nanos(), want: never}
+	cx := Context{s: y.s, t: a.t, gen: a.gen, now: y.nanos(), want: engine.Never}
 	if op == 'd' {
 		return y.finish(a, taskFinished)
 	}
@@ -308,7 +327,7 @@ func (y *taskHarness) returns(a *taskActor, op byte) error {
 	switch op {
 	case 't', 'x':
 		j.armed, j.due = true, y.now+ticksSoon
-		cx.WakeAt(yardTick * ticksSoon)
+		cx.WakeAt(engine.ProbeTick * ticksSoon)
 		cx.want += y.nanos()
 		cx.arm()
 	case 'c':
@@ -327,8 +346,8 @@ func (y *taskHarness) finish(a *taskActor, e taskEvent) error {
 		a.p.live, a.p.owed = false, false
 	}
 	if y.whole {
-		cx := Context{s: y.s, t: a.t, gen: a.gen}
-		cx.finish(e)
+		p := poller{ts: y.tasks(), cx: Context{s: y.s, t: a.t, gen: a.gen}}
+		p.finish(e)
 		if !a.p.live {
 			a.p.slot, a.p.armed = false, false
 		}
@@ -352,9 +371,9 @@ func (y *taskHarness) delete(j *taskProbe) error {
 	}
 	j.slot, j.armed = false, false
 	if y.fault == taskPutsFirst {
-		y.s.tasks.put(j.h.t)
+		y.tasks().put(j.h.t)
 		return nil
 	}
-	y.s.delete(j.h.t)
+	y.tasks().delete(j.h.t)
 	return nil
 }

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/foliot-go/foliot/internal/engine"
+	"github.com/foliot-go/foliot/internal/interleave"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // A taskScene is the task that the actors share, and what each of them does.
 type taskScenario struct {
 	task   byte // 'S': spawned just now, 'I': idle, 'A': idle, and its timer is armed
-	actors []script
+	actors []interleave.Script
 }
 
 func (c taskScenario) String() string { return fmt.Sprintf("%c: %s", c.task, c.actors) }
@@ -17,6 +21,7 @@ func (c taskScenario) String() string { return fmt.Sprintf("%c: %s", c.task, c.a
 // check compares the shard with the ledger.
 func (y *taskHarness) check() error {
 	slots, armed := 0, 0
+	state := y.State(y.s)
 	for _, j := range y.jobs {
 		if j.h.Alive() != j.live {
 			return fmt.Errorf("Alive answers %t, want %t", !j.live, j.live)
@@ -26,8 +31,8 @@ func (y *taskHarness) check() error {
 		}
 		if j.armed {
 			armed++
-			if due := j.due * int64(yardTick); y.s.next.Load() > due {
-				return fmt.Errorf("next is %d, but a timer is due at %d", y.s.next.Load(), due)
+			if due := j.due * int64(engine.ProbeTick); state.Next > due {
+				return fmt.Errorf("next is %d, but a timer is due at %d", state.Next, due)
 			}
 		}
 	}
@@ -36,20 +41,20 @@ func (y *taskHarness) check() error {
 			return fmt.Errorf("a slot is in the list that has been given back")
 		}
 	}
-	a := &y.s.tasks
+	a := y.tasks()
 	switch all := len(*a.slabs.Load())*taskSlabSize - 1; {
 	case a.count != slots:
 		return fmt.Errorf("%d tasks, want %d", a.count, slots)
 	case len(a.free)+a.count != all:
 		return fmt.Errorf("%d free slots and %d tasks, want %d together", len(a.free), a.count, all)
-	case y.s.armed != armed:
-		return fmt.Errorf("%d timers are armed, want %d", y.s.armed, armed)
-	case a.timers != y.s.w.Len():
-		return fmt.Errorf("%d timers of tasks, and the wheel has %d", a.timers, y.s.w.Len())
-	case a.timers > slots:
-		return fmt.Errorf("%d timers of %d tasks", a.timers, slots)
+	case state.Armed != armed:
+		return fmt.Errorf("%d timers are armed, want %d", state.Armed, armed)
+	case state.ItemTimers != state.Timers:
+		return fmt.Errorf("%d timers of tasks, and the wheel has %d", state.ItemTimers, state.Timers)
+	case state.ItemTimers > slots:
+		return fmt.Errorf("%d timers of %d tasks", state.ItemTimers, slots)
 	}
-	return checkAdopted(y.rt)
+	return y.CheckAdopted()
 }
 
 // holds tells whether a slot is that of a task.
@@ -60,9 +65,9 @@ func (y *taskHarness) holds(t *task, gen uint32) bool {
 
 // listed returns the tasks that are in the list, in an order from which that of the list can be told.
 func (y *taskHarness) listed() (all []*task) {
-	for _, head := range []uint32{y.s.ready.inbox.Load(), uint32(y.s.ready.todo.Load())} {
-		for i := head; i != 0; i = y.s.tasks.at(i).link.Load() {
-			all = append(all, y.s.tasks.at(i))
+	for _, head := range []uint32{y.s.Ready.Inbox.Load(), uint32(y.s.Ready.Todo.Load())} {
+		for i := head; i != 0; i = y.tasks().at(i).link.Load() {
+			all = append(all, y.tasks().at(i))
 		}
 	}
 	return all
@@ -101,32 +106,32 @@ func (y *taskHarness) imprint(actors []taskActor) string {
 		flag(j.live, j.owed, j.slot, j.armed, gen == j.h.gen, j.polls > 0)
 		b = append(b, byte(s), slot(j.h.t), byte(max(0, j.due-y.now+1)))
 	}
-	b = append(b, byte(len(*y.rt.workers.Load())), slot(y.s.tasks.free[len(y.s.tasks.free)-1]), 'q')
+	b = append(b, byte(y.Workers()), slot(y.tasks().free[len(y.tasks().free)-1]), 'q')
 	for _, t := range y.listed() {
 		b = append(b, slot(t))
 	}
-	flag(y.s.ready.inbox.Load() != 0, uint32(y.s.ready.todo.Load()) != 0)
+	flag(y.s.Ready.Inbox.Load() != 0, uint32(y.s.Ready.Todo.Load()) != 0)
 	return string(b)
 }
 
 // walk plays every interleaving of a scene, and returns the first error with what led to it. Where a path comes to a
 // point at which another has been, it goes on from there in one way alone: the others have been seen.
 func (y *taskHarness) walk(c taskScenario) (int, error) {
-	p := paths{}
+	p := interleave.Paths{}
 	y.seen = map[string]bool{}
 	for {
 		y.played = y.played[:0]
 		if err := y.play(c, &p); err != nil {
-			return p.count, fmt.Errorf("%v, %s: %w", c, y.played, err)
+			return p.Count, fmt.Errorf("%v, %s: %w", c, y.played, err)
 		}
-		if !p.more() {
-			return p.count, nil
+		if !p.Next() {
+			return p.Count, nil
 		}
 	}
 }
 
 // play plays one interleaving.
-func (y *taskHarness) play(c taskScenario, p *paths) (err error) {
+func (y *taskHarness) play(c taskScenario, p *interleave.Paths) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
@@ -154,14 +159,14 @@ func (y *taskHarness) play(c taskScenario, p *paths) (err error) {
 		for i := range actors {
 			left[i] = len(actors[i].script) - actors[i].at + int(actors[i].pc)
 		}
-		if way == p && p.fresh() {
+		if way == p && p.Fresh() {
 			if k := y.imprint(actors); y.seen[k] {
-				way = &paths{}
+				way = &interleave.Paths{}
 			} else {
 				y.seen[k] = true
 			}
 		}
-		i := way.interleave(left...)
+		i := way.Actor(left...)
 		if i < 0 {
 			return y.settle()
 		}
@@ -189,7 +194,7 @@ func (y *taskHarness) playOut(a *taskActor) error {
 // settle polls whatever is to be polled, by the owner of the shard, and checks that every wake is accounted for.
 func (y *taskHarness) settle() error {
 	y.played = append(y.played, "rest"...)
-	if w := y.s.owner.Load(); !w.has(y.s) || !slices.Contains(*y.rt.workers.Load(), w) {
+	if !y.OwnerIsActive(y.s) {
 		return fmt.Errorf("the owner of the shard does not poll its tasks")
 	}
 	for range 20 {
@@ -217,37 +222,37 @@ func (y *taskHarness) settle() error {
 		}
 		j.live, j.slot = false, false
 	}
-	if !y.s.ready.empty() {
+	if !y.s.Ready.Empty() {
 		return fmt.Errorf("there are tasks in the list when all are gone")
 	}
 	err := y.check()
 	y.jobs = y.jobs[:0]
-	if err == nil && len(*y.rt.workers.Load()) != len(y.workers) {
-		err = y.rt.Resize(len(y.workers))
+	if err == nil && y.Workers() != 2 {
+		err = y.rt.Resize(2)
 	}
 	return err
 }
 
 // taskScenes returns the scenes of two and three actors that a walk goes through.
 func taskScenarios() (all []taskScenario) {
-	add := func(task byte, actors ...script) {
+	add := func(task byte, actors ...interleave.Script) {
 		all = append(all, taskScenario{task, actors})
 	}
 	for _, task := range []byte{'S', 'I', 'A'} {
-		for _, b := range scripts("pdtcxe", 2) { // a user, and who polls
-			for _, a := range []script{"w", "a", "ww", "wa", "aw", "as", "wsw"} {
+		for _, b := range interleave.Scripts("pdtcxe", 2) { // a user, and who polls
+			for _, a := range []interleave.Script{"w", "a", "ww", "wa", "aw", "as", "wsw"} {
 				add(task, a, b)
 			}
 		}
-		for _, b := range scripts("pdte", 1) { // a user, who polls, and who replaces him
-			for _, c := range scripts("pdtxe", 2) {
+		for _, b := range interleave.Scripts("pdte", 1) { // a user, who polls, and who replaces him
+			for _, c := range interleave.Scripts("pdtxe", 2) {
 				add(task, "wa", b, c)
 				add(task, "ww", b, c)
 				add(task, "as", b, c)
 			}
 		}
-		for _, c := range []script{"pp", "pt", "te", "dd", "dp", "ep"} {
-			for _, b := range []script{"a", "w", "wa", "aa", "sa"} { // two users
+		for _, c := range []interleave.Script{"pp", "pt", "te", "dd", "dp", "ep"} {
+			for _, b := range []interleave.Script{"a", "w", "wa", "aa", "sa"} { // two users
 				add(task, "aswa", b, c)
 				add(task, "wsa", b, c)
 			}
@@ -261,10 +266,10 @@ func taskScenarios() (all []taskScenario) {
 
 // taskStride is the stride of the walks of tasks, which are longer than others.
 func taskStride() int {
-	if walkRace {
-		return 3 * stride()
+	if testkit.RaceEnabled {
+		return 3 * interleave.Stride()
 	}
-	return stride()
+	return interleave.Stride()
 }
 
 func TestEveryInterleavingOfTasksAccountsForEveryWake(t *testing.T) {
@@ -302,7 +307,6 @@ func (m taskMutant) String() string {
 var heeded = [numTaskEvents][]taskEffect{
 	taskWake:     {taskQueue},
 	taskTake:     {taskPoll, taskDelete},
-	taskExpire:   {taskPoll},
 	taskPending:  {taskQueue, taskDelete},
 	taskFinished: {taskQueue, taskDelete},
 	taskAbort:    {taskUnarm, taskDelete},
@@ -363,7 +367,7 @@ func (m taskMutant) find(scenes []taskScenario) error {
 }
 
 func TestTheWalkFindsEveryWrongMoveOfATask(t *testing.T) {
-	if walkRace {
+	if testkit.RaceEnabled {
 		t.Skip("a walk takes one goroutine, and the race detector only makes it slow")
 	}
 	all := taskMutants()
@@ -381,11 +385,11 @@ func TestTheWalkFindsEveryWrongMoveOfATask(t *testing.T) {
 
 func TestTheWalkFindsEveryWrongStepOfATask(t *testing.T) {
 	scenes := [numTaskFaults]taskScenario{
-		taskSound:      {'S', []script{"aswa", "a", "pt"}},
-		taskUnarmsAny:  {'S', []script{"aswa", "a", "pt"}},
-		taskPutsFirst:  {'S', []script{"a", "tp"}},
-		taskForgets:    {'S', []script{"w", "pp"}},
-		taskTakesBlind: {'S', []script{"a", "pp"}},
+		taskSound:      {'S', []interleave.Script{"aswa", "a", "pt"}},
+		taskUnarmsAny:  {'S', []interleave.Script{"aswa", "a", "pt"}},
+		taskPutsFirst:  {'S', []interleave.Script{"a", "tp"}},
+		taskForgets:    {'S', []interleave.Script{"w", "pp"}},
+		taskTakesBlind: {'S', []interleave.Script{"a", "pp"}},
 	}
 	for f, c := range scenes {
 		y := newTaskHarness()

@@ -3,8 +3,9 @@ package foliot
 import (
 	"fmt"
 	"log/slog"
-	"runtime"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
 // Options configure a runtime. The zero value is a good default.
@@ -88,25 +89,13 @@ type Options struct {
 
 	// ScrubInterval is the pause between two steps of scrubbing. 0 means 10 ms.
 	ScrubInterval time.Duration
-
-	shards int // shards of each worker; 0 means the default
 }
 
 const (
-	// shardsPerWorker makes it unlikely that two goroutines that run at the same time use the
-	// same shard and contend for its lock. With one shard per worker, that would happen to
-	// every second pair of goroutines.
-	shardsPerWorker = 4
-
-	maxWorkers    = 4096
 	maxResolution = 24 * time.Hour
 
 	// maxCapacity timers take about 4 GB, and half a GB on 32-bit systems.
 	maxCapacity = 1 << (24 + 3*(^uint(0)>>63))
-
-	tickDefault = 1 << 14 // ns
-	tickPrecise = 1 << 10 // ns
-	tickExact   = 1       // ns
 )
 
 // check returns an error for the first option that is invalid. The text says what to use.
@@ -130,8 +119,8 @@ func (o *Options) check() error {
 			return fmt.Errorf("foliot: Options.%s is negative (%d); use 0 %s", n.name, n.value, n.what)
 		}
 	}
-	if o.Workers > maxWorkers {
-		return fmt.Errorf("foliot: Options.Workers is %d; use at most %d, and no more than there are processors", o.Workers, maxWorkers)
+	if o.Workers > engine.MaxWorkers {
+		return fmt.Errorf("foliot: Options.Workers is %d; use at most %d, and no more than there are processors", o.Workers, engine.MaxWorkers)
 	}
 	if o.Capacity > maxCapacity {
 		return fmt.Errorf("foliot: Options.Capacity is %d; use at most %d: it only reserves memory, which grows as needed", o.Capacity, maxCapacity)
@@ -142,35 +131,35 @@ func (o *Options) check() error {
 	return nil
 }
 
-// fill replaces zeros by defaults. exact is set on a manual clock and in a synctest bubble,
-// ordered if timers with the same tick fire in the order of arming.
-func (o *Options) fill(exact, ordered bool) {
-	if o.shards == 0 {
-		o.shards = shardsPerWorker
-		if ordered {
-			o.shards = 1
+// config checks the options and returns the settings of an engine.
+func (o *Options) config() (engine.Config, error) {
+	if err := o.check(); err != nil {
+		return engine.Config{}, err
+	}
+	c := engine.Config{
+		Workers:       o.Workers,
+		Resolution:    o.Resolution,
+		Slack:         o.Slack,
+		Precise:       o.Precise,
+		Capacity:      o.Capacity,
+		MaxTimers:     o.MaxTimers,
+		Go:            o.Go,
+		OnPanic:       o.OnPanic,
+		Logger:        o.Logger,
+		SlowCallback:  o.SlowCallback,
+		StaleLimit:    o.StaleLimit,
+		ScrubBudget:   o.ScrubBudget,
+		ScrubInterval: o.ScrubInterval,
+	}
+	switch clock := o.Clock.(type) {
+	case nil, systemClock:
+	case *ManualClock:
+		if clock == nil {
+			return c, fmt.Errorf("foliot: Options.Clock is a nil *ManualClock; make one with NewManualClock")
 		}
+		c.Clock = clock.c
+	default:
+		return c, fmt.Errorf("foliot: Options.Clock is a %T; use nil, SystemClock or a clock from NewManualClock", clock)
 	}
-	if o.Workers == 0 {
-		o.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
-	}
-	if o.Resolution == 0 {
-		switch {
-		case exact:
-			o.Resolution = tickExact
-		case o.Precise:
-			o.Resolution = tickPrecise
-		default:
-			o.Resolution = tickDefault
-		}
-	}
-	if o.StaleLimit == 0 {
-		o.StaleLimit = 1 << 14
-	}
-	if o.ScrubBudget == 0 {
-		o.ScrubBudget = 1 << 12
-	}
-	if o.ScrubInterval == 0 {
-		o.ScrubInterval = 10 * time.Millisecond
-	}
+	return c, nil
 }

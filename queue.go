@@ -8,10 +8,14 @@ import (
 	"time"
 	"weak"
 
+	"github.com/foliot-go/foliot/internal/engine"
 	"github.com/foliot-go/foliot/wheel"
 )
 
 var errNoBuffer = errors.New("foliot: Queue.Wait with an empty buffer; pass one with room for at least one value")
+
+// soonestMax bounds how many values setTimer looks at for the first deadline.
+const soonestMax = 64
 
 // A Queue is a delay queue. A value is pushed with a delay and can be fetched when the delay
 // is over. Values are fetched in the order of their deadlines. A Queue may be used by several
@@ -24,9 +28,9 @@ type Queue[V any] struct {
 	// These are protected by state.mu.
 	w       wheel.Wheel[V]
 	overdue overdueValues
-	waiting []*waiter // the calls of Wait that wait, the oldest first
-	timer   Timer     // calls onTimer when the first value is due. Armed only if a call of Wait waits
-	timerAt int64     // the deadline of timer; never: it is not armed
+	waiting []*waiter    // the calls of Wait that wait, the oldest first
+	timer   engine.Timer // calls onTimer when the first value is due. Armed only if a call of Wait waits
+	timerAt int64        // the deadline of timer; engine.Never: it is not armed
 }
 
 // A queueState is the part of a queue that its runtime holds. The runtime does not hold the
@@ -99,7 +103,7 @@ type waiter struct {
 // NewQueue returns an empty queue. Its delays are measured by the clock of rt, and Shutdown of
 // rt closes it.
 func NewQueue[V any](rt *Runtime) *Queue[V] {
-	q := &Queue[V]{rt: rt, state: new(queueState), timerAt: never}
+	q := &Queue[V]{rt: rt, state: new(queueState), timerAt: engine.Never}
 	rt.queues.add(q.state)
 	runtime.AddCleanup(q, rt.queues.remove, q.state)
 	return q
@@ -120,11 +124,11 @@ func (q *Queue[V]) unlock() {
 // that long: it comes before values with later deadlines. Push returns ErrClosed after
 // Shutdown. It may return an error in a synctest bubble that the runtime is not part of.
 func (q *Queue[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
-	now, err := q.rt.enter()
+	now, err := q.rt.eng.Enter()
 	if err != nil {
 		return 0, err
 	}
-	due := q.rt.addSigned(now, d)
+	due := q.rt.eng.AddSigned(now, d)
 	q.lock()
 	defer q.unlock()
 	if q.state.closed {
@@ -137,7 +141,7 @@ func (q *Queue[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
 		h = q.w.Reserve(v)
 		q.overdue.add(h, due)
 	}
-	q.notice(due, now)
+	q.wakeFor(due, now)
 	return h, nil
 }
 
@@ -146,11 +150,11 @@ func (q *Queue[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
 // value was fetched or removed. It also returns false after Shutdown. It may return false in a
 // synctest bubble that the runtime is not part of.
 func (q *Queue[V]) Reset(h wheel.Handle, d time.Duration) bool {
-	now, err := q.rt.enter()
+	now, err := q.rt.eng.Enter()
 	if err != nil {
 		return false
 	}
-	due := q.rt.addSigned(now, d)
+	due := q.rt.eng.AddSigned(now, d)
 	q.lock()
 	defer q.unlock()
 	if q.state.closed || q.w.Value(h) == nil {
@@ -163,7 +167,7 @@ func (q *Queue[V]) Reset(h wheel.Handle, d time.Duration) bool {
 		q.w.Park(h)
 		q.overdue.add(h, due)
 	}
-	q.notice(due, now)
+	q.wakeFor(due, now)
 	return true
 }
 
@@ -173,7 +177,7 @@ func (q *Queue[V]) tick(due int64) (at wheel.Tick, ok bool) {
 	if due < 0 {
 		return 0, false
 	}
-	at = q.rt.ceil(due)
+	at = q.rt.eng.Ceil(due)
 	return at, at >= q.w.Now()
 }
 
@@ -205,7 +209,7 @@ func (q *Queue[V]) Wait(ctx context.Context, buf []V) (int, error) {
 	if len(buf) == 0 {
 		return 0, errNoBuffer
 	}
-	now, err := q.rt.enterToWait()
+	now, err := q.rt.eng.EnterToWait()
 	if err != nil {
 		return 0, err
 	}
@@ -215,11 +219,11 @@ func (q *Queue[V]) Wait(ctx context.Context, buf []V) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	q.rt.mustNotBlock("Queue.Wait")
+	q.rt.eng.MustNotBlock("Queue.Wait")
 	me := &waiter{make(chan struct{}, 1)}
-	defer q.leave(me)
+	defer q.stopWaiting(me)
 	for joins := me; ; joins = nil {
-		n, err := q.fetch(joins, buf, q.rt.now())
+		n, err := q.fetch(joins, buf, q.rt.eng.Now())
 		if n > 0 || err != nil {
 			return n, err
 		}
@@ -227,7 +231,7 @@ func (q *Queue[V]) Wait(ctx context.Context, buf []V) (int, error) {
 		case <-me.wake:
 		case <-ctx.Done():
 			return 0, ctx.Err()
-		case <-q.rt.done:
+		case <-q.rt.eng.Done():
 			return 0, ErrClosed
 		}
 	}
@@ -241,7 +245,7 @@ func (q *Queue[V]) fetch(joins *waiter, buf []V, now int64) (n int, err error) {
 	if q.state.closed {
 		return 0, ErrClosed
 	}
-	if n = q.take(buf, q.rt.floor(now)); n > 0 {
+	if n = q.take(buf, q.rt.eng.Floor(now)); n > 0 {
 		return n, nil
 	}
 	if joins != nil {
@@ -262,7 +266,7 @@ func (q *Queue[V]) take(buf []V, now wheel.Tick) (n int) {
 			break
 		}
 		h, at, due := q.w.Peek(now)
-		if !due || item.due < q.rt.nanos(at) {
+		if !due || item.due < q.rt.eng.Nanos(at) {
 			h = item.h
 			q.overdue.remove(h)
 		}
@@ -281,9 +285,9 @@ func (q *Queue[V]) take(buf []V, now wheel.Tick) (n int) {
 	return n
 }
 
-// leave removes me from the waiters. It wakes another one: there may be more to fetch, and me
+// stopWaiting removes me from the waiters. It wakes another one: there may be more to fetch, and me
 // may have been woken for it.
-func (q *Queue[V]) leave(me *waiter) {
+func (q *Queue[V]) stopWaiting(me *waiter) {
 	q.lock()
 	defer q.unlock()
 	for i, w := range q.waiting {
@@ -297,12 +301,12 @@ func (q *Queue[V]) leave(me *waiter) {
 	}
 }
 
-// notice makes sure that a waiter looks for a deadline that was just added: at once if it has
+// wakeFor makes sure that a waiter looks for a deadline that was just added: at once if it has
 // passed, otherwise when it comes. The caller holds the lock.
-func (q *Queue[V]) notice(due, now int64) {
+func (q *Queue[V]) wakeFor(due, now int64) {
 	switch {
 	case len(q.waiting) == 0:
-	case due < 0 || q.rt.ceil(due) <= q.rt.floor(now):
+	case due < 0 || q.rt.eng.Ceil(due) <= q.rt.eng.Floor(now):
 		q.wakeOne()
 	case due < q.timerAt:
 		if err := q.setTimer(); err != nil {
@@ -314,19 +318,19 @@ func (q *Queue[V]) notice(due, now int64) {
 // setTimer arms the timer for the first deadline in the wheel, unless it is armed for that
 // time or an earlier one. The caller holds the lock.
 func (q *Queue[V]) setTimer() error {
-	at, ok := q.w.Soonest(updateMax)
+	at, ok := q.w.Soonest(soonestMax)
 	if !ok {
 		return nil
 	}
-	due := q.rt.nanos(at)
+	due := q.rt.eng.Nanos(at)
 	if due >= q.timerAt {
 		return nil
 	}
-	if q.timer == (Timer{}) {
+	if q.timer == (engine.Timer{}) {
 		// A strong reference in the callback would keep the queue alive: the timer is freed
 		// only when the queue has been collected.
 		weakly := weak.Make(q)
-		t, err := q.rt.newOwn(func() {
+		t, err := q.rt.eng.NewInternalTimer(func() {
 			if q := weakly.Value(); q != nil {
 				q.onTimer()
 			}
@@ -335,10 +339,10 @@ func (q *Queue[V]) setTimer() error {
 			return err
 		}
 		q.timer = t
-		runtime.AddCleanup(q, func(t Timer) { t.Free() }, t)
+		runtime.AddCleanup(q, func(t engine.Timer) { t.Free() }, t)
 	}
 	q.timerAt = due
-	if !q.timer.s.reset(q.timer.h, at, true) {
+	if !q.timer.ResetTick(at) {
 		return ErrClosed
 	}
 	return nil
@@ -348,7 +352,7 @@ func (q *Queue[V]) setTimer() error {
 func (q *Queue[V]) onTimer() {
 	q.lock()
 	defer q.unlock()
-	q.timerAt = never
+	q.timerAt = engine.Never
 	q.wakeOne()
 }
 

@@ -1,18 +1,21 @@
 package foliot
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
-// A crate has slots of tasks, with marks beside them, for a queue that is tried by itself.
+// A readyListHarness is a ready list with task slots, and what is known about each slot.
 type readyListHarness struct {
-	q      readyList
+	q      engine.Ready
 	tasks  taskArena
-	in     []atomic.Bool  // by slot: in the queue
+	in     []atomic.Bool  // by slot: it is in the list
 	seq    []atomic.Int64 // by slot: the number of the push among those of its pusher
 	pushed atomic.Int64
 	popped atomic.Int64
@@ -30,21 +33,29 @@ func newReadyListHarness(n int) *readyListHarness {
 	return c
 }
 
-// push pushes one of a pusher's own tasks if it is not in the queue.
-func (c *readyListHarness) push(i uint32, seq int64) bool {
-	if c.in[i].Load() {
-		return false
+// push pushes tasks that are side by side, as Expired does. It pushes none if one of them is in
+// the list. The tasks belong to the pusher.
+func (c *readyListHarness) push(first uint32, n int, seq int64) bool {
+	for i := range uint32(n) {
+		if c.in[first+i].Load() {
+			return false
+		}
 	}
-	c.seq[i].Store(seq)
-	c.in[i].Store(true)
-	c.q.push(c.tasks.at(i))
-	c.pushed.Add(1)
+	for i := range uint32(n) {
+		c.seq[first+i].Store(seq + int64(i))
+		c.in[first+i].Store(true)
+		if i > 0 {
+			c.tasks.at(first + i).link.Store(first + i - 1)
+		}
+	}
+	push(&c.q, c.tasks.at(first), c.tasks.at(first+uint32(n)-1))
+	c.pushed.Add(int64(n))
 	return true
 }
 
-// pop pops one, which must have been in the queue, and returns its number and that of its push.
+// pop pops a task, which must be in the list, and returns its index and the number of its push.
 func (c *readyListHarness) pop() (i uint32, seq int64) {
-	t := c.q.pop(&c.tasks)
+	t := pop(&c.q, &c.tasks)
 	if t == nil {
 		return 0, 0
 	}
@@ -56,8 +67,8 @@ func (c *readyListHarness) pop() (i uint32, seq int64) {
 	return t.index, seq
 }
 
-// Few tasks, so that a slot comes round while somebody is between looking and taking.
-func TestTheQueueLosesNothingAndGivesNothingTwice(t *testing.T) {
+// There are few tasks, so that a slot is often pushed again while a goroutine is in pop.
+func TestTheReadyListLosesNothingAndReturnsNothingTwice(t *testing.T) {
 	for _, poppers := range []int{1, 2, 3} {
 		for _, own := range []uint32{1, 2, 20} {
 			const pushers = 3
@@ -67,10 +78,12 @@ func TestTheQueueLosesNothingAndGivesNothingTwice(t *testing.T) {
 			for p := range uint32(pushers) {
 				pushing.Go(func() {
 					for seq := int64(1); time.Now().Before(end); {
-						for k := range own {
-							if c.push(1+p*own+k, seq) {
-								seq++
+						for k := uint32(0); k < own; {
+							n := 1 + int(seq)%min(3, int(own-k))
+							if c.push(1+p*own+k, n, seq) {
+								seq += int64(n)
 							}
+							k += uint32(n)
 						}
 						if seq%64 == 0 {
 							runtime.Gosched()
@@ -105,56 +118,57 @@ func TestTheQueueLosesNothingAndGivesNothingTwice(t *testing.T) {
 			pushing.Wait()
 			over.Store(true)
 			popping.Wait()
-			if c.faults.Load() > 0 || c.pushed.Load() != c.popped.Load() || !c.q.empty() {
+			if c.faults.Load() > 0 || c.pushed.Load() != c.popped.Load() || !c.q.Empty() {
 				t.Errorf("%d poppers, %d tasks: %d pushed, %d popped, %d wrong, empty %t",
-					poppers, pushers*own, c.pushed.Load(), c.popped.Load(), c.faults.Load(), c.q.empty())
+					poppers, pushers*own, c.pushed.Load(), c.popped.Load(), c.faults.Load(), c.q.Empty())
 			}
 		}
 	}
 }
 
-// An Abort that has decided but not yet got the lock is overtaken: the slot is given back and has another task with a
-// timer. With one processor nobody runs before the test lets him, so the order is certain.
-func TestAnAbortThatComesLateLeavesTheTimerOfTheSuccessorAlone(t *testing.T) {
+// Abort has changed the state and waits for the lock. Meanwhile the slot is freed, and another
+// task with a timer is made in it. With one processor, no goroutine runs before the test lets it,
+// so the order is certain.
+func TestAnAbortThatComesLateLeavesTheTimerOfTheNextTaskAlone(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	y := newTaskHarness()
 	first, err := y.spawn()
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.s.mu.Lock()
-	var answered sync.WaitGroup
-	answered.Go(func() { first.h.Abort() })
+	y.s.Lock()
+	var returned sync.WaitGroup
+	returned.Go(func() { first.h.Abort() })
 	for first.h.Alive() {
 		runtime.Gosched()
 	}
 	for range 10 {
-		runtime.Gosched() // until it waits for the lock
+		runtime.Gosched() // until Abort waits for the lock
 	}
-	y.s.mu.Unlock()
-	gone := y.s.ready.pop(&y.s.tasks)
+	y.s.Unlock()
+	gone := pop(&y.s.Ready, &y.tasks().taskArena)
 	if gone.word.move(first.h.gen, taskTake).do != taskDelete {
-		t.Fatal("the task that is aborted is not to be deleted")
+		t.Fatal("a task that was aborted is not to be deleted")
 	}
-	y.s.delete(gone)
+	y.tasks().delete(gone)
 	first.live, first.slot = false, false
-	if err := y.successor(first); err != nil {
+	if err := y.spawnInSlotOf(first); err != nil {
 		t.Fatal(err)
 	}
-	answered.Wait()
-	if y.s.armed != 1 {
-		t.Errorf("%d timers are armed: Abort has taken away the timer of a task that it was not for", y.s.armed)
+	returned.Wait()
+	if n := y.State(y.s).Armed; n != 1 {
+		t.Errorf("%d timers are armed, want 1: Abort has stopped the timer of another task", n)
 	}
 }
 
-// successor makes a task in the slot of another, which asks for a timer in its first poll.
-func (y *taskHarness) successor(first *taskProbe) error {
+// spawnInSlotOf makes a task in the slot of another. Its first poll requests a timer.
+func (y *taskHarness) spawnInSlotOf(first *taskProbe) error {
 	second, err := y.spawn()
 	if err != nil {
 		return err
 	}
 	if second.h.t != first.h.t {
-		return errNilTask
+		return errors.New("the task has another slot")
 	}
 	for a := (taskActor{script: "t"}); a.at < len(a.script) || a.pc != partNone; {
 		if err := y.step(&a); err != nil {
@@ -164,107 +178,78 @@ func (y *taskHarness) successor(first *taskProbe) error {
 	return nil
 }
 
-// A goroutine is replaced while it has the inbox in its hands. The one that goes on finds nothing and gives the turn
-// back. Then the first one puts the tasks into the list, and has to see to it that they are polled.
+// A goroutine is replaced after it has taken the inbox. Its successor finds nothing and ends the
+// turn. Then the first goroutine puts the tasks into the list, and must make sure that they are
+// polled.
 func TestAReplacedGoroutineLeavesNoTaskBehind(t *testing.T) {
 	rt, err := New(Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rt.Shutdown(t.Context())
-	w := (*rt.workers.Load())[0]
-	s := w.shards[0]
-	old := w.claim(rt.now(), 0)
+	old := rt.eng.Claim(0)
 	var polls atomic.Int64
-	const tasks = 2 * pollBatch
-	for range tasks {
-		if _, err := rt.Spawn(TaskFunc(func(*Context) Status { polls.Add(1); return Done })); err != nil {
-			t.Fatal(err)
-		}
-	}
-	last := s.ready.inbox.Swap(0)
-	_, e := w.replace(w.since.Load() + patience)
-	w.spawnUntil.Store(0)
-	rt.goroutines.add()
-	w.work(e)
-	s.ready.refill(&s.tasks, last)
-	w.pollReady(s, &Context{}, w.busy.Load(), pollBatch, rt.now())
-	rt.goroutines.add()
-	w.work(old)
-	for end := time.Now().Add(2 * time.Second); polls.Load() < tasks; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d of %d tasks are polled, and nobody has the turn: busy is %d", polls.Load(), tasks, w.busy.Load())
-		}
-	}
-}
-
-// A worker has several shards, and there is always a task to be polled in each of them.
-func TestAWorkerPollsTheTasksOfAllItsShards(t *testing.T) {
-	rt, err := New(Options{Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rt.Shutdown(t.Context())
-	if err := rt.Resize(1); err != nil {
-		t.Fatal(err)
-	}
-	w := (*rt.workers.Load())[0]
-	e := w.claim(rt.now(), 0)
-	shards := w.shards
-	polls := make([]int, len(shards))
-	for i, s := range shards {
-		rt.openShards.Store(&[]*shard{s})
-		_, err := rt.Spawn(TaskFunc(func(cx *Context) Status {
-			polls[i]++
-			cx.Handle().Wake()
-			return Pending
-		}))
+	const count = 64
+	var s *engine.Shard
+	for range count {
+		h, err := rt.Spawn(TaskFunc(func(*Context) Status { polls.Add(1); return Done }))
 		if err != nil {
 			t.Fatal(err)
 		}
+		s = h.s
 	}
-	w.run(runMode{claim: e, span: int64(20 * time.Millisecond)})
-	for i, n := range polls {
-		if n == 0 {
-			t.Errorf("no task of shard %d of %d is polled: polls are %v", i, len(shards), polls)
+	last := s.Ready.Inbox.Swap(0)
+	old.Replace().WorkUntilIdle()
+	ts := s.Source().(*tasks)
+	refill(&s.Ready, &ts.taskArena, last)
+	ts.Run(old, 32, rt.eng.Now()) // polls nothing, because it has lost the turn
+	if n := polls.Load(); n != 0 {
+		t.Errorf("a goroutine that was replaced polls %d tasks", n)
+	}
+	old.WorkUntilIdle()
+	for end := time.Now().Add(2 * time.Second); polls.Load() < count; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d tasks are polled", polls.Load(), count)
 		}
 	}
 }
 
-// When polls are handed on to goroutines, a batch is no longer than otherwise: the worker looks at the clock, at its turn
-// and at its timers after it.
-func TestABatchOfPollsThatAreHandedOnIsBounded(t *testing.T) {
+// If polls get their own goroutines, a batch has the same limit as otherwise. The worker must
+// read the clock and look at its timers after each batch.
+func TestABatchOfPollsOnTheirOwnGoroutinesIsBounded(t *testing.T) {
 	rt, err := New(Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rt.Shutdown(t.Context())
-	w := (*rt.workers.Load())[0]
-	e := w.claim(rt.now(), 0)
-	s := w.shards[0]
-	const tasks = 10 * pollBatch
+	turn := rt.eng.Claim(0)
+	const limit, count = 32, 320
 	var polled sync.WaitGroup
-	polled.Add(tasks)
-	for range tasks {
-		if _, err := rt.Spawn(TaskFunc(func(*Context) Status { polled.Done(); return Done })); err != nil {
+	polled.Add(count)
+	var s *engine.Shard
+	for range count {
+		h, err := rt.Spawn(TaskFunc(func(*Context) Status { polled.Done(); return Done }))
+		if err != nil {
 			t.Fatal(err)
 		}
+		s = h.s
 	}
-	w.spawnUntil.Store(never)
-	w.pollReady(s, &Context{}, w.busy.Load(), pollBatch, rt.now())
+	turn.SpawnAll(true)
+	ts := s.Source().(*tasks)
+	ts.Run(turn, limit, rt.eng.Now())
 	left := 0
-	for t := s.ready.pop(&s.tasks); t != nil; t = s.ready.pop(&s.tasks) {
-		left++
-		s.ready.push(t)
-		if left == tasks {
+	for left < count {
+		t := pop(&s.Ready, &ts.taskArena)
+		if t == nil {
 			break
 		}
+		left++
+		push(&s.Ready, t, t)
 	}
 	if left == 0 {
-		t.Errorf("all of %d tasks are handed on in one go, and a batch is %d", tasks, pollBatch)
+		t.Errorf("all of %d tasks are started in one batch, want %d", count, limit)
 	}
-	w.spawnUntil.Store(0)
-	rt.goroutines.add()
-	go w.work(e)
+	turn.SpawnAll(false)
+	go turn.WorkUntilIdle()
 	polled.Wait()
 }

@@ -1,12 +1,5 @@
 package foliot
 
-import (
-	"encoding/json"
-	"slices"
-
-	"github.com/foliot-go/foliot/internal/hist"
-)
-
 // Stats is a snapshot of a runtime. The numbers of one shard are of one instant; the shards
 // are read one after the other.
 type Stats struct {
@@ -48,71 +41,34 @@ type WorkerStats struct {
 
 // Stats returns a snapshot of the runtime. It locks each shard for a moment.
 func (rt *Runtime) Stats() Stats {
-	rt.mu.Lock() // so that no shard changes its owner
-	defer rt.mu.Unlock()
-	workers := *rt.workers.Load()
+	e := rt.eng.Stats()
 	st := Stats{
-		Late:     Histogram{new(hist.Hist)},
-		Workers:  len(workers),
-		Wakeups:  rt.timekeeper.wakeups.Load(),
-		Migrated: rt.migrated.Load(),
-		Blocked:  rt.blocked.Load(),
-		Panics:   rt.panics.Load(),
-		Queued:   rt.queues.count(),
-		Handed:   rt.handoffs.waiting(),
-		Rescued:  rt.handoffs.rescued.Load(),
-		Running:  int(max(rt.spawned.Sum(), 0)),
+		Workers: e.Workers,
+		Armed:   e.Armed,
+		Slots:   e.Slots,
+		Tasks:   e.Items,
+		Queued:  rt.queues.count(),
+
+		Polls:   e.ItemsRun,
+		Fired:   e.Fired,
+		Stopped: e.Stopped,
+		Rearmed: e.Rearmed,
+
+		Stale:    e.Stale,
+		Scrubbed: e.Scrubbed,
+		Migrated: e.Migrated,
+
+		Wakeups: e.Wakeups,
+		Blocked: e.Blocked,
+		Panics:  e.Panics,
+		Running: e.Running,
+		Handed:  e.Handed,
+		Rescued: e.Rescued,
+
+		Late: Histogram{e.Late},
 	}
-	for _, w := range slices.Concat(workers, rt.retired) {
-		st.Polls += w.polls.Load()
-		if w.busy.Load() != 0 {
-			st.Running++
-		}
+	for _, w := range e.Worker {
+		st.Worker = append(st.Worker, WorkerStats(w))
 	}
-	now, _ := rt.enter() // 0 if the call is foreign: then Due does not count timers that have come due
-	for _, w := range workers {
-		ws := WorkerStats{Wakeups: w.wakeups.Load()}
-		for _, s := range w.shards {
-			s.addTo(&st, &ws, now)
-		}
-		st.Worker = append(st.Worker, ws)
-	}
-	st.Fired -= uint64(rt.withdrawn)
 	return st
-}
-
-// addTo adds the numbers of the shard to st and ws.
-func (s *shard) addTo(st *Stats, ws *WorkerStats, now int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	stale := s.w.Stale()
-	ws.Shards++
-	ws.Armed += s.armed
-	ws.Stale += stale
-	ws.Fired += s.fired
-	if s.next.Load() <= now {
-		ws.Due++
-	}
-	st.Armed += s.armed
-	st.Slots += s.w.Len() - s.tasks.timers - s.internal
-	st.Tasks += s.tasks.count
-	st.Fired += s.fired
-	st.Stopped += s.stopped
-	st.Rearmed += s.rearmed
-	st.Stale += stale
-	st.Scrubbed += s.scrub.total
-	if s.late != nil {
-		st.Late.h.Merge(s.late)
-	}
-}
-
-// String returns the [Stats] as JSON. It makes a Runtime an expvar.Var:
-//
-//	expvar.Publish("timers", rt)
-func (rt *Runtime) String() string {
-	b, err := json.Marshal(rt.Stats())
-	if err != nil {
-		return `{"error":"` + err.Error() + `"}`
-	}
-	return string(b)
 }

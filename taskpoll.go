@@ -1,120 +1,172 @@
 package foliot
 
 import (
+	"reflect"
 	"runtime"
+	"sync/atomic"
 	"time"
+	"unsafe"
+
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
-// pollBatch is how many tasks are polled between two readings of the clock.
-const pollBatch = 32
+// tasks has the tasks of a shard. It is the [engine.Source] of the shard: a task is an item, and
+// running an item is polling the task.
+type tasks struct {
+	taskArena
+	s            *engine.Shard
+	lastPollTime atomic.Int64 // the latest Context.Now of a poll. Raised by compare-and-swap
+	sink         uint64       // what Prefetch has read, stored so that the reads are not optimised away
+}
 
-// pollSlow is how long a batch may take before tasks are polled one by one. The watchdog
-// measures from the start of a batch. Without this limit, a batch of slow polls would look
-// like one poll that blocks.
-const pollSlow = int64(500 * time.Microsecond)
-
-// mayEnqueue reports whether the caller may enqueue a task of the shard. A foreign call may
-// not, because it could not start a goroutine for the worker. The check reads the clock. A
-// runtime that belongs to no bubble does without it while a goroutine runs the worker: that
-// goroutine will see the task.
-func (s *shard) mayEnqueue() bool {
-	return s.owner.Load().busy.Load() != 0 && !s.rt.fake || !s.rt.refuses()
+// tasksOf returns the tasks of a shard. It makes them for the first task. The caller holds the
+// lock of the shard.
+func tasksOf(s *engine.Shard) *tasks {
+	if src := s.Source(); src != nil {
+		return src.(*tasks)
+	}
+	ts := &tasks{s: s}
+	s.SetSource(ts)
+	return ts
 }
 
 // enqueue adds a task to the ready list and makes sure that it is polled. The caller has just
 // moved the task to the state taskScheduled. It is a goroutine of the runtime, or has called
-// mayEnqueue.
-func (s *shard) enqueue(t *task) {
-	if s.ready.push(t) {
-		s.announce()
+// MayAnnounce.
+func enqueue(s *engine.Shard, t *task) {
+	if push(&s.Ready, t, t) {
+		s.Announce()
 	}
 }
 
-// ready returns a shard that has tasks to be polled, or nil. An adopted shard that it returns
-// may have none left. Then the next call of pollable removes that shard from the list.
-func (w *worker) ready() *shard {
-	for _, s := range w.own {
-		if !s.ready.empty() {
-			return s
-		}
+// freeTimer stops the timer of a task and frees it. The caller holds the lock of the shard.
+func freeTimer(s *engine.Shard, t *task) {
+	if t.timer != 0 {
+		s.FreeItemTimer(t.timer)
+		t.timer = 0
 	}
-	return w.adopted.ready.Load()
 }
 
-// pollReady polls tasks of the ready list, at most limit. It sets cx.t while it polls a task.
-// If a Poll panics or calls Goexit, cx.t is still set, and run finishes the poll.
-func (w *worker) pollReady(s *shard, cx *Context, claim uint64, limit int, now int64) {
+// A poller polls tasks on a goroutine. It is the Work of a Turn, which keeps it from one run to
+// the next.
+type poller struct {
+	ts    *tasks
+	cx    Context
+	polls uint64 // polls that Turn.Count has not been told of
+}
+
+// pollerOf returns the poller of a turn, for some tasks.
+func pollerOf(t *engine.Turn, ts *tasks) *poller {
+	p, _ := t.Work.(*poller)
+	if p == nil {
+		p = new(poller)
+		t.Work = p
+	}
+	p.ts = ts
+	return p
+}
+
+// Abandon ends a poll that did not return normally.
+func (p *poller) Abandon(t *engine.Turn) {
+	p.count(t)
+	if p.cx.t != nil {
+		p.finish(taskFinished)
+	}
+}
+
+func (p *poller) count(t *engine.Turn) {
+	t.Count(p.polls)
+	p.polls = 0
+}
+
+// Run polls tasks of the ready list, at most limit.
+func (ts *tasks) Run(turn *engine.Turn, limit int, now int64) {
+	p := pollerOf(turn, ts)
 	for range limit {
-		if w.busy.Load() != claim {
-			return
+		if !turn.Mine() {
+			break
 		}
-		t := s.ready.pop(&s.tasks)
+		t := pop(&ts.s.Ready, &ts.taskArena)
 		if t == nil {
-			return
+			break
 		}
-		if (s.maker != w || w.busy.Load() != claim) && !s.ready.empty() {
-			s.announce() // pop may have made the ready list look empty, see adopted
-		}
+		turn.Took(ts.s)
 		gen, _ := t.word.load()
 		switch t.word.move(gen, taskTake).do {
 		case taskPoll:
-			w.pollOrSpawn(cx, s, t, gen, limit, now)
+			if turn.ShouldSpawn(now) {
+				ts.spawn(turn, t, gen)
+			} else {
+				p.poll(turn, t, gen, limit, now)
+			}
 		case taskDelete:
-			s.delete(t)
+			ts.delete(t)
 		}
 	}
+	p.count(turn)
+}
+
+// spawn polls a task that is in the state taskExecuting on a new goroutine.
+func (ts *tasks) spawn(turn *engine.Turn, t *task, gen uint32) {
+	turn.Spawn(ts.s, func(turn *engine.Turn) {
+		p := pollerOf(turn, ts)
+		p.poll(turn, t, gen, 1, ts.s.Engine().Now())
+		p.count(turn)
+	})
 }
 
 // poll polls a task that is in the state taskExecuting. If the task is woken meanwhile and no
-// other task of the shard is ready, poll polls it again, up to limit times.
-func (w *worker) poll(cx *Context, s *shard, t *task, gen uint32, limit int, now int64) {
-	cx.s, cx.t, cx.gen, cx.now = s, t, gen, s.monotonic(now)
+// other task of the shard is ready, poll polls it again, up to limit times. If a Poll panics or
+// calls Goexit, p.cx.t is still set, and Abandon ends the poll.
+func (p *poller) poll(turn *engine.Turn, t *task, gen uint32, limit int, now int64) {
+	cx := &p.cx
+	ready := &p.ts.s.Ready
+	cx.s, cx.t, cx.gen, cx.now = p.ts.s, t, gen, p.ts.monotonic(now)
 	for n := 1; ; n++ {
-		cx.want, cx.unset = never, false
-		cx.polls++
+		cx.want, cx.canceled = engine.Never, false
+		p.polls++
 		var status Status
-		if w.rt.observesPolls {
-			status = w.pollObserved(cx, t.body)
+		if cx.s.Engine().Observes() {
+			status = p.pollObserved(turn, t.body)
 		} else {
 			status = t.body.Poll(cx)
 		}
 		if status == Done {
-			cx.finish(taskFinished)
+			p.finish(taskFinished)
 			return
 		}
-		if cx.want != never {
+		if cx.want != engine.Never {
 			cx.arm()
 		}
-		if n >= limit || !s.ready.empty() || t.word.move(gen, taskAgain).do != taskPoll {
+		if n >= limit || !ready.Empty() || t.word.move(gen, taskAgain).do != taskPoll {
 			break
 		}
 	}
-	cx.finish(taskPending)
+	p.finish(taskPending)
 }
 
 // pollObserved calls Poll for a runtime with a Logger or a SlowCallback.
-func (w *worker) pollObserved(cx *Context, body Task) Status {
-	rt := w.rt
-	if !cx.away {
-		w.current.setTask(body)
+func (p *poller) pollObserved(turn *engine.Turn, body Task) Status {
+	if f, ok := body.(TaskFunc); ok {
+		turn.SetCurrentFunc(*(*unsafe.Pointer)(unsafe.Pointer(&f)))
+	} else {
+		turn.SetCurrent(body, p.ts)
 	}
 	began := time.Now()
-	status := body.Poll(cx)
-	if rt.slowAfter > 0 {
-		rt.slowPoll(body, int64(time.Since(began)))
-	}
+	status := body.Poll(&p.cx)
+	p.ts.s.Engine().SlowItem(time.Since(began), func() string { return p.ts.nameOf(body) })
 	return status
 }
 
 // monotonic returns now, or the latest time that any goroutine has polled a task of the shard
 // with, if that is later. So Context.Now does not go back for a task.
-func (s *shard) monotonic(now int64) int64 {
+func (ts *tasks) monotonic(now int64) int64 {
 	for {
-		last := s.lastPollTime.Load()
+		last := ts.lastPollTime.Load()
 		if now <= last {
 			return last
 		}
-		if s.lastPollTime.CompareAndSwap(last, now) {
+		if ts.lastPollTime.CompareAndSwap(last, now) {
 			return now
 		}
 	}
@@ -122,101 +174,96 @@ func (s *shard) monotonic(now int64) int64 {
 
 // arm arms the timer of the task for the time that the poll has requested.
 func (cx *Context) arm() {
-	s := cx.s
-	at := s.rt.ceil(cx.want)
-	s.mu.Lock()
-	early := !s.closed && s.rearm(cx.t, at)
-	s.mu.Unlock()
+	s, t := cx.s, cx.t
+	at := s.Engine().Ceil(cx.want)
+	early := false
+	s.Lock()
+	if !s.Closed() {
+		if t.timer == 0 {
+			t.timer = s.NewItemTimer(unsafe.Pointer(t))
+		}
+		early = s.ArmItem(t.timer, at)
+	}
+	s.Unlock()
 	if early {
-		s.rt.timekeeper.notify(s.rt.nanos(at))
+		s.Notify(at)
 	}
 }
 
 // finish ends a poll. e says how it has ended.
-func (cx *Context) finish(e taskEvent) {
-	s, t := cx.s, cx.t
-	cx.t = nil
-	switch t.word.move(cx.gen, e).do {
+func (p *poller) finish(e taskEvent) {
+	t := p.cx.t
+	p.cx.t = nil
+	switch t.word.move(p.cx.gen, e).do {
 	case taskQueue:
-		s.enqueue(t)
+		enqueue(p.ts.s, t)
 	case taskDelete:
-		s.delete(t)
+		p.ts.delete(t)
 	}
 }
 
 // delete frees the slot of a task that is gone, and its timer.
-func (s *shard) delete(t *task) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+func (ts *tasks) delete(t *task) {
+	ts.s.Lock()
+	defer ts.s.Unlock()
+	if ts.s.Closed() {
 		return
 	}
-	s.unarm(t)
-	s.tasks.put(t)
+	freeTimer(ts.s, t)
+	ts.put(t)
 }
 
-// pollExpired polls a task whose timer has expired, unless the task is in the ready list, is
-// being polled, or is gone.
-func (w *worker) pollExpired(cx *Context, c call, now int64) {
-	if c.task.word.move(c.gen, taskExpire).do == taskPoll {
-		w.pollOrSpawn(cx, c.shard, c.task, c.gen, 1, now)
-	}
-}
-
-// pollOrSpawn polls a task on this goroutine. If the worker was blocked a short time ago, it
-// polls the task on a new one.
-func (w *worker) pollOrSpawn(cx *Context, s *shard, t *task, gen uint32, limit int, now int64) {
-	if w.shouldSpawn(now) {
-		w.spawn(call{shard: s, task: t, gen: gen})
-		return
-	}
-	w.poll(cx, s, t, gen, limit, now)
-}
-
-// linger spins for a short time, and reports whether a task was woken meanwhile. A task that
-// waits for another goroutine is often woken within that time. Starting a new goroutine for
-// it would take longer.
-func (w *worker) linger() bool {
-	rt := w.rt
-	if rt.fake || runtime.GOMAXPROCS(0) == 1 {
-		return false
-	}
-	for until := rt.now() + spinAlways; rt.now() < until; {
-		for range 50 {
-			if w.ready() != nil {
-				return true
-			}
+// Expired wakes the tasks whose timers have expired: those that wait are added to the ready list,
+// all at once.
+func (ts *tasks) Expired(items []unsafe.Pointer) (announce bool) {
+	var first, last *task
+	for _, p := range items {
+		t := (*task)(p)
+		gen, _ := t.word.load()
+		if t.word.move(gen, taskWake).do != taskQueue {
+			continue
 		}
+		if first == nil {
+			first = t
+		} else {
+			t.link.Store(last.index)
+		}
+		last = t
 	}
-	return false
+	return first != nil && push(&ts.s.Ready, first, last)
 }
 
-// startWorker starts a goroutine that runs a worker, unless a goroutine runs it already.
-func (k *timekeeper) startWorker(w *worker) {
-	rt := k.rt
-	now, err := rt.enter()
-	if err != nil {
-		k.startWorkerByCleanup(w)
-		return
+// Prefetch reads the slots of tasks and the values behind their interfaces.
+func (ts *tasks) Prefetch(items []unsafe.Pointer) {
+	var values [32]unsafe.Pointer
+	items = items[:min(len(items), len(values))]
+	sum := uint64(0)
+	for i, p := range items {
+		t := (*task)(p)
+		sum += t.word.w.Load() + uint64(t.timer) // the first and the last word: the slot may span two cache lines
+		values[i] = (*[2]unsafe.Pointer)(unsafe.Pointer(&t.body))[1]
 	}
-	e := w.claim(now, 0)
-	if e == 0 {
-		return
+	for i := range items {
+		sum += engine.Touch(values[i])
 	}
-	rt.goroutines.add()
-	if rt.manual != nil {
-		go rt.manual.pollWoken(w, e)
-		return
-	}
-	k.ensureWatchdog(now)
-	go w.work(e)
+	ts.sink = sum
 }
 
-// startWorkerByCleanup does what startWorker does for a foreign caller. Such a caller has
-// enqueued a task while a goroutine ran the worker, and has found the worker released
-// afterwards. A goroutine that it starts would belong to its synctest bubble. A cleanup
-// belongs to no bubble: it runs after the next garbage collection, on a goroutine of Go.
-func (k *timekeeper) startWorkerByCleanup(w *worker) {
-	runtime.AddCleanup(new(gcSentinel), func(w *worker) { w.rt.timekeeper.startWorker(w) }, w)
-	runtime.GC()
+// Len returns the number of tasks.
+func (ts *tasks) Len() int { return ts.count }
+
+// Close ends all tasks.
+func (ts *tasks) Close() { ts.clear() }
+
+// Name returns the name of the Poll method of a type.
+func (ts *tasks) Name(t reflect.Type) string {
+	return "(" + t.String() + ").Poll"
+}
+
+// nameOf returns the name of a TaskFunc, or of the Poll method of another Task.
+func (ts *tasks) nameOf(t Task) string {
+	if f, ok := t.(TaskFunc); ok {
+		return runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+	}
+	return ts.Name(reflect.TypeOf(t))
 }

@@ -7,16 +7,20 @@ import "sync/atomic"
 // the effect of the move. Because the generation is in the same word, a stale handle cannot
 // change the state of a later task in the same slot.
 //
-//	 Spawn                 wake                       take            finished
-//	   │        ┌────────────────────────┐  ┌────────────────────┐  ┌──────────► gone
-//	   ▼        │                        ▼  │                    ▼  │
-//	scheduled ◄─┤ idle ─── expire ──────────────────────────► executing
-//	   │        │   ▲                                          │   │  wake, expire
-//	   │        │   └────────────── pending ───────────────────┘   ▼
-//	   │        └────────────────── pending ────────────────────  woken
-//	   │ abort                                                     │ abort
-//	   ▼                                                           ▼
-//	 dead ─── take ──► gone                  gone ◄── pending, finished ── dying
+//	 Spawn
+//	   │
+//	   ▼         wake
+//	scheduled ◄──────── idle ◄─────── pending ───────┐
+//	 │ │  ▲                                          │
+//	 │ │  │                                          │   finished
+//	 │ └──┼───────────────── take ────────────► executing ──────────► gone
+//	 │    │                                          │
+//	 │    │                                          │ wake
+//	 │    │                                          ▼
+//	 │    └──────────────── pending ─────────────  woken
+//	 │ abort                                         │ abort
+//	 ▼                                               ▼
+//	dead ─── take ──► gone      gone ◄── pending, finished ── dying
 //
 // These moves are not drawn:
 //
@@ -42,9 +46,8 @@ const (
 type taskEvent uint8
 
 const (
-	taskWake     taskEvent = iota // Wake
+	taskWake     taskEvent = iota // Wake, or its timer has expired
 	taskTake                      // it was taken from the ready list
-	taskExpire                    // its timer has expired
 	taskPending                   // its Poll has returned Pending
 	taskFinished                  // its Poll has returned Done, panicked or called Goexit
 	taskAbort                     // Abort
@@ -77,26 +80,22 @@ var taskMoves = [8][8]taskMove{
 	taskGone: {
 		taskWake:     {legal: true, to: taskGone},
 		taskTake:     {legal: true, to: taskGone}, // the runtime was shut down
-		taskExpire:   {legal: true, to: taskGone}, // it was aborted after its timer was popped
 		taskPending:  {legal: true, to: taskGone}, // the runtime was shut down while it was polled
 		taskFinished: {legal: true, to: taskGone},
 		taskAbort:    {legal: true, to: taskGone},
 		taskAgain:    {legal: true, to: taskGone},
 	},
 	taskIdle: {
-		taskWake:   {legal: true, ok: true, to: taskScheduled, do: taskQueue},
-		taskExpire: {legal: true, to: taskExecuting, do: taskPoll},
-		taskAbort:  {legal: true, ok: true, to: taskGone, do: taskDelete},
+		taskWake:  {legal: true, ok: true, to: taskScheduled, do: taskQueue},
+		taskAbort: {legal: true, ok: true, to: taskGone, do: taskDelete},
 	},
 	taskScheduled: {
-		taskWake:   {legal: true, ok: true, to: taskScheduled},
-		taskTake:   {legal: true, to: taskExecuting, do: taskPoll},
-		taskExpire: {legal: true, to: taskScheduled},
-		taskAbort:  {legal: true, ok: true, to: taskDead, do: taskUnarm},
+		taskWake:  {legal: true, ok: true, to: taskScheduled},
+		taskTake:  {legal: true, to: taskExecuting, do: taskPoll},
+		taskAbort: {legal: true, ok: true, to: taskDead, do: taskUnarm},
 	},
 	taskExecuting: {
 		taskWake:     {legal: true, ok: true, to: taskWoken},
-		taskExpire:   {legal: true, to: taskWoken},
 		taskPending:  {legal: true, to: taskIdle},
 		taskFinished: {legal: true, to: taskGone, do: taskDelete},
 		taskAbort:    {legal: true, ok: true, to: taskDying, do: taskUnarm},
@@ -104,7 +103,6 @@ var taskMoves = [8][8]taskMove{
 	},
 	taskWoken: {
 		taskWake:     {legal: true, ok: true, to: taskWoken},
-		taskExpire:   {legal: true, to: taskWoken},
 		taskPending:  {legal: true, to: taskScheduled, do: taskQueue},
 		taskFinished: {legal: true, to: taskGone, do: taskDelete},
 		taskAbort:    {legal: true, ok: true, to: taskDying, do: taskUnarm},
@@ -112,17 +110,15 @@ var taskMoves = [8][8]taskMove{
 	},
 	taskDying: {
 		taskWake:     {legal: true, to: taskDying},
-		taskExpire:   {legal: true, to: taskDying},
 		taskPending:  {legal: true, to: taskGone, do: taskDelete},
 		taskFinished: {legal: true, to: taskGone, do: taskDelete},
 		taskAbort:    {legal: true, to: taskDying},
 		taskAgain:    {legal: true, to: taskDying},
 	},
 	taskDead: {
-		taskWake:   {legal: true, to: taskDead},
-		taskExpire: {legal: true, to: taskDead},
-		taskTake:   {legal: true, to: taskGone, do: taskDelete},
-		taskAbort:  {legal: true, to: taskDead},
+		taskWake:  {legal: true, to: taskDead},
+		taskTake:  {legal: true, to: taskGone, do: taskDelete},
+		taskAbort: {legal: true, to: taskDead},
 	},
 }
 

@@ -23,7 +23,7 @@ var taskMeaning = [numTaskStates]taskFacts{
 
 var (
 	taskStateNames = [numTaskStates]string{"gone", "idle", "scheduled", "executing", "woken", "dying", "dead"}
-	taskEventNames = [numTaskEvents]string{"wake", "take", "expire", "pending", "finished", "abort", "again"}
+	taskEventNames = [numTaskEvents]string{"wake", "take", "pending", "finished", "abort", "again"}
 )
 
 const (
@@ -33,9 +33,8 @@ const (
 
 // impossibleTask are the events that cannot befall a task in a state, and why.
 //
-// An expiry is possible in every state: the timer is taken off the wheel under the lock, and what it comes to is decided
-// after that. Meanwhile the task may have been woken, taken, aborted. All but a wake is possible when the task is gone:
-// Shutdown makes it so whatever it does.
+// A wake is possible in every state: a timer may expire after the task was woken, taken or
+// aborted. All events are possible when the task is gone: Shutdown makes it so at any time.
 var impossibleTask = map[[2]uint8]string{
 	{uint8(taskIdle), uint8(taskTake)}:          notListed,
 	{uint8(taskExecuting), uint8(taskTake)}:     notListed,
@@ -82,14 +81,12 @@ func taskOutcome(f taskFacts, e taskEvent) (to taskFacts, ok, begins bool) {
 		return
 	}
 	switch e {
-	case taskWake, taskExpire:
-		ok = f.live && e == taskWake
+	case taskWake:
+		ok = f.live
 		switch {
 		case !f.live:
 		case f.polled:
 			to.again = true
-		case e == taskExpire && !f.listed:
-			to.polled, begins = true, true
 		default:
 			to.listed = true
 		}

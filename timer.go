@@ -3,7 +3,7 @@ package foliot
 import (
 	"time"
 
-	"github.com/foliot-go/foliot/wheel"
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
 // A Timer is a handle of a timer in a runtime. It becomes stale when the timer is freed, and
@@ -12,8 +12,7 @@ import (
 // compared. Its methods may be called from any goroutine, also from the callback of the
 // timer.
 type Timer struct {
-	s *shard
-	h wheel.Handle
+	t engine.Timer
 }
 
 // Reset arms the timer to fire after d. If the timer is armed already, Reset replaces its
@@ -24,50 +23,25 @@ type Timer struct {
 // belong. In contrast, Reset of a time.Timer reports whether the timer was armed before.
 //
 // A later deadline is cheaper than an earlier one, because it leaves the timing wheel alone.
-func (t Timer) Reset(d time.Duration) bool {
-	if t.s == nil {
-		return false
-	}
-	due, err := t.s.rt.after(d)
-	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due), true)
-}
+func (t Timer) Reset(d time.Duration) bool { return t.t.Reset(d) }
 
 // ResetAt arms the timer to fire at the time when, like [Timer.Reset]. If when has a monotonic
 // reading, ResetAt uses it and does not read the clock, so that it costs less than Reset for a
 // caller that knows the time.
-func (t Timer) ResetAt(when time.Time) bool {
-	if t.s == nil {
-		return false
-	}
-	due, err := t.s.rt.at(when)
-	return err == nil && t.s.reset(t.h, t.s.rt.ceil(due), false)
-}
+func (t Timer) ResetAt(when time.Time) bool { return t.t.ResetAt(when) }
 
 // Stop disarms the timer. It returns true if the timer was armed: then the callback will not
 // run for that arming, whatever else happens at the same time. It returns false if the timer
 // was not armed, in particular if its callback has started. Stop frees a timer of AfterFunc.
-func (t Timer) Stop() bool {
-	return t.s != nil && t.s.stop(t.h, eventStop)
-}
+func (t Timer) Stop() bool { return t.t.Stop() }
 
 // Free stops the timer and frees it. Every copy of the Timer becomes stale. Free returns true
 // if the Timer was not stale before. It does not wait for a callback that is running.
 //
 // A timer of [Runtime.NewTimer] that is never freed lives as long as its runtime, and keeps its
 // callback and everything that the callback refers to alive.
-func (t Timer) Free() bool {
-	return t.s != nil && t.s.stop(t.h, eventFree)
-}
+func (t Timer) Free() bool { return t.t.Free() }
 
 // Deadline returns the time for which the timer is armed, rounded up to a tick, see
 // Options.Resolution. It returns false if the timer is not armed.
-func (t Timer) Deadline() (time.Time, bool) {
-	if t.s == nil {
-		return time.Time{}, false
-	}
-	at, ok := t.s.deadline(t.h)
-	if !ok {
-		return time.Time{}, false
-	}
-	return t.s.rt.start.Add(time.Duration(t.s.rt.nanos(at))), true
-}
+func (t Timer) Deadline() (time.Time, bool) { return t.t.Deadline() }

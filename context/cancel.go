@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "github.com/foliot-go/foliot" // fills in package door
-	"github.com/foliot-go/foliot/internal/door"
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
 // WithCancel returns a context derived from parent and a function that cancels it. See the
@@ -123,7 +122,7 @@ type cancelCtx struct {
 	post atomic.Pointer[post]   // nil: nobody waits. Written under mu, once, and not after the end
 
 	mu    sync.Mutex
-	timer door.Brief // under mu; the zero Brief if there is no deadline
+	timer engine.Timer // under mu; the zero Brief if there is no deadline
 }
 
 // ended returns why the context has ended, and nil if it has not. What has ended above it
@@ -165,7 +164,7 @@ func (c *cancelCtx) finish(r *reason) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.end.Load() == nil {
-		door.StopBrief(c.timer)
+		c.timer.Stop()
 		c.finishLocked(r)
 	}
 }

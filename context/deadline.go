@@ -4,7 +4,7 @@ import (
 	std "context"
 	"time"
 
-	"github.com/foliot-go/foliot/internal/door"
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
 // WithTimeout returns a context derived from parent that ends after a time. See the function
@@ -74,7 +74,7 @@ func (c *timerCtx) arm(left time.Duration, f func()) bool {
 	c.mu.Lock() // f may run before the timer is known, and asks for it
 	defer c.mu.Unlock()
 	var err error
-	c.timer, err = door.ArmBrief(left, f)
+	c.timer, err = engine.Default().AfterBrief(left, f)
 	return err == nil
 }
 
@@ -85,7 +85,7 @@ func (c *timerCtx) stop() {
 	c.follow()
 	c.mu.Lock()
 	if c.end.Load() == nil {
-		if door.StopBrief(c.timer) {
+		if c.timer.Stop() {
 			c.finishLocked(canceled)
 		} else {
 			c.finishLocked(c.late())

@@ -12,7 +12,7 @@ import (
 // started by it. Goroutines of tests are not among them.
 func ownGoroutines() (own []string) {
 	for g := range strings.SplitSeq(stacks(), "\n\n") {
-		if strings.Contains(g, "github.com/foliot-go/foliot.") || strings.Contains(g, "github.com/foliot-go/foliot/time.") {
+		if strings.Contains(g, "github.com/foliot-go/foliot/internal/engine.") || strings.Contains(g, "github.com/foliot-go/foliot/time.") {
 			own = append(own, g)
 		}
 	}
@@ -80,7 +80,7 @@ func TestThereIsOneGoroutineForEachFunctionThatRuns(t *testing.T) {
 		time.AfterFunc(0, func() { <-release })
 		time.AfterFunc(time.Millisecond, func() { <-release })
 	}
-	created := func() int { return strings.Count(stacks(), "created by github.com/foliot-go/foliot.") }
+	created := func() int { return strings.Count(stacks(), "created by github.com/foliot-go/foliot/internal/engine.") }
 	eventually(t, "a goroutine for each of twenty functions", func() bool { return created() == 20 })
 	close(release)
 	eventually(t, "none", func() bool { return created() == 0 })

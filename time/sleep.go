@@ -4,7 +4,7 @@ import (
 	"context"
 	std "time"
 
-	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
 // shortest is the longest duration for which Sleep calls the Sleep of the standard package.
@@ -18,7 +18,7 @@ func Sleep(d Duration) {
 		std.Sleep(d)
 		return
 	}
-	if foliot.Default().Sleep(context.Background(), d) != nil {
-		std.Sleep(d) // the caller is in a synctest bubble, and the default runtime is not
+	if engine.Default().Sleep(context.Background(), d) != nil {
+		std.Sleep(d) // the caller is in a synctest bubble, and the default engine is not
 	}
 }

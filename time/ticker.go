@@ -3,7 +3,7 @@ package time
 import (
 	std "time"
 
-	"github.com/foliot-go/foliot/internal/door"
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
 // A Ticker sends the time on a channel at regular intervals. A Ticker must be made with
@@ -11,7 +11,7 @@ import (
 type Ticker struct {
 	C <-chan Time // The channel on which the ticks are delivered.
 
-	timer door.Chan   // its C is nil if the Ticker was not made by NewTicker, or if std is set
+	timer engine.Chan // its C is nil if the Ticker was not made by NewTicker, or if std is set
 	std   *std.Ticker // set in a Ticker that was made in a synctest bubble: it does everything
 }
 
@@ -23,8 +23,8 @@ func NewTicker(d Duration) *Ticker {
 		panic("non-positive interval for NewTicker")
 	}
 	c := make(chan Time, 1)
-	t := &Ticker{C: c, timer: door.Chan{C: c}}
-	if !door.ArmChan(&t.timer, d, d) {
+	t := &Ticker{C: c, timer: engine.Chan{C: c}}
+	if !t.timer.Start(d, d) {
 		b := std.NewTicker(d)
 		return &Ticker{C: b.C, std: b}
 	}
@@ -46,7 +46,7 @@ func (t *Ticker) Stop() {
 	case t.std != nil:
 		t.std.Stop()
 	case t.timer.C != nil:
-		door.StopChan(&t.timer)
+		t.timer.Stop()
 	}
 }
 
@@ -64,7 +64,7 @@ func (t *Ticker) Reset(d Duration) {
 	if t.timer.C == nil {
 		panic("time: Reset called on uninitialized Ticker")
 	}
-	if _, ok := door.ResetChan(&t.timer, d, d); !ok {
+	if _, ok := t.timer.Reset(d, d); !ok {
 		panic("time: Reset, in a synctest bubble, of a Ticker that was made outside of it")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	std "time"
 	"unsafe"
 
-	"github.com/foliot-go/foliot/internal/door"
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
 // A Timer is a single event. When it expires, the time is sent on C, unless the Timer was
@@ -14,7 +14,7 @@ type Timer struct {
 
 	// fn is the timer of AfterFunc. In other Timers fn.F is hasChannel or inBubble. In a Timer
 	// that was not made by this package it is zero.
-	fn door.Func
+	fn engine.GoFunc
 }
 
 // A Timer that was not made by AfterFunc is the first field of one of these structs. The
@@ -22,7 +22,7 @@ type Timer struct {
 type (
 	chanTimer struct {
 		Timer
-		timer door.Chan // has the channel too, because the user can change Timer.C
+		timer engine.Chan // has the channel too, because the user can change Timer.C
 	}
 	bubbleTimer struct {
 		Timer
@@ -31,18 +31,18 @@ type (
 )
 
 var (
-	hasChannel = door.CallbackOf(func() { panic("the Timer is part of a chanTimer") })
-	inBubble   = door.CallbackOf(func() { panic("the Timer is part of a bubbleTimer") })
+	hasChannel = engine.CallbackOf(func() { panic("the Timer is part of a chanTimer") })
+	inBubble   = engine.CallbackOf(func() { panic("the Timer is part of a bubbleTimer") })
 )
 
 // chanTimer returns the timer of a Timer whose fn.F is hasChannel.
-func (t *Timer) chanTimer() *door.Chan { return &(*chanTimer)(unsafe.Pointer(t)).timer }
+func (t *Timer) chanTimer() *engine.Chan { return &(*chanTimer)(unsafe.Pointer(t)).timer }
 
 // stdTimer returns the standard timer of a Timer whose fn.F is inBubble.
 func (t *Timer) stdTimer() *std.Timer { return (*bubbleTimer)(unsafe.Pointer(t)).std }
 
 func newBubbleTimer(t *std.Timer) *Timer {
-	b := &bubbleTimer{Timer{C: t.C, fn: door.Func{F: inBubble}}, t}
+	b := &bubbleTimer{Timer{C: t.C, fn: engine.GoFunc{F: inBubble}}, t}
 	return &b.Timer
 }
 
@@ -52,8 +52,8 @@ func AfterFunc(d Duration, f func()) *Timer {
 	if f == nil {
 		f = callNil // it panics when it is called, as in the standard package
 	}
-	t := &Timer{fn: door.Func{F: door.CallbackOf(f)}}
-	if !door.ArmFunc(&t.fn, d) {
+	t := &Timer{fn: engine.GoFunc{F: engine.CallbackOf(f)}}
+	if !t.fn.Start(d) {
 		return newBubbleTimer(std.AfterFunc(d, f))
 	}
 	return t
@@ -63,8 +63,8 @@ func AfterFunc(d Duration, f func()) *Timer {
 // garbage collected when it and its channel are unreachable, stopped or not.
 func NewTimer(d Duration) *Timer {
 	c := make(chan Time, 1)
-	t := &chanTimer{Timer{C: c, fn: door.Func{F: hasChannel}}, door.Chan{C: c}}
-	if !door.ArmChan(&t.timer, d, 0) {
+	t := &chanTimer{Timer{C: c, fn: engine.GoFunc{F: hasChannel}}, engine.Chan{C: c}}
+	if !t.timer.Start(d, 0) {
 		return newBubbleTimer(std.NewTimer(d))
 	}
 	return &t.Timer
@@ -84,13 +84,13 @@ func After(d Duration) <-chan Time {
 func (t *Timer) Stop() bool {
 	switch t.fn.F {
 	case hasChannel:
-		return door.StopChan(t.chanTimer())
+		return t.chanTimer().Stop()
 	case inBubble:
 		return t.stdTimer().Stop()
-	case door.Callback{}:
+	case engine.Callback{}:
 		panic("time: Stop called on uninitialized Timer")
 	}
-	return door.StopFunc(&t.fn)
+	return t.fn.Stop()
 }
 
 // Reset makes the timer expire after d. It returns true if the timer was armed, and false if
@@ -104,13 +104,13 @@ func (t *Timer) Reset(d Duration) bool {
 	var was, ok bool
 	switch t.fn.F {
 	case hasChannel:
-		was, ok = door.ResetChan(t.chanTimer(), d, 0)
+		was, ok = t.chanTimer().Reset(d, 0)
 	case inBubble:
 		return t.stdTimer().Reset(d)
-	case door.Callback{}:
+	case engine.Callback{}:
 		panic("time: Reset called on uninitialized Timer")
 	default:
-		was, ok = door.ResetFunc(&t.fn, d)
+		was, ok = t.fn.Reset(d)
 	}
 	if !ok {
 		panic("time: Reset, in a synctest bubble, of a Timer that was made outside of it")

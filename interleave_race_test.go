@@ -1,5 +1,0 @@
-//go:build race
-
-package foliot
-
-const walkRace = true

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// A Probe is an engine that does nothing by itself, for tests that walk through the steps of a
+// [Source]. It has two workers with a shard each, on a manual clock. Its timekeeper believes that
+// it is awake, and nothing is scrubbed.
+type Probe struct{ *Engine }
+
+// ProbeTick is the resolution of a Probe.
+const ProbeTick = time.Minute
+
+// NewProbe makes a Probe.
+func NewProbe() Probe {
+	return newProbe(NewManualClock(time.Time{}))
+}
+
+// newProbe makes a Probe on a manual clock, or with nil on the clock of the system.
+func newProbe(clock *ManualClock) Probe {
+	eng, err := New(Config{Workers: 2, Resolution: ProbeTick, StaleLimit: math.MaxInt, Clock: clock, shards: 1, stdOnly: true})
+	if err != nil {
+		panic(err)
+	}
+	eng.timekeeper.mode = modeAwake
+	eng.timekeeper.wakeAt.Store(0)
+	eng.scrubber.close()
+	return Probe{eng}
+}
+
+// HoldWorkers takes the turns of all workers, so that nothing runs except by the test.
+func (p Probe) HoldWorkers() {
+	for _, w := range *p.workers.Load() {
+		w.busy.Store(1 << 40)
+	}
+}
+
+// Workers returns the number of workers that have not retired.
+func (p Probe) Workers() int { return len(*p.workers.Load()) }
+
+// Shard returns a shard, by its number from 0.
+func (p Probe) Shard(i int) *Shard { return (*p.shards.Load())[i] }
+
+// Open makes all new timers and items go to a shard.
+func (p Probe) Open(s *Shard) { p.openShards.Store(&[]*Shard{s}) }
+
+// SetTime sets the manual clock.
+func (p Probe) SetTime(now int64) { p.manual.now.Store(now) }
+
+// Pop pops the timers of items that are due, and returns how many there were.
+func (p Probe) Pop(s *Shard, now int64) (fired int64) {
+	_, fired = s.pop(now)
+	return fired
+}
+
+// ShardState is what a Probe sees of a shard.
+type ShardState struct {
+	Next       int64 // no timer is due before this time
+	Armed      int   // timers that are armed
+	Timers     int   // timers
+	ItemTimers int   // timers of items
+}
+
+// State returns the state of a shard.
+func (p Probe) State(s *Shard) ShardState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ShardState{s.next.Load(), s.armed, s.w.Len(), s.itemTimers}
+}
+
+// OwnerIsActive reports whether the owner of a shard has not retired.
+func (p Probe) OwnerIsActive(s *Shard) bool {
+	return slices.Contains(*p.workers.Load(), s.owner.Load())
+}
+
+// Claim takes the turn of a worker, by its number from 0, and returns a Turn for it.
+func (eng *Engine) Claim(i int) *Turn {
+	w := (*eng.workers.Load())[i]
+	return &Turn{w: w, claim: w.claim(eng.Now(), 0)}
+}
+
+// Replace takes the turn from a goroutine, as the watchdog does. It returns the new Turn.
+func (t *Turn) Replace() *Turn {
+	_, claim := t.w.replace(t.w.since.Load() + patience)
+	t.w.spawnUntil.Store(0)
+	return &Turn{w: t.w, claim: claim}
+}
+
+// SpawnAll makes ShouldSpawn return true from now on, or no longer.
+func (t *Turn) SpawnAll(on bool) {
+	t.w.spawnUntil.Store(0)
+	if on {
+		t.w.spawnUntil.Store(never)
+	}
+}
+
+// WorkUntilIdle runs the worker of a turn until nothing is left to do, and ends the turn.
+func (t *Turn) WorkUntilIdle() {
+	t.w.eng.goroutines.add()
+	t.w.work(t.claim)
+}
+
+// CheckAdopted returns an error if the heaps and lists of adopted shards are wrong. No other
+// goroutine may use the engine meanwhile.
+func (eng *Engine) CheckAdopted() error {
+	heaps, lists := 0, 0
+	for _, workers := range [][]*worker{*eng.workers.Load(), eng.retired} {
+		for _, w := range workers {
+			if err := w.adopted.check(w); err != nil {
+				return fmt.Errorf("worker %d: %w", w.id, err)
+			}
+			heaps += len(w.adopted.heap)
+			for s := w.adopted.ready.Load(); s != nil; s = s.places.after {
+				lists++
+			}
+		}
+	}
+	for _, s := range *eng.shards.Load() {
+		w := s.owner.Load()
+		armed := s.adopted && s.next.Load() != never
+		switch {
+		case !slices.Contains(*eng.workers.Load(), w):
+			return fmt.Errorf("shard %d belongs to worker %d, which has retired", s.number, w.id)
+		case s.adopted != (w != s.maker):
+			return fmt.Errorf("shard %d: adopted is %t", s.number, s.adopted)
+		case armed != (s.places.heap != 0):
+			return fmt.Errorf("shard %d has timers: %t; it is in a heap: %t", s.number, armed, !armed)
+		case !s.adopted && s.places.listed:
+			return fmt.Errorf("shard %d is in a list and not adopted", s.number)
+		case s.adopted && !s.Ready.Empty() && !s.places.listed:
+			return fmt.Errorf("shard %d has ready items and is in no list", s.number)
+		}
+		if s.places.heap != 0 {
+			heaps--
+		}
+		if s.places.listed {
+			lists--
+		}
+	}
+	if heaps != 0 || lists != 0 {
+		return fmt.Errorf("there are %d too many in heaps and %d in lists", heaps, lists)
+	}
+	return nil
+}
+
+// check returns an error if the heap or the list is wrong. The worker is w.
+func (a *adopted) check(w *worker) error {
+	first := never
+	for i, e := range a.heap {
+		switch {
+		case i > 0 && a.heap[(i-1)/2].at > e.at:
+			return fmt.Errorf("entry %d of the heap is due before its parent", i)
+		case e.s.places.heap != i+1:
+			return fmt.Errorf("entry %d of the heap has the place %d", i, e.s.places.heap)
+		case e.at != e.s.next.Load():
+			return fmt.Errorf("entry %d of the heap has the time %d, and the shard %d", i, e.at, e.s.next.Load())
+		case e.s.owner.Load() != w:
+			return fmt.Errorf("entry %d of the heap belongs to another worker", i)
+		}
+		first = min(first, e.at)
+	}
+	if got := a.first.Load(); got != first {
+		return fmt.Errorf("first is %d, want %d", got, first)
+	}
+	var last *Shard
+	for s := a.ready.Load(); s != nil; s = s.places.after {
+		if s.owner.Load() != w || !s.places.listed || s.places.before != last {
+			return fmt.Errorf("shard %d should not be in the list", s.number)
+		}
+		last = s
+	}
+	if a.last != last {
+		return fmt.Errorf("last is not the end of the list")
+	}
+	return nil
+}

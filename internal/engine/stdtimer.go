@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// A stdTimer is a timer of the standard library that calls a function with an engine. It
+// refers to the engine only while it is armed. A stopped time.Timer may stay in Go's timer
+// heap until its deadline, and would keep an engine that is no longer used from being garbage
+// collected.
+type stdTimer struct {
+	eng   *Engine
+	holds *atomic.Pointer[Engine] // the engine, as the function of timer sees it; nil after stop
+	timer *time.Timer
+}
+
+// open makes the timer and does not arm it. It must be called when the engine is made. A timer
+// that is made when it is first needed could be made in a synctest bubble to which the engine
+// does not belong.
+func (t *stdTimer) open(eng *Engine, f func(eng *Engine)) {
+	t.eng = eng
+	holds := new(atomic.Pointer[Engine])
+	t.holds = holds
+	t.timer = time.AfterFunc(math.MaxInt64, func() {
+		if eng := holds.Load(); eng != nil {
+			f(eng)
+		}
+	})
+	t.timer.Stop()
+}
+
+func (t *stdTimer) reset(ns int64) {
+	t.holds.Store(t.eng)
+	t.timer.Reset(time.Duration(ns))
+}
+
+func (t *stdTimer) stop() {
+	t.timer.Stop()
+	t.holds.Store(nil)
+}

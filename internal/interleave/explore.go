@@ -1,0 +1,44 @@
+package interleave
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Explore visits all states of a model that can be reached from a first state, the nearest first.
+// steps calls its function with each step that is possible in a state, and the state that the
+// step leads to. check returns an error if a state is wrong, final if a state is wrong in which
+// no step is possible. Explore returns the number of states, and the first error with the
+// shortest way to it.
+func Explore[S comparable](begin S, steps func(S, func(step string, to S)), check, final func(*S) error) (int, error) {
+	type visit struct {
+		s    S
+		from int
+		step string
+	}
+	seen := map[S]bool{begin: true}
+	visits := []visit{{s: begin}}
+	for i := 0; i < len(visits); i++ {
+		ends := true
+		steps(visits[i].s, func(step string, to S) {
+			ends = false
+			if !seen[to] {
+				seen[to] = true
+				visits = append(visits, visit{to, i, step})
+			}
+		})
+		err := check(&visits[i].s)
+		if err == nil && ends {
+			err = final(&visits[i].s)
+		}
+		if err != nil {
+			way := []string{}
+			for ; i > 0; i = visits[i].from {
+				way = append(way, visits[i].step)
+			}
+			slices.Reverse(way)
+			return len(visits), fmt.Errorf("%w after %q", err, way)
+		}
+	}
+	return len(visits), nil
+}
