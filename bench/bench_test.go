@@ -64,6 +64,15 @@ func TestARunMeasuresEveryScenarioWithoutErrors(t *testing.T) {
 			t.Errorf("no plot of %s; there are %v", want, plots)
 		}
 	}
+	for _, l := range summaryLines {
+		_, m, err := r.find(l.scenario, l.measure)
+		if err != nil {
+			t.Error("summary:", err)
+		}
+		if m.Base != "std" || !slices.ContainsFunc(m.Rows, func(row Row) bool { return row.Contender == l.contender }) {
+			t.Errorf("summary: %s, %q is not a comparison of %s with the standard library", l.scenario, l.measure, l.contender)
+		}
+	}
 	checkWritten(t, r)
 }
 

@@ -104,7 +104,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "wheel-churn", title: "Wheel: re-arm for long", run: wheelChurn,
-		about: "The structure after so many random moves that it holds as many stale entries as it ever does.",
+		about: "The structure after so many random moves that it holds as many dead refs as it ever does.",
 	},
 	{
 		name: "wheel-fire", title: "Wheel: fire", run: wheelFire,
@@ -112,7 +112,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "wheel-memory", title: "Wheel: memory", run: wheelMemory,
-		about: "Bytes per entry with a payload of four bytes, and work for the garbage collector.",
+		about: "Bytes per entry with a value of four bytes, and work for the garbage collector.",
 	},
 	{
 		name: "bulk-expiry", title: "Bulk expiry", run: bulkExpiry, leavesTraces: true,

@@ -14,8 +14,9 @@ import (
 //	<!-- figures:growth contenders=std,foliot measures=arm_and_stop timers=10000,100000 -->
 //	<!-- /figures -->
 //
-// A space in the name of a measure is written as an underscore. The name "environment", in place of a scenario,
-// stands for the conditions of the run.
+// A space in the name of a measure is written as an underscore. Without a selection the tables of the scenario follow
+// the sentence that describes it. Two other names may stand in place of a scenario: "environment" for the conditions of
+// the run, and "summary" for a table of a few comparisons from all scenarios.
 const (
 	markBegin = "<!-- figures:"
 	markClose = "-->"
@@ -63,9 +64,12 @@ func (r Report) figuresFor(mark string) (string, error) {
 	if !ok || len(words) == 0 {
 		return "", fmt.Errorf("%s is not a valid mark", mark)
 	}
-	name := words[0]
-	if name == "environment" && len(words) == 1 {
+	name, whole := words[0], len(words) == 1
+	switch {
+	case whole && name == "environment":
 		return r.Conditions(), nil
+	case whole && name == "summary":
+		return r.Summary()
 	}
 	var sel Selection
 	for _, word := range words[1:] {
@@ -92,9 +96,13 @@ func (r Report) figuresFor(mark string) (string, error) {
 	if i < 0 {
 		return "", fmt.Errorf("the report has no scenario %q", name)
 	}
-	table := r.Scenarios[i].Markdown(r, sel)
+	s := r.Scenarios[i]
+	table := s.Markdown(r, sel)
 	if table == "" {
 		return "", fmt.Errorf("%s selects nothing of the report", mark)
+	}
+	if whole {
+		table = s.About + "\n\n" + table
 	}
 	return table, nil
 }

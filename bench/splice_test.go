@@ -22,6 +22,15 @@ func TestSpliceReplacesWhatIsBetweenMarksAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestAMarkWithoutASelectionHasTheSentenceOfTheScenario(t *testing.T) {
+	r := mixedReport()
+	want := "<!-- figures:s -->\n\nWhat it is.\n\n" + r.Scenarios[0].Markdown(r, Selection{}) + "\n<!-- /figures -->\n"
+	got, err := Splice([]byte("<!-- figures:s -->\n<!-- /figures -->\n"), r)
+	if err != nil || string(got) != want {
+		t.Errorf("error %v, got:\n%s\nwant:\n%s", err, got, want)
+	}
+}
+
 func TestInvalidMarksAreErrorsWithTheirLine(t *testing.T) {
 	for page, want := range map[string]string{
 		"\n<!-- figures:nothing -->\n<!-- /figures -->":             `line 2: the report has no scenario "nothing"`,
@@ -31,6 +40,7 @@ func TestInvalidMarksAreErrorsWithTheirLine(t *testing.T) {
 		"<!-- figures:s colour=red -->\n<!-- /figures -->":          `unknown word "colour=red"`,
 		"<!-- figures:s timers=many -->\n<!-- /figures -->":         "is not a number of timers",
 		"<!-- figures:s contenders=nobody -->\n<!-- /figures -->":   "selects nothing",
+		"<!-- figures:summary -->\n<!-- /figures -->":               `line 1: the report has no scenario "request-timeouts"`,
 		"<!-- figures:s":                       "is not a valid mark",
 		"<!-- figures: -->\n<!-- /figures -->": "is not a valid mark",
 	} {

@@ -84,16 +84,7 @@ func (s Scenario) Markdown(r Report, sel Selection) string {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		for j, line := range g {
-			texts := make([]string, len(line))
-			for k, c := range line {
-				texts[k] = c.text
-			}
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(texts, " | "))
-			if j == 0 {
-				fmt.Fprintf(&b, "|---|%s\n", strings.Repeat("---:|", len(line)-1))
-			}
-		}
+		g.markdown(&b, 1)
 	}
 	for i, note := range s.notes(r, sel) {
 		if i == 0 {
@@ -102,6 +93,21 @@ func (s Scenario) Markdown(r Report, sel Selection) string {
 		fmt.Fprintf(&b, "- %s\n", note.text)
 	}
 	return b.String()
+}
+
+// markdown writes the table as Markdown. The first columns, as many as left says, are aligned to the left, the others to
+// the right.
+func (g grid) markdown(b *strings.Builder, left int) {
+	for i, line := range g {
+		texts := make([]string, len(line))
+		for j, c := range line {
+			texts[j] = c.text
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(texts, " | "))
+		if i == 0 {
+			fmt.Fprintf(b, "|%s%s\n", strings.Repeat("---|", left), strings.Repeat("---:|", len(line)-left))
+		}
+	}
 }
 
 // A cell is a text and its tone.
