@@ -65,10 +65,11 @@
 // Drain take time in proportion to the entries that they yield. Ticks without entries cost
 // nothing, even centuries of them.
 //
-// An entry with a value of four bytes takes 29 bytes, and up to 39 when entries are rescheduled a
-// lot. No method allocates except to grow. If V has no pointers, the garbage collector does not
-// scan the entries. A value of hundreds of bytes is better kept elsewhere, with its index in the
-// wheel. A wheel keeps its memory when it becomes smaller, until the program calls [Wheel.Trim].
+// An entry with a value of four bytes takes 29 bytes, and up to 39 bytes when entries are
+// rescheduled a lot. No method allocates except to grow. If V has no pointers, the garbage
+// collector does not scan the entries. A value of hundreds of bytes is better kept elsewhere,
+// with its index in the wheel. A wheel keeps its memory when it becomes smaller, until the
+// program calls [Wheel.Trim].
 //
 // # How it works
 //
