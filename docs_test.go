@@ -3,6 +3,7 @@ package foliot_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -122,12 +123,44 @@ func TestTheTestsInThePagesExist(t *testing.T) {
 	}
 }
 
+// Figures that were measured are in the pages only where make figures puts them.
+func TestTheFiguresInThePagesAreGenerated(t *testing.T) {
+	files := repositoryFiles(t)
+	var constants doccheck.Constants
+	for name, text := range files {
+		if filepath.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && isLibrary(path.Dir(name)) {
+			if err := constants.Add(name, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, name := range pages(files) {
+		reportFaults(t, doccheck.CheckFigures(name, files[name], constants))
+	}
+	reportFaults(t, doccheck.CheckSameRun("README.md", files["README.md"], files["docs/benchmarks.md"]))
+}
+
+// isLibrary reports whether a folder has code that programs use, and not tools, tests or examples.
+func isLibrary(folder string) bool {
+	for _, other := range []string{
+		"bench", "check", "cmd", "conformance", "examples", "test",
+		"internal/aliasgen", "internal/doccheck", "internal/release", "internal/testkit", "internal/tools",
+	} {
+		if folder == other || strings.HasPrefix(folder, other+"/") {
+			return false
+		}
+	}
+	return true
+}
+
 func TestNoPageIsTooLong(t *testing.T) {
 	files := repositoryFiles(t)
 	for _, name := range pages(files) {
 		switch name {
 		case "docs/benchmarks.md", "docs/compat.md": // tables
-		case "README.md", "CONTRIBUTING.md": // not pages of docs
+		case "CONTRIBUTING.md": // not a page of docs
+		case "README.md":
+			reportFaults(t, doccheck.CheckLength(name, files[name], 160))
 		default:
 			reportFaults(t, doccheck.CheckLength(name, files[name], 250))
 		}
