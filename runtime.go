@@ -37,7 +37,7 @@ func New(o Options) (*Runtime, error) {
 // AfterFunc returns [ErrFull] if there are Options.MaxTimers timers already, and [ErrClosed]
 // after Shutdown.
 func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
-	t, err := rt.eng.AfterFunc(d, f)
+	t, err := rt.eng.AfterFunc(d, f, false)
 	return Timer{t}, err
 }
 

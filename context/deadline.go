@@ -74,7 +74,7 @@ func (c *timerCtx) arm(left time.Duration, f func()) bool {
 	c.mu.Lock() // f may run before the timer is known, and asks for it
 	defer c.mu.Unlock()
 	var err error
-	c.timer, err = engine.Default().AfterBrief(left, f)
+	c.timer, err = engine.Default().AfterFunc(left, f, true)
 	return err == nil
 }
 

@@ -128,7 +128,7 @@ func newWithOpener(t *testing.T, o Config) (*Engine, *opener) {
 func fireIn(t *testing.T, eng *Engine, d time.Duration) <-chan struct{} {
 	t.Helper()
 	fired := make(chan struct{})
-	if _, err := eng.AfterFunc(d, func() { close(fired) }); err != nil {
+	if _, err := eng.AfterFunc(d, func() { close(fired) }, false); err != nil {
 		t.Fatal(err)
 	}
 	return fired
@@ -237,7 +237,7 @@ func TestTimersInARowShareATimerfd(t *testing.T) {
 			var fired sync.WaitGroup
 			fired.Add(1000)
 			for i := range 1000 {
-				if _, err := eng.AfterFunc(time.Duration(i)*time.Millisecond, fired.Done); err != nil {
+				if _, err := eng.AfterFunc(time.Duration(i)*time.Millisecond, fired.Done, false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -276,7 +276,7 @@ func TestTimersInARowShareATimerfd(t *testing.T) {
 		},
 		"short sleeps and far timers that are stopped": func(t *testing.T, eng *Engine) {
 			for range 100 {
-				timer, err := eng.AfterFunc(time.Hour, func() {})
+				timer, err := eng.AfterFunc(time.Hour, func() {}, false)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -307,7 +307,7 @@ func TestShutdownClosesATimerfdThatIsBeingOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := openerOf(eng)
-		if _, err := eng.AfterFunc(20*time.Millisecond, func() {}); err != nil {
+		if _, err := eng.AfterFunc(20*time.Millisecond, func() {}, false); err != nil {
 			t.Fatal(err)
 		}
 		for end := time.Now().Add(rand.N(100 * time.Microsecond)); time.Now().Before(end); {

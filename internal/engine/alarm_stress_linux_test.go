@@ -76,7 +76,7 @@ func fires(t *testing.T, eng *Engine, goroutines, n int) {
 					}
 					runs.Add(1)
 					ran.Done()
-				}); err != nil {
+				}, false); err != nil {
 					t.Errorf("AfterFunc: %v", err)
 				}
 				time.Sleep(rand.N(2 * time.Millisecond))
@@ -125,7 +125,7 @@ func TestATimerfdThatFailsIsDoneWithoutAndNothingIsLost(t *testing.T) {
 				var last atomic.Bool
 				switch when {
 				case "near":
-					if _, err := eng.AfterFunc(30*time.Millisecond, func() { last.Store(true) }); err != nil {
+					if _, err := eng.AfterFunc(30*time.Millisecond, func() { last.Store(true) }, false); err != nil {
 						t.Fatal(err)
 					}
 				case "under load":
@@ -165,7 +165,7 @@ func TestShutdownWhileATimerfdFails(t *testing.T) {
 	end := time.Now().Add(300 * time.Millisecond)
 	for time.Now().Before(end) && !t.Failed() {
 		eng, log := newWithLog(t, Config{Workers: 1})
-		if _, err := eng.AfterFunc(20*time.Millisecond, func() {}); err != nil {
+		if _, err := eng.AfterFunc(20*time.Millisecond, func() {}, false); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(rand.N(200 * time.Microsecond))

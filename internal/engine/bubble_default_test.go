@@ -15,7 +15,7 @@ func TestAStopInABubbleDoesNotPutTheScrubberOutsideToSleep(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopped := func() bool {
-		timer, err := eng.AfterFunc(time.Hour, func() {})
+		timer, err := eng.AfterFunc(time.Hour, func() {}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestAStopInABubbleDoesNotPutTheScrubberOutsideToSleep(t *testing.T) {
 	if !stopped() {
 		t.Error("the scrubber has been started by the clock of a bubble")
 	}
-	timer, err := eng.AfterFunc(time.Hour, func() {})
+	timer, err := eng.AfterFunc(time.Hour, func() {}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestAResetAtInABubbleDoesNotPutTheTimekeeperOutsideToSleep(t *testing.T) {
 			}
 		})
 		fired := make(chan struct{})
-		if _, err := eng.AfterFunc(60*time.Millisecond, func() { close(fired) }); err != nil {
+		if _, err := eng.AfterFunc(60*time.Millisecond, func() { close(fired) }, false); err != nil {
 			t.Fatal(err)
 		}
 		select {

@@ -118,18 +118,9 @@ func (eng *Engine) Closed() bool { return eng.closed.Load() }
 func (eng *Engine) Done() <-chan struct{} { return eng.done }
 
 // AfterFunc makes a timer that runs f once, after d. The timer is freed when it fires or is
-// stopped. f is a callback of the user.
-func (eng *Engine) AfterFunc(d time.Duration, f func()) (Timer, error) {
-	return eng.afterFunc(d, f, kindFunc)
-}
-
-// AfterBrief does what AfterFunc does, for a function that does not block and does not call code
-// of the user. It never goes through Config.Go.
-func (eng *Engine) AfterBrief(d time.Duration, f func()) (Timer, error) {
-	return eng.afterFunc(d, f, kindBrief)
-}
-
-func (eng *Engine) afterFunc(d time.Duration, f func(), k kind) (Timer, error) {
+// stopped. brief says that f does not block and does not call code of the user; then it never
+// goes through Config.Go.
+func (eng *Engine) AfterFunc(d time.Duration, f func(), brief bool) (Timer, error) {
 	if f == nil {
 		return Timer{}, ErrNilFunc
 	}
@@ -144,7 +135,11 @@ func (eng *Engine) afterFunc(d time.Duration, f func(), k kind) (Timer, error) {
 		s.mu.Unlock()
 		return Timer{}, err
 	}
-	h := s.w.Schedule(at, entry{ptr: pointer(f), aux: eng.nextSeq(), state: stateOneShot, kind: k})
+	b := entry{ptr: pointer(f), aux: eng.nextSeq(), state: stateOneShot}
+	if brief {
+		b.kind = kindBrief
+	}
+	h := s.w.Schedule(at, b)
 	s.armed++
 	early := s.lowerNext(at)
 	s.mu.Unlock()

@@ -90,7 +90,7 @@ func (y *harness) make(shardNo int, oneShot bool, ticks int64) (*timerRecord, er
 	var err error
 	if oneShot {
 		y.arm(e, ticks)
-		e.t, err = y.eng.AfterFunc(y.delay(ticks), call)
+		e.t, err = y.eng.AfterFunc(y.delay(ticks), call, false)
 	} else {
 		e.t, err = y.eng.NewTimer(call)
 	}

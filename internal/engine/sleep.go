@@ -59,7 +59,7 @@ func (eng *Engine) Sleep(ctx context.Context, d time.Duration) error {
 	}
 	eng.MustNotBlock("Sleep")
 	s := eng.sleepers.Get().(*sleeper)
-	t, err := eng.afterFunc(d, s.wake, kindBrief)
+	t, err := eng.AfterFunc(d, s.wake, true)
 	if err != nil {
 		eng.sleepers.Put(s)
 		return err

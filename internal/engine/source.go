@@ -78,7 +78,13 @@ func (t *Turn) Mine() bool { return t.w.busy.Load() == t.claim }
 // the list look empty for a moment, see adopted. If another goroutine may have been misled by
 // that, Took announces the items that are left.
 func (t *Turn) Took(s *Shard) {
-	if (s.maker != t.w || t.w.busy.Load() != t.claim) && !s.Ready.Empty() {
+	if s.maker != t.w || t.w.busy.Load() != t.claim {
+		s.announceRest()
+	}
+}
+
+func (s *Shard) announceRest() {
+	if !s.Ready.Empty() {
 		s.Announce()
 	}
 }

@@ -51,7 +51,7 @@ func TestTheTimekeeperParksSoonAfterTheLastStopWhateverTheScrubInterval(t *testi
 			return eng.timekeeper.mode
 		}
 		for round := range 3 {
-			timer, err := eng.AfterFunc(time.Hour, func() {})
+			timer, err := eng.AfterFunc(time.Hour, func() {}, false)
 			if err != nil {
 				t.Fatal(err)
 			}
