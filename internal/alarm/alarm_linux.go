@@ -13,10 +13,21 @@ const Supported = true
 // Wait. Close must not run at the same time as Set: the number of the descriptor may be
 // reused at once, and Set would then change a file that belongs to other code.
 //
-// The fields are exported for tests that break an alarm.
+// Set and Wait use raw system calls. When all processors are idle, Go's system monitor sleeps.
+// Other system calls wake it, and it then polls every 20 µs for a while: that would double the
+// cost of a wake-up. A raw call must not block, because Go's scheduler does not know of it.
+// timerfd_settime and a read of a non-blocking file never block.
+//
+// File and FD are exported for tests that break an alarm.
 type Alarm struct {
 	File *os.File
 	FD   uintptr
+
+	// These belong to the goroutine in Wait.
+	conn  syscall.RawConn       // of File
+	read  func(fd uintptr) bool // reads count; false: the alarm has not gone off
+	count [8]byte
+	errno syscall.Errno // the result of read
 }
 
 // The values are the same on all architectures that Go supports.
@@ -39,14 +50,22 @@ func New() (*Alarm, error) {
 	if errno != 0 {
 		return nil, os.NewSyscallError("timerfd_create", errno)
 	}
-	return &Alarm{os.NewFile(fd, "timerfd"), fd}, nil
+	a := &Alarm{File: os.NewFile(fd, "timerfd"), FD: fd}
+	conn, err := a.File.SyscallConn()
+	if err != nil {
+		a.File.Close()
+		return nil, err
+	}
+	a.conn = conn
+	a.read = a.tryRead
+	return a, nil
 }
 
 // Set makes the alarm go off in ns nanoseconds, which must be at least 1. It replaces the
 // time that was set before.
 func (a *Alarm) Set(ns int64) error {
 	spec := itimerspec{value: syscall.NsecToTimespec(ns)}
-	_, _, errno := syscall.Syscall6(syscall.SYS_TIMERFD_SETTIME, a.FD, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_TIMERFD_SETTIME, a.FD, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 	if errno != 0 {
 		return os.NewSyscallError("timerfd_settime", errno)
 	}
@@ -56,9 +75,22 @@ func (a *Alarm) Set(ns int64) error {
 // Wait waits until the alarm has gone off. An alarm that goes off before the call is not
 // missed, because Wait reads the file before the goroutine parks.
 func (a *Alarm) Wait() error {
-	var count [8]byte
-	_, err := a.File.Read(count[:])
-	return err
+	if err := a.conn.Read(a.read); err != nil {
+		return err
+	}
+	if a.errno != 0 {
+		return os.NewSyscallError("read", a.errno)
+	}
+	return nil
+}
+
+// tryRead reads the number of times that the alarm has gone off. It returns false if that is
+// none, so that the goroutine parks.
+func (a *Alarm) tryRead(fd uintptr) bool {
+	for a.errno = syscall.EINTR; a.errno == syscall.EINTR; {
+		_, _, a.errno = syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&a.count)), uintptr(len(a.count)))
+	}
+	return a.errno != syscall.EAGAIN
 }
 
 // Close closes the descriptor and ends a concurrent Wait. It does nothing if a is nil.
