@@ -85,7 +85,7 @@ func TestTheTablesOfFieldsAreComplete(t *testing.T) {
 			fields = append(fields, found...)
 		}
 	}
-	names := doccheck.TableFields(files["docs/concurrency.md"], "foliot")
+	names := doccheck.TableFields(files["docs/concurrency.md"], "engine")
 	names = append(names, doccheck.TableFields(files["docs/loop.md"], "loop")...)
 	reportFaults(t, doccheck.CheckFields(fields, names))
 }
@@ -144,7 +144,7 @@ func TestTheFiguresInThePagesAreGenerated(t *testing.T) {
 func isLibrary(folder string) bool {
 	for _, other := range []string{
 		"bench", "check", "cmd", "conformance", "examples", "test",
-		"internal/aliasgen", "internal/doccheck", "internal/release", "internal/testkit", "internal/tools",
+		"internal/aliasgen", "internal/doccheck", "internal/interleave", "internal/release", "internal/testkit", "internal/tools",
 	} {
 		if folder == other || strings.HasPrefix(folder, other+"/") {
 			return false
