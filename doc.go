@@ -72,8 +72,8 @@
 //     after the last timer was stopped. With Options.Go there is one more wake-up, a second
 //     after the last callback. The runtime of [Default] has no goroutine while timers are only
 //     armed, either.
-//   - No operation allocates once there is room, except for Options.Go, a Queue.Wait that has
-//     to wait, and callbacks that get their own goroutine because others have blocked.
+//   - No operation allocates once there is room, except for Options.Go, a Queue.Wait that must
+//     wait, and callbacks that get their own goroutine because others have blocked.
 //
 // # Callbacks
 //
