@@ -204,11 +204,11 @@ func (a *adopted) unlink(s *Shard) {
 	p.listed, p.before, p.after = false, nil, nil
 }
 
-// moved updates the place of an adopted shard in the heap of its owner after a new next was
+// updateHeap updates the place of an adopted shard in the heap of its owner after a new next was
 // stored. The caller holds Shard.mu. It is kept out of line so that storeNext is inlined.
 //
 //go:noinline
-func (s *Shard) moved() {
+func (s *Shard) updateHeap() {
 	s.owner.Load().adopted.set(s, s.next.Load())
 }
 
@@ -231,13 +231,13 @@ func (s *Shard) Announce() {
 func (s *Shard) handOver(w *worker) (armed int) {
 	s.mu.Lock()
 	if s.adopted {
-		s.leave(w)
+		s.leaveTo(w)
 	} else {
 		s.owner.Store(w)
 	}
 	s.adopted = w != s.maker
 	if s.adopted {
-		s.moved()
+		s.updateHeap()
 	}
 	armed = s.armed
 	s.mu.Unlock()
@@ -247,9 +247,9 @@ func (s *Shard) handOver(w *worker) (armed int) {
 	return armed
 }
 
-// leave removes an adopted shard from the heap and the list of its owner, and makes w the
+// leaveTo removes an adopted shard from the heap and the list of its owner, and makes w the
 // owner. The caller holds Shard.mu.
-func (s *Shard) leave(w *worker) {
+func (s *Shard) leaveTo(w *worker) {
 	a := &s.owner.Load().adopted
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -27,8 +27,11 @@ type Config struct {
 	ScrubBudget   int
 	ScrubInterval time.Duration
 
-	shards  int  // shards of each worker; 0: the default
-	stdOnly bool // wait for near deadlines with a timer of the standard library, too
+	shards int // shards of each worker; 0: the default
+	// stdOnly makes the engine wait for near deadlines with a timer of the standard library, too.
+	// Its default resolution is that of Precise, because tickers of package time may have short
+	// periods.
+	stdOnly bool
 }
 
 const (
@@ -58,7 +61,7 @@ func (o *Config) fill(exact, ordered bool) {
 		switch {
 		case exact:
 			o.Resolution = tickExact
-		case o.Precise:
+		case o.Precise || o.stdOnly:
 			o.Resolution = tickPrecise
 		default:
 			o.Resolution = tickDefault

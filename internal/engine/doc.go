@@ -11,8 +11,8 @@
 //	 lock, wheel ◄──────────────────────────────────────────────────────┘
 //	                              pop what is due
 //
-// What a timer does when it fires depends on its kind, of which there is a closed set. The kind
-// is looked at in one place, Shard.pop. One kind belongs to a [Source], which has work for
+// What a timer does when it fires depends on its kind, of which there is a closed set: it is
+// decided in one place, Shard.popLocked. One kind belongs to a [Source], which has work for
 // workers beside timers: that is how package foliot adds tasks. A Source is called once for a
 // batch of items.
 //

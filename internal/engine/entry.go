@@ -37,7 +37,7 @@ type entry struct {
 	kind    kind
 }
 
-// A kind says what a timer does when it fires. [Shard.fire] is the place where it is decided.
+// A kind says what a timer does when it fires, see popLocked.
 type kind uint8
 
 const (

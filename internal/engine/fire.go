@@ -20,7 +20,7 @@ type call struct {
 
 // pop takes timers that are due at the time now from the wheel until it finds a callback to run.
 // It returns the callback, if there is one, and the number of timers that have fired. Timers
-// without a callback fire in pop: see fire. If no timer is due, pop raises next. It may also
+// without a callback fire in pop. If no timer is due, pop raises next. It may also
 // return without a callback before that, to unlock the shard or to let items be run; then the
 // caller finds next still due and calls pop again.
 func (s *Shard) pop(now int64) (c call, fired int64) {

@@ -76,12 +76,12 @@ func (h *handoff) rescue(why string) {
 }
 
 const (
-	// sweepInterval is how long Config.Go may have a function without calling it before
+	// releaseAfter is how long Config.Go may have a function without calling it before
 	// releaseOld releases it. It is also the time between two calls of releaseOld.
-	sweepInterval = int64(time.Second)
+	releaseAfter = int64(time.Second)
 
-	// sweepMax bounds how many handoffs releaseOld looks at with the lock held.
-	sweepMax = 1024
+	// releaseMax bounds how many handoffs releaseOld looks at with the lock held.
+	releaseMax = 1024
 )
 
 // handoffs has the handoffs of an engine that have not been taken.
@@ -112,9 +112,9 @@ func (hs *handoffs) add(w *worker, c call) *handoff {
 		return nil
 	}
 	h.in, h.place = &hs.held, hs.held.PushBack(h)
-	if !hs.armed && hs.sweeps() {
+	if !hs.armed && hs.findsDropped() {
 		hs.armed = true
-		hs.timer.reset(sweepInterval)
+		hs.timer.reset(releaseAfter)
 	}
 	return h
 }
@@ -125,9 +125,9 @@ func (hs *handoffs) remove(h *handoff) {
 	h.in.Remove(h.place)
 }
 
-// sweeps reports whether dropped functions can be found. They cannot in a synctest bubble,
+// findsDropped reports whether dropped functions can be found. They cannot in a synctest bubble,
 // because a cleanup runs outside of the bubble.
-func (hs *handoffs) sweeps() bool {
+func (hs *handoffs) findsDropped() bool {
 	return bubble.Current() == "" && hs.eng.bubble == ""
 }
 
@@ -138,10 +138,10 @@ func (hs *handoffs) sweeps() bool {
 func (hs *handoffs) releaseOld() {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	hs.release(sweepMax, sweepInterval)
+	hs.release(releaseMax, releaseAfter)
 	hs.armed = hs.held.Len() > 0 && !hs.closed
 	if hs.armed {
-		hs.timer.reset(sweepInterval)
+		hs.timer.reset(releaseAfter)
 	}
 }
 

@@ -9,10 +9,11 @@ import (
 // processor can have in flight.
 const prefetchMax = 16
 
-// prefetch reads what the next callbacks and polls will need: the closures of callbacks,
-// the items of the Source, the channels of channel timers. Each is a cache miss or two. Without
+// prefetch reads what the next callbacks and items will need: the closures of callbacks, the
+// items of the Source, the channels of channel timers. Each is a cache miss or two. Without
 // prefetch they come one after the other while callbacks run. Here those of sixteen entries
-// overlap, and an item among a million takes half the time. prefetch returns how many entries it has read. The caller holds the lock.
+// overlap, and an item among a million takes half the time. prefetch returns how many entries
+// it has read. The caller holds the lock.
 func (s *Shard) prefetch() int {
 	var buf [prefetchMax]*entry
 	var user [prefetchMax]unsafe.Pointer
@@ -51,7 +52,7 @@ const (
 	touchSpan = 48
 )
 
-// Touch reads one or two bytes at a pointer of the user's. The result means nothing: the
+// Touch reads one or two bytes at a pointer to memory of the user. The result means nothing: the
 // owner may be writing there at the same time. The pointer is that of a func or of the value in
 // an interface. The entry holds it, so the first byte is valid memory. The second byte may
 // belong to another object; it is on the same page, so it can be read.

@@ -217,8 +217,8 @@ func (s *Shard) updateNext() {
 	for range updateRounds {
 		first := wheel.Never
 		moved := false
-		near, all := s.w.Nearest(buf[:0])
-		for _, h := range near {
+		front, complete := s.w.Nearest(buf[:0])
+		for _, h := range front {
 			at, b := s.w.Entry(h)
 			due := s.dueAt(b, at)
 			if due != at {
@@ -228,8 +228,8 @@ func (s *Shard) updateNext() {
 			}
 			first = min(first, due)
 		}
-		if !moved && all {
-			s.setNext(first, len(near) > 0)
+		if !moved && complete {
+			s.setNext(first, len(front) > 0)
 			return
 		}
 		if !moved {
@@ -264,7 +264,7 @@ func (s *Shard) setNext(at wheel.Tick, ok bool) {
 func (s *Shard) storeNext(at int64) {
 	s.next.Store(at)
 	if s.adopted {
-		s.moved()
+		s.updateHeap()
 	}
 }
 

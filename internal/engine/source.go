@@ -101,7 +101,7 @@ func (t *Turn) Spawn(s *Shard, item func(t *Turn)) {
 // Count adds to the number of items that were run, see Stats.
 func (t *Turn) Count(n uint64) { t.w.itemsRun.Add(n) }
 
-// Observes reports whether there is a Logger or a SlowCallback. Then SetCurrent and LogSlow are
+// Observes reports whether there is a Logger or a SlowCallback. Then SetCurrent and SlowItem are
 // called for each item.
 func (eng *Engine) Observes() bool { return eng.observes }
 

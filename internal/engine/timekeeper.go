@@ -34,7 +34,7 @@ const (
 	// long run there is at most one wake-up every wakePrice, and timers that are denser share
 	// wake-ups. After a time with few wake-ups there can be a burst of wakeBurst/wakePrice
 	// wake-ups, one for each timer.
-	wakePrice = int64(500 * time.Microsecond)
+	wakePrice = int64(time.Millisecond)
 	wakeBurst = 512 * wakePrice
 )
 
@@ -122,12 +122,15 @@ func (k *timekeeper) open(eng *Engine, timerfd bool) {
 	if eng.fake {
 		return
 	}
+	if !timerfd {
+		return // it wakes when package time would, and neither spins nor spaces wake-ups
+	}
 	k.spinTime = spinAlways
 	if eng.precise {
 		k.spinTime = spinPrecise
 	}
 	k.spaced = !eng.precise
-	if timerfd && alarm.Supported {
+	if alarm.Supported {
 		k.newAlarm = alarm.New
 	}
 }
