@@ -12,22 +12,18 @@ const MaxWorkers = 4096
 // A Config has the settings of an engine. Package foliot documents them as Options, and checks
 // them. 0 and nil stand for the defaults.
 type Config struct {
-	Workers       int
-	Resolution    time.Duration
-	Slack         time.Duration
-	Precise       bool
-	Clock         *ManualClock // nil: the clock of the system
-	Capacity      int
-	MaxTimers     int
-	Go            func(f func())
-	OnPanic       func(v any, stack []byte)
-	Logger        *slog.Logger
-	SlowCallback  time.Duration
-	StaleLimit    int
-	ScrubBudget   int
-	ScrubInterval time.Duration
+	Workers, Capacity, MaxTimers, StaleLimit, ScrubBudget int
+
+	Resolution, Slack, SlowCallback, ScrubInterval time.Duration
+
+	Precise bool
+	Clock   *ManualClock // nil: the clock of the system
+	Go      func(f func())
+	OnPanic func(v any, stack []byte)
+	Logger  *slog.Logger
 
 	shards int // shards of each worker; 0: the default
+
 	// stdOnly makes the engine wait for near deadlines with a timer of the standard library, too.
 	// Its default resolution is that of Precise, because tickers of package time may have short
 	// periods.

@@ -391,9 +391,9 @@ func (w *worker) callGoOnce(h *handoff) {
 	eng := w.eng
 	fn := eng.handoffs.give(h)
 	returned := false
-	eng.goroutines.enterGo()
+	eng.goroutines.addInGo(1)
 	defer func() {
-		eng.goroutines.leaveGo()
+		eng.goroutines.addInGo(-1)
 		eng.label()
 		if !returned {
 			h.rescue("foliot: Options.Go did not return normally; its callback runs on a goroutine of the runtime")

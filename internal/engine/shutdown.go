@@ -111,16 +111,10 @@ func (c *goroutineGroup) done() {
 	c.mu.Unlock()
 }
 
-// enterGo is called by a goroutine of the group before it calls Config.Go, leaveGo afterwards.
-func (c *goroutineGroup) enterGo() {
+// addInGo counts goroutines of the group that enter Config.Go, or with -1 leave it.
+func (c *goroutineGroup) addInGo(n int) {
 	c.mu.Lock()
-	c.inGo++
-	c.mu.Unlock()
-}
-
-func (c *goroutineGroup) leaveGo() {
-	c.mu.Lock()
-	c.inGo--
+	c.inGo += n
 	c.mu.Unlock()
 }
 
