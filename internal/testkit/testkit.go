@@ -94,3 +94,11 @@ func OpenFiles(t testing.TB) int {
 	}
 	return len(entries)
 }
+
+// HeapInUse collects garbage and returns the bytes of heap in use afterwards.
+func HeapInUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

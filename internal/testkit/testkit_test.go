@@ -146,3 +146,13 @@ func TestEachProcsSetsTheNumberOfProcessors(t *testing.T) {
 		t.Errorf("GOMAXPROCS is %d, was %d", after, before)
 	}
 }
+
+func TestHeapInUseCountsALiveAllocation(t *testing.T) {
+	const size = 64 << 20
+	before := HeapInUse()
+	b := make([]byte, size)
+	if grown := HeapInUse() - before; grown < size/2 {
+		t.Errorf("HeapInUse has grown by %d bytes, want about %d", grown, size)
+	}
+	runtime.KeepAlive(b)
+}

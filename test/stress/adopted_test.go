@@ -13,17 +13,17 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// An answerer is a task that says how often it has been polled, and sometimes misbehaves. wakes is how often it was
-// woken before the poll, as far as the poll could see.
-type answerer struct {
-	woken, answered atomic.Int64
+// A wakeRecorder is a task that records which wake-ups its polls have seen. Some polls block.
+type wakeRecorder struct {
+	woken atomic.Int64 // how often the task was woken
+	seen  atomic.Int64 // woken at the start of the last poll
 }
 
-func (a *answerer) Poll(cx *foliot.Context) foliot.Status {
-	a.answered.Store(a.woken.Load())
+func (a *wakeRecorder) Poll(cx *foliot.Context) foliot.Status {
+	a.seen.Store(a.woken.Load())
 	switch rand.IntN(400) {
 	case 0:
-		time.Sleep(kit.Random(12 * millisecond)) // its worker may be replaced
+		time.Sleep(kit.Random(12 * millisecond)) // the worker may be replaced
 	case 1:
 		cx.WakeAfter(kit.Random(2 * millisecond))
 	case 2:
@@ -32,8 +32,9 @@ func (a *answerer) Poll(cx *foliot.Context) foliot.Status {
 	return foliot.Pending
 }
 
-// storm changes the number of workers all the time: shards are adopted, handed on to another heir and taken back.
-func storm(t testing.TB, r *foliot.Runtime) (end func()) {
+// keepResizingWidely changes the number of workers between 1 and 40 until end is called. Workers
+// adopt shards, pass them on to other workers and give them back.
+func keepResizingWidely(t testing.TB, r *foliot.Runtime) (end func()) {
 	return keepDoing(func() {
 		if err := r.Resize([]int{1, 1, 2, 3, 7, 20, 40}[rand.IntN(7)]); err != nil {
 			t.Errorf("Resize: %v", err)
@@ -47,19 +48,19 @@ func storm(t testing.TB, r *foliot.Runtime) (end func()) {
 	})
 }
 
-// Each goroutine has a task and a timer of its own, made when there were many workers, so that most of them are on
-// adopted shards. It wakes the task or arms the timer, and waits for that alone.
-func TestNothingOnAnAdoptedShardIsLostInAResizeStorm(t *testing.T) {
+// Each goroutine has one task and one timer. They were made while there were many workers, so most
+// of them are on adopted shards. The goroutine wakes the task or arms the timer, and waits for it.
+func TestNoWakeOrTimerOnAnAdoptedShardIsLostDuringResizes(t *testing.T) {
 	d := testkit.StressTime(t, 400*millisecond)
 	testkit.EachProcs(t, func(t *testing.T) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 40, OnPanic: func(any, []byte) {}})
-		defer storm(t, r)()
-		defer storm(t, r)()
+		defer keepResizingWidely(t, r)()
+		defer keepResizingWidely(t, r)()
 		var wakes, armings atomic.Int64
 		var wg sync.WaitGroup
 		for range 32 {
 			wg.Go(func() {
-				var a answerer
+				var a wakeRecorder
 				h, err := r.Spawn(&a)
 				if err != nil {
 					t.Error(err)
@@ -84,7 +85,7 @@ func TestNothingOnAnAdoptedShardIsLostInAResizeStorm(t *testing.T) {
 				for end := time.Now().Add(d); time.Now().Before(end) && !t.Failed(); {
 					if rand.IntN(2) == 0 {
 						if !timer.Reset(kit.Random(300 * microsecond)) {
-							t.Error("Reset is false")
+							t.Error("Reset returns false, want true")
 						}
 						awaitRun(t, ran, r)
 						armings.Add(1)
@@ -92,14 +93,14 @@ func TestNothingOnAnAdoptedShardIsLostInAResizeStorm(t *testing.T) {
 					}
 					woken := a.woken.Add(1)
 					if !h.Wake() {
-						t.Error("Wake is false")
+						t.Error("Wake returns false, want true")
 					}
 					wakes.Add(1)
-					for limit := time.Now().Add(wakeLimit); a.answered.Load() < woken; runtime.Gosched() {
+					for limit := time.Now().Add(wakeLimit); a.seen.Load() < woken; runtime.Gosched() {
 						if time.Now().After(limit) {
-							time.Sleep(second / 2) // the machine may have stood still
-							if a.answered.Load() < woken {
-								t.Errorf("a wake is lost: %v", r)
+							time.Sleep(second / 2) // the whole machine may have been suspended
+							if a.seen.Load() < woken {
+								t.Errorf("a wake-up is lost: %v", r)
 							}
 							break
 						}
@@ -114,12 +115,13 @@ func TestNothingOnAnAdoptedShardIsLostInAResizeStorm(t *testing.T) {
 	})
 }
 
-// Polls that panic or end their goroutine leave other tasks of the same shard behind, which somebody else has to poll.
-func TestATaskThatEndsItsGoroutineOnAnAdoptedShardLeavesNoneBehind(t *testing.T) {
+// A poll that panics or calls Goexit ends the goroutine of the worker. Another goroutine must poll
+// the remaining tasks of the shard.
+func TestTasksOnAnAdoptedShardArePolledAfterAPollEndsTheGoroutine(t *testing.T) {
 	d := testkit.StressTime(t, 300*millisecond)
 	testkit.EachProcs(t, func(t *testing.T) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 40, OnPanic: func(any, []byte) {}})
-		defer storm(t, r)()
+		defer keepResizingWidely(t, r)()
 		for end := time.Now().Add(d); time.Now().Before(end) && !t.Failed(); {
 			const tasks = 200
 			var left sync.WaitGroup
@@ -136,8 +138,8 @@ func TestATaskThatEndsItsGoroutineOnAnAdoptedShardLeavesNoneBehind(t *testing.T)
 					return foliot.Done
 				})
 			}
-			testkit.Returns(t, "tasks that end their goroutines", left.Wait)
+			testkit.Returns(t, "one poll of each task", left.Wait)
 		}
-		testkit.Eventually(t, "no task is left", func() bool { return r.Stats().Tasks == 0 })
+		testkit.Eventually(t, "no tasks", func() bool { return r.Stats().Tasks == 0 })
 	})
 }

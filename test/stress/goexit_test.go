@@ -11,9 +11,9 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// An Options.Go that runs callbacks in place has its goroutine ended by a callback that calls Goexit, and the worker with
-// it. The timer has to be told once, and not twice, that its callback is over.
-func TestAReusableTimerIsGoodAfterGoexitInPlace(t *testing.T) {
+// Options.Go runs callbacks in place, so a callback that calls Goexit ends the goroutine of the
+// worker. The end of the callback must be recorded in the timer exactly once.
+func TestAReusableTimerWorksAfterGoexitInPlace(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) { f() }})
 	ran := make(chan struct{}, 1)
 	timer := kit.NewTimer(t, r, func() {
@@ -22,15 +22,15 @@ func TestAReusableTimerIsGoodAfterGoexitInPlace(t *testing.T) {
 	})
 	for range 5 {
 		if !timer.Reset(millisecond) {
-			t.Fatal("Reset is false")
+			t.Fatal("Reset returns false, want true")
 		}
 		testkit.Receive(t, ran, "the callback")
-		time.Sleep(2 * millisecond) // it has come to its end, too
+		time.Sleep(2 * millisecond) // until the callback has returned
 	}
 }
 
-// The second run follows the first at once, since it came due meanwhile.
-func TestGoexitInARunThatFollowsAnotherAtOnce(t *testing.T) {
+// The timer comes due again while its callback runs, so the second run follows at once.
+func TestATimerWorksAfterGoexitInARunThatFollowsAnotherAtOnce(t *testing.T) {
 	for name, goFunc := range map[string]func(f func()){
 		"inline":        nil,
 		"Go in place":   func(f func()) { f() },
@@ -46,7 +46,7 @@ func TestGoexitInARunThatFollowsAnotherAtOnce(t *testing.T) {
 				<-ready
 				if runs.Add(1) == 1 {
 					timer.Reset(0)
-					time.Sleep(50 * millisecond) // it comes due
+					time.Sleep(50 * millisecond) // until the timer is due
 					return
 				}
 				defer func() { again <- struct{}{} }()
@@ -57,7 +57,7 @@ func TestGoexitInARunThatFollowsAnotherAtOnce(t *testing.T) {
 			testkit.Receive(t, again, "the second run")
 			for range 3 {
 				if !timer.Reset(0) {
-					t.Error("Reset is false")
+					t.Error("Reset returns false, want true")
 				}
 				testkit.Receive(t, again, "a further run")
 			}

@@ -19,14 +19,14 @@ const (
 	hour        = time.Hour
 )
 
-// A stressVariant is a way to set up a runtime under stress.
+// A stressVariant is a set of options for a runtime under stress.
 type stressVariant struct {
 	name string
-	o    foliot.Options
+	opts foliot.Options
 }
 
-// everything makes all that happens on the side happen all the time: scrubbing, events, replaced workers.
-func everything() foliot.Options {
+// sideWorkOptions makes rare work frequent: scrubbing, log events, replaced workers.
+func sideWorkOptions() foliot.Options {
 	return foliot.Options{
 		Workers: 4, StaleLimit: 64, ScrubBudget: 512, ScrubInterval: millisecond,
 		Logger: slog.New(slog.DiscardHandler), SlowCallback: 5 * millisecond,
@@ -41,13 +41,13 @@ func stressVariants() []stressVariant {
 		{"resolution of a nanosecond", foliot.Options{Resolution: 1}},
 		{"resolution of milliseconds", foliot.Options{Workers: 3, Resolution: 3 * millisecond}},
 		{"Go starts goroutines", foliot.Options{Workers: 2, Go: func(f func()) { go f() }}},
-		{"Go does now one thing, now another", foliot.Options{Workers: 4, Go: anyWay}},
+		{"Go runs callbacks in several ways", foliot.Options{Workers: 4, Go: goInAnyWay}},
 		{"bounded", foliot.Options{Workers: 3, MaxTimers: 200}},
 	}
 }
 
-// anyWay runs f in place, on a goroutine, or later on a goroutine.
-func anyWay(f func()) {
+// goInAnyWay runs f in place, on a new goroutine, or later on a new goroutine.
+func goInAnyWay(f func()) {
 	switch rand.IntN(3) {
 	case 0:
 		f()
@@ -58,8 +58,8 @@ func anyWay(f func()) {
 	}
 }
 
-// keepDoing runs f on a goroutine, again and again, until the function that it returns is called, which waits for
-// the end of the last run.
+// keepDoing calls f on a new goroutine, again and again, until end is called. end waits for the
+// last call to return.
 func keepDoing(f func()) (end func()) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -79,7 +79,7 @@ func keepDoing(f func()) (end func()) {
 	})
 }
 
-// keepResizing changes the number of workers all the time.
+// keepResizing changes the number of workers, again and again, until end is called.
 func keepResizing(t testing.TB, r *foliot.Runtime) (end func()) {
 	return keepDoing(func() {
 		if err := r.Resize(1 + rand.IntN(9)); err != nil && err != foliot.ErrClosed {
@@ -89,22 +89,22 @@ func keepResizing(t testing.TB, r *foliot.Runtime) (end func()) {
 	})
 }
 
-var stressGarbage [64]*[512]byte
+var garbage [64]*[512]byte
 
-// keepCollecting makes garbage and has it collected all the time. Stacks shrink with it, and so goroutines change
-// the shard that they are at home at.
+// keepCollecting makes garbage and collects it, again and again, until end is called. Collections
+// shrink stacks, so that goroutines are assigned to other shards.
 func keepCollecting() (end func()) {
 	return keepDoing(func() {
-		for i := range stressGarbage {
-			stressGarbage[i] = new([512]byte)
+		for i := range garbage {
+			garbage[i] = new([512]byte)
 		}
 		runtime.GC()
 		time.Sleep(2 * millisecond)
 	})
 }
 
-// pause lets some time pass, mostly none. Without it, nothing but overload would be put to the test: callbacks would
-// have fallen behind by so much that nothing is ever waited for.
+// pause sleeps now and then. Without it the runtime would always be overloaded: callbacks would be
+// so late that the runtime never waits for a deadline.
 func pause() {
 	switch rand.IntN(64) {
 	case 0:

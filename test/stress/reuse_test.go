@@ -12,23 +12,23 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// Few slots are used again and again, and goroutines try their old handles all the time. If one of these hit a
-// successor, a timer would be stopped, freed or moved that nobody has stopped, freed or moved.
-func TestOldHandlesNeverHitTheSuccessorsOfTheirSlots(t *testing.T) {
+// Few slots are used again and again, while goroutines keep calling methods on old handles. If an
+// old handle affected the new timer in its slot, that timer would be stopped, freed or moved.
+func TestOldHandlesNeverAffectTheNextTimerInTheirSlot(t *testing.T) {
 	testkit.EachProcs(t, func(t *testing.T) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 2, MaxTimers: 16, Resolution: microsecond})
 		end := time.Now().Add(testkit.StressTime(t, 400*millisecond))
 		var old [256]atomic.Pointer[foliot.Timer]
 		var uses atomic.Int64
-		var wg, poking sync.WaitGroup
+		var wg, trying sync.WaitGroup
 		for range 2 {
-			poking.Go(func() {
+			trying.Go(func() {
 				for time.Now().Before(end) {
-					poke(t, &old)
+					tryOldHandles(t, &old)
 				}
 			})
 		}
-		bury := func(timer foliot.Timer) {
+		retire := func(timer foliot.Timer) {
 			uses.Add(1)
 			old[rand.IntN(len(old))].Store(&timer)
 		}
@@ -37,25 +37,26 @@ func TestOldHandlesNeverHitTheSuccessorsOfTheirSlots(t *testing.T) {
 				for time.Now().Before(end) && !t.Failed() {
 					for range 50 {
 						if i%2 == 0 {
-							useOnce(t, r, bury)
+							useOnce(t, r, retire)
 						} else {
-							useAgain(t, r, bury)
+							useReusable(t, r, retire)
 						}
 					}
 				}
 			})
 		}
 		wg.Wait()
-		poking.Wait()
+		trying.Wait()
 		t.Logf("16 slots were used %d times", uses.Load())
 		if st := r.Stats(); st.Slots != 0 || st.Armed != 0 {
-			t.Errorf("Slots is %d, Armed %d, after all were freed", st.Slots, st.Armed)
+			t.Errorf("Slots is %d and Armed is %d after all timers were freed, want 0",
+				st.Slots, st.Armed)
 		}
 	})
 }
 
-// poke tries old handles.
-func poke(t *testing.T, old *[256]atomic.Pointer[foliot.Timer]) {
+// tryOldHandles calls a random method on each of the old handles.
+func tryOldHandles(t *testing.T, old *[256]atomic.Pointer[foliot.Timer]) {
 	for i := range old {
 		timer := old[i].Load()
 		if timer == nil {
@@ -75,31 +76,31 @@ func poke(t *testing.T, old *[256]atomic.Pointer[foliot.Timer]) {
 			_, ok = timer.Deadline()
 		}
 		if ok {
-			t.Errorf("the handle of a timer that is gone answers true")
+			t.Error("a call on a timer that is gone returns true")
 			return
 		}
 	}
 	time.Sleep(20 * microsecond)
 }
 
-// useOnce uses a slot for a one-shot, which is stopped or runs.
-func useOnce(t *testing.T, r *foliot.Runtime, bury func(foliot.Timer)) {
+// useOnce uses a slot for a one-shot timer that is stopped or runs.
+func useOnce(t *testing.T, r *foliot.Runtime, retire func(foliot.Timer)) {
 	if rand.IntN(64) != 0 {
 		timer := armOn(t, r, hour, kit.Never(t, "a timer armed for an hour"))
 		if !timer.Stop() {
-			t.Errorf("Stop of a timer that is armed for an hour is false")
+			t.Error("Stop of a timer that is armed for an hour returns false")
 		}
-		bury(timer)
+		retire(timer)
 		return
 	}
 	ran := make(chan struct{})
 	timer := armOn(t, r, 0, func() { close(ran) })
 	awaitRun(t, ran, r)
-	bury(timer)
+	retire(timer)
 }
 
-// useAgain uses a slot for a reusable timer.
-func useAgain(t *testing.T, r *foliot.Runtime, bury func(foliot.Timer)) {
+// useReusable uses a slot for a reusable timer.
+func useReusable(t *testing.T, r *foliot.Runtime, retire func(foliot.Timer)) {
 	timer, err := r.NewTimer(kit.Never(t, "a timer armed for an hour"))
 	if err != nil {
 		t.Errorf("NewTimer: %v", err)
@@ -107,14 +108,14 @@ func useAgain(t *testing.T, r *foliot.Runtime, bury func(foliot.Timer)) {
 	}
 	for range rand.IntN(3) {
 		if !timer.Reset(hour + kit.Random(hour)) {
-			t.Errorf("Reset of a timer that was not freed is false")
+			t.Error("Reset of a timer that was not freed returns false")
 		}
 		if rand.IntN(2) == 0 && !timer.Stop() {
-			t.Errorf("Stop of a timer that is armed for an hour is false")
+			t.Error("Stop of a timer that is armed for an hour returns false")
 		}
 	}
 	if !timer.Free() {
-		t.Errorf("Free of a timer that was not freed is false")
+		t.Error("Free of a timer that was not freed returns false")
 	}
-	bury(timer)
+	retire(timer)
 }

@@ -12,41 +12,42 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// stressShutdown shuts a runtime down in the middle of everything.
-func stressShutdown(t *testing.T, o foliot.Options) {
-	c := newCrowd(t, o, 20)
-	ends := []func(){c.keepChecking(), keepResizing(t, c.r)}
+// stressShutdown shuts a runtime down while goroutines and callbacks use it.
+func stressShutdown(t *testing.T, opts foliot.Options) {
+	ss := newSerialTimers(t, opts, 20)
+	ends := []func(){ss.keepChecking(), keepResizing(t, ss.r)}
 	var wg sync.WaitGroup
 	for range 2 {
-		wg.Go(func() { c.meddle(c.now() + int64(testkit.Timeout)) })
-		wg.Go(func() { c.shoot(c.now() + int64(testkit.Timeout)) })
+		wg.Go(func() { ss.operateUntil(ss.now() + int64(testkit.Timeout)) })
+		wg.Go(func() { ss.useOneShots(ss.now() + int64(testkit.Timeout)) })
 	}
 	time.Sleep(kit.Random(40 * millisecond))
-	c.closing.Store(true)
+	ss.closing.Store(true)
 	var left int
 	if rand.IntN(2) == 0 {
-		left = kit.Shutdown(t, c.r)
+		left = kit.Shutdown(t, ss.r)
 	} else {
-		left = impatient(t, c.r)
+		left = shutdownWithShortTimeouts(t, ss.r)
 	}
-	c.closed.Store(true)
-	if n := c.inside.Load(); n != 0 {
-		t.Errorf("%d callbacks run after Shutdown has returned", n)
+	ss.closed.Store(true)
+	if n := ss.running.Load(); n != 0 {
+		t.Errorf("%d callbacks run after Shutdown has returned, want 0", n)
 	}
-	ran := c.ran.Load()
+	ran := ss.ran.Load()
 	wg.Wait()
 	for _, end := range ends {
 		end()
 	}
-	c.shutDown(left)
-	time.Sleep(kit.Random(5 * millisecond)) // for what might still run
-	if got := c.ran.Load(); got != ran {
-		t.Errorf("%d callbacks ran after Shutdown had returned", got-ran)
+	ss.checkClosed(left)
+	time.Sleep(kit.Random(5 * millisecond)) // a late callback would run now
+	if got := ss.ran.Load(); got != ran {
+		t.Errorf("%d callbacks ran after Shutdown had returned, want 0", got-ran)
 	}
 }
 
-// impatient shuts r down with contexts that end too early, until one does not. All answers must be the same.
-func impatient(t *testing.T, r *foliot.Runtime) int {
+// shutdownWithShortTimeouts calls Shutdown with contexts that end too early, until it succeeds.
+// All calls must return the same number of armed timers.
+func shutdownWithShortTimeouts(t *testing.T, r *foliot.Runtime) int {
 	t.Helper()
 	first := -1
 	for begin := time.Now(); time.Since(begin) < testkit.Timeout; {
@@ -57,54 +58,59 @@ func impatient(t *testing.T, r *foliot.Runtime) int {
 			first = armed
 		}
 		if armed != first {
-			t.Errorf("Shutdown answers %d, and then %d", first, armed)
+			t.Errorf("Shutdown returns %d, want %d as the first time", armed, first)
 		}
 		if err == nil {
 			return armed
 		}
 	}
-	t.Fatalf("Shutdown has not come to an end in %v\n%s", testkit.Timeout, testkit.Stacks())
+	t.Fatalf("Shutdown has not succeeded in %v\n%s", testkit.Timeout, testkit.Stacks())
 	return 0
 }
 
-// shutDown balances the books of a runtime that was closed under load. What was refused is not known to be stopped, so
-// that the vague armings are more.
-func (c *crowd) shutDown(left int) {
-	c.t.Helper()
-	st := c.r.Stats()
-	armed, ran := c.armed.Load(), c.ran.Load()
+// checkClosed compares the counts with the Stats of a runtime that was closed under load. left is
+// the result of Shutdown.
+func (ss *serialTimers) checkClosed(left int) {
+	ss.t.Helper()
+	st := ss.r.Stats()
+	armed, ran := ss.armed.Load(), ss.ran.Load()
 	if got := ran + int64(st.Stopped+st.Rearmed) + int64(left); got != armed {
-		c.t.Errorf("%d ran + Stopped %d + Rearmed %d + %d armed at Shutdown = %d, and there were %d armings",
+		ss.t.Errorf("%d ran + Stopped %d + Rearmed %d + %d armed at Shutdown = %d, want %d armings",
 			ran, st.Stopped, st.Rearmed, left, got, armed)
 	}
 	if int64(st.Fired) != ran || st.Armed != 0 {
-		c.t.Errorf("Fired is %d, Armed %d; %d callbacks ran", st.Fired, st.Armed, ran)
+		ss.t.Errorf("Fired is %d and Armed is %d, want %d and 0", st.Fired, st.Armed, ran)
 	}
-	if most := c.stopped.Load() + c.vague.Load(); int64(st.Stopped) < c.stopped.Load() || int64(st.Stopped) > most {
-		c.t.Errorf("Stopped is %d, want %d to %d", st.Stopped, c.stopped.Load(), most)
+	stopped := ss.stopped.Load()
+	most := stopped + ss.uncertain.Load()
+	if got := int64(st.Stopped); got < stopped || got > most {
+		ss.t.Errorf("Stopped is %d, want %d to %d", got, stopped, most)
 	}
 	if left == 0 {
-		c.t.Log("nothing was armed at Shutdown")
+		ss.t.Log("nothing was armed at Shutdown")
 	}
-	for _, p := range c.places {
-		if cell := p.cell.Load(); cell.ran.Load() > cell.granted.Load() {
-			c.t.Errorf("%d runs of %d armings", cell.ran.Load(), cell.granted.Load())
+	for i := range ss.timers {
+		s := ss.timers[i].Load()
+		if got, most := s.ran.Load(), s.granted.Load(); got > most {
+			ss.t.Errorf("got %d runs, want at most %d", got, most)
 		}
-		p.cell.Load().wantStale()
+		ss.checkStale(s.timer)
 	}
-	if _, err := c.r.AfterFunc(0, kit.Never(c.t, "a timer armed after Shutdown")); err != foliot.ErrClosed {
-		c.t.Errorf("AfterFunc after Shutdown: %v", err)
+	_, err := ss.r.AfterFunc(0, kit.Never(ss.t, "a timer armed after Shutdown"))
+	if err != foliot.ErrClosed {
+		ss.t.Errorf("AfterFunc after Shutdown returns %v, want %v", err, foliot.ErrClosed)
 	}
 }
 
 func TestShutdownUnderLoadAccountsForEveryArming(t *testing.T) {
 	testkit.EachProcs(t, func(t *testing.T) {
-		for end := time.Now().Add(testkit.StressTime(t, 500*millisecond)); time.Now().Before(end) && !t.Failed(); {
-			o := everything()
-			if all := stressVariants(); rand.IntN(2) == 0 {
-				o = all[rand.IntN(len(all))].o
+		end := time.Now().Add(testkit.StressTime(t, 500*millisecond))
+		for time.Now().Before(end) && !t.Failed() {
+			opts := sideWorkOptions()
+			if variants := stressVariants(); rand.IntN(2) == 0 {
+				opts = variants[rand.IntN(len(variants))].opts
 			}
-			stressShutdown(t, o)
+			stressShutdown(t, opts)
 		}
 	})
 }

@@ -13,148 +13,154 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// A herd is tasks under stress, and the ledger of them.
-type herd struct {
-	*ledger
-	places [48]atomic.Pointer[beast]
-	calm   atomic.Bool // polls do nothing but return Pending
+// randomTasks are several randomTasks on one runtime. Tasks that have ended are replaced.
+type randomTasks struct {
+	*oracle
+	tasks  [48]atomic.Pointer[randomTask]
+	calm   atomic.Bool // polls only return Pending
 	polls  atomic.Int64
 	wakes  atomic.Int64
 	aborts atomic.Int64
 	spawns atomic.Int64
 }
 
-// A beast is a task that does anything.
-type beast struct {
-	h       *herd
-	handle  atomic.Pointer[foliot.TaskHandle]
-	asked   atomic.Int64 // wakes asked for
-	granted atomic.Int64 // the last of them that was granted
-	seen    atomic.Int64 // how many had been asked for when the last poll began
-	inside  atomic.Int32 // polls under way
-	ended   atomic.Bool  // a poll has returned Done, panicked or called Goexit, or is about to
-	aborted atomic.Bool  // an Abort has answered true
-	late    atomic.Int32 // polls that began after that
-	timer   atomic.Bool  // the last poll has asked for a timer
-	polled  atomic.Int64
+// A randomTask is a task whose polls do something at random. It checks that its polls never
+// overlap and that they stop when the task ends.
+type randomTask struct {
+	rs        *randomTasks
+	handle    atomic.Pointer[foliot.TaskHandle]
+	wakeBegun atomic.Int64 // calls of Wake begun
+	lastWake  atomic.Int64 // the number of the last call of Wake that has returned true
+	seen      atomic.Int64 // wakeBegun at the start of the last poll
+	polling   atomic.Int32 // polls that are running now
+	ended     atomic.Bool  // a poll has returned Done, panicked or called Goexit, or is about to
+	aborted   atomic.Bool  // an Abort has returned true
+	late      atomic.Int32 // polls that began after that
+	timer     atomic.Bool  // the last poll has requested a wake-up at a time
+	polled    atomic.Int64 // polls begun
 }
 
-func newHerd(t testing.TB, o foliot.Options) *herd {
-	h := &herd{ledger: newLedger(t, o)}
-	for i := range h.places {
-		h.spawn(i)
+func newRandomTasks(t testing.TB, opts foliot.Options) *randomTasks {
+	rs := &randomTasks{oracle: newOracle(t, opts)}
+	for i := range rs.tasks {
+		rs.spawn(i)
 	}
-	return h
+	return rs
 }
 
-// spawn puts a new task in a place, in place of one that has ended.
-func (h *herd) spawn(i int) {
-	b := &beast{h: h}
-	handle, err := h.r.Spawn(b)
+// spawn replaces task i, which has ended, by a new one.
+func (rs *randomTasks) spawn(i int) {
+	task := &randomTask{rs: rs}
+	handle, err := rs.r.Spawn(task)
 	if err != nil {
-		if !h.closing.Load() || err != foliot.ErrClosed {
-			h.fault("Spawn: %v", err)
+		if !rs.closing.Load() || err != foliot.ErrClosed {
+			rs.fail("Spawn: %v", err)
 		}
 		return
 	}
-	h.spawns.Add(1)
-	b.handle.Store(&handle)
-	if old := h.places[i].Swap(b); old != nil {
-		old.abort() // another may have put it there just now
+	rs.spawns.Add(1)
+	task.handle.Store(&handle)
+	if old := rs.tasks[i].Swap(task); old != nil {
+		old.abort() // another goroutine may have just spawned it
 	}
 }
 
-func (h *herd) any() (int, *beast) {
-	i := rand.IntN(len(h.places))
-	return i, h.places[i].Load()
+// random returns a task and its index.
+func (rs *randomTasks) random() (int, *randomTask) {
+	i := rand.IntN(len(rs.tasks))
+	return i, rs.tasks[i].Load()
 }
 
-func (b *beast) wake() {
-	handle := b.handle.Load()
+func (task *randomTask) wake() {
+	handle := task.handle.Load()
 	if handle == nil {
 		return
 	}
-	n := b.asked.Add(1)
-	if handle.Wake() {
-		b.h.wakes.Add(1)
-		for last := b.granted.Load(); last < n && !b.granted.CompareAndSwap(last, n); last = b.granted.Load() {
+	n := task.wakeBegun.Add(1)
+	if !handle.Wake() {
+		return
+	}
+	task.rs.wakes.Add(1)
+	for last := task.lastWake.Load(); last < n; last = task.lastWake.Load() {
+		if task.lastWake.CompareAndSwap(last, n) {
+			break
 		}
 	}
 }
 
-func (b *beast) abort() {
-	handle := b.handle.Load()
+func (task *randomTask) abort() {
+	handle := task.handle.Load()
 	if handle == nil || !handle.Abort() {
 		return
 	}
-	b.h.aborts.Add(1)
-	if b.aborted.Swap(true) {
-		b.h.fault("Abort answers true twice")
+	task.rs.aborts.Add(1)
+	if task.aborted.Swap(true) {
+		task.rs.fail("two calls of Abort return true, want one")
 	}
 	if handle.Alive() || handle.Wake() {
-		b.h.fault("a task that was aborted is alive")
+		task.rs.fail("a task that was aborted is alive")
 	}
 }
 
-func (b *beast) Poll(cx *foliot.Context) (s foliot.Status) {
-	h := b.h
-	if b.inside.Add(1) != 1 {
-		h.fault("a poll overlaps another of the same task")
+func (task *randomTask) Poll(cx *foliot.Context) foliot.Status {
+	rs := task.rs
+	if task.polling.Add(1) != 1 {
+		rs.fail("two polls of a task overlap")
 	}
-	defer b.inside.Add(-1)
-	h.polls.Add(1)
-	b.polled.Add(1)
-	b.seen.Store(b.asked.Load())
-	b.timer.Store(false)
-	if b.ended.Load() {
-		h.fault("a poll began after the task was done")
+	defer task.polling.Add(-1)
+	rs.polls.Add(1)
+	task.polled.Add(1)
+	task.seen.Store(task.wakeBegun.Load())
+	task.timer.Store(false)
+	if task.ended.Load() {
+		rs.fail("a poll began after the task had ended")
 	}
-	if b.aborted.Load() && b.late.Add(1) > 1 {
-		h.fault("a second poll began after the task was aborted")
+	if task.aborted.Load() && task.late.Add(1) > 1 {
+		rs.fail("a second poll began after the task was aborted")
 	}
-	if h.closed.Load() {
-		h.fault("a poll began after Shutdown had returned")
+	if rs.closed.Load() {
+		rs.fail("a poll began after Shutdown had returned")
 	}
-	if handle := b.handle.Load(); handle != nil && *handle != cx.Handle() {
-		h.fault("the handle is not that of Spawn")
+	if handle := task.handle.Load(); handle != nil && *handle != cx.Handle() {
+		rs.fail("Context.Handle returns %v, want %v as Spawn", cx.Handle(), *handle)
 	}
-	if h.calm.Load() {
+	if rs.calm.Load() {
 		cx.CancelWake()
 		return foliot.Pending
 	}
-	return b.act(cx)
+	return task.act(cx)
 }
 
-// act does anything that a poll may do, and now and then what it had better not do.
-func (b *beast) act(cx *foliot.Context) foliot.Status {
-	h := b.h
-	_, other := h.any()
+// act does something at random that a poll may do. Rarely it panics, calls Goexit or blocks.
+func (task *randomTask) act(cx *foliot.Context) foliot.Status {
+	rs := task.rs
+	_, other := rs.random()
 	switch n := rand.IntN(2000); {
 	case n < 60:
-		b.ended.Store(true)
+		task.ended.Store(true)
 		return foliot.Done
 	case n < 70:
-		b.ended.Store(true)
-		h.panicked.Add(1)
-		panic(bang{})
+		task.ended.Store(true)
+		rs.panicked.Add(1)
+		panic(panicValue{})
 	case n < 80:
-		b.ended.Store(true)
+		task.ended.Store(true)
 		runtime.Goexit()
 	case n < 82:
 		time.Sleep(6*millisecond + kit.Random(10*millisecond))
 	case n < 1000 && other != nil:
 		other.wake()
 	case n < 1100:
-		b.wake()
+		task.wake()
 	case n < 1150 && other != nil:
 		other.abort()
 	}
 	switch rand.IntN(5) {
 	case 0:
-		b.timer.Store(true)
+		task.timer.Store(true)
 		cx.WakeAfter(kit.Random(500 * microsecond))
 	case 1:
-		b.timer.Store(true)
+		task.timer.Store(true)
 		cx.WakeAt(cx.Now() + kit.Random(500*microsecond))
 		cx.WakeAfter(kit.Random(hour)) // the earlier one wins
 	case 2:
@@ -164,108 +170,121 @@ func (b *beast) act(cx *foliot.Context) foliot.Status {
 	return foliot.Pending
 }
 
-// meddle wakes, aborts and spawns until a time, and has timers run beside.
-func (h *herd) meddle(end time.Time) {
-	for time.Now().Before(end) && !h.closed.Load() && h.faults.Load() == 0 {
-		i, b := h.any()
+// operateUntil wakes, aborts and spawns tasks and arms timers, until the time is up, the runtime
+// is closed or the test fails.
+func (rs *randomTasks) operateUntil(end time.Time) {
+	for time.Now().Before(end) && !rs.closed.Load() && rs.failures.Load() == 0 {
+		i, task := rs.random()
 		switch n := rand.IntN(100); {
-		case b == nil || !b.handle.Load().Alive():
-			h.spawn(i)
+		case task == nil || !task.handle.Load().Alive():
+			rs.spawn(i)
 		case n < 70:
-			b.wake()
+			task.wake()
 		case n < 76:
-			b.abort()
+			task.abort()
 		case n < 80:
-			_, other := h.any()
-			if _, err := h.r.AfterFunc(kit.Random(300*microsecond), other.wake); err != nil && err != foliot.ErrClosed {
-				h.fault("AfterFunc: %v", err)
+			_, other := rs.random()
+			_, err := rs.r.AfterFunc(kit.Random(300*microsecond), other.wake)
+			if err != nil && err != foliot.ErrClosed {
+				rs.fail("AfterFunc: %v", err)
 			}
 		}
 		pause()
 	}
 }
 
-// settle lets all come to rest, and holds the ledger against what was polled.
-func (h *herd) settle() {
-	h.calm.Store(true)
-	quiet := func() bool {
-		st := h.r.Stats()
-		if st.Armed != 0 || st.Running != 0 {
-			return false
-		}
-		for i := range h.places {
-			b := h.places[i].Load()
-			if b != nil && b.handle.Load().Alive() && (b.seen.Load() < b.granted.Load() || b.polled.Load() == 0) {
-				return false
-			}
-		}
-		return true
+// quiet reports whether nothing is armed or running, and a poll has followed every wake-up.
+func (rs *randomTasks) quiet() bool {
+	st := rs.r.Stats()
+	if st.Armed != 0 || st.Running != 0 {
+		return false
 	}
-	if !testkit.TrueWithin(testkit.Timeout, quiet) {
-		h.fault("a wake was lost, or it does not come to rest: %+v", h.r.Stats())
-	}
-	for i := range h.places {
-		b := h.places[i].Load()
-		if b == nil {
+	for i := range rs.tasks {
+		task := rs.tasks[i].Load()
+		if task == nil || !task.handle.Load().Alive() {
 			continue
 		}
-		if b.timer.Load() && b.handle.Load().Alive() {
-			h.fault("a timer was lost")
+		if task.seen.Load() < task.lastWake.Load() || task.polled.Load() == 0 {
+			return false
 		}
-		b.abort()
-		b.abort()
 	}
-	if none := func() bool { return h.r.Stats().Tasks == 0 }; !testkit.TrueWithin(testkit.Timeout, none) {
-		h.fault("Tasks is %d when all have ended", h.r.Stats().Tasks)
-	}
-	st := h.r.Stats()
-	if st.Armed != 0 || st.Slots != 0 || int64(st.Panics) != h.panicked.Load() || h.caught.Load() != h.panicked.Load() {
-		h.fault("Armed %d, Slots %d, %d panics of %d; OnPanic was called %d times", st.Armed, st.Slots, st.Panics, h.panicked.Load(), h.caught.Load())
-	}
-	h.t.Logf("%d polls of %d tasks, %d wakes, %d aborts, %d workers replaced", h.polls.Load(), h.spawns.Load(), h.wakes.Load(), h.aborts.Load(), st.Blocked)
+	return true
 }
 
-func TestEveryWakeOfATaskIsFollowedByAPollUnderStress(t *testing.T) {
+// checkEnd waits until the runtime is quiet, ends all tasks and checks the counts.
+func (rs *randomTasks) checkEnd() {
+	rs.calm.Store(true)
+	if !testkit.TrueWithin(testkit.Timeout, rs.quiet) {
+		rs.fail("a wake-up is lost, or the runtime does not become quiet: %+v", rs.r.Stats())
+	}
+	for i := range rs.tasks {
+		task := rs.tasks[i].Load()
+		if task == nil {
+			continue
+		}
+		if task.timer.Load() && task.handle.Load().Alive() {
+			rs.fail("the timer of a task is lost")
+		}
+		task.abort()
+		task.abort()
+	}
+	noTasks := func() bool { return rs.r.Stats().Tasks == 0 }
+	if !testkit.TrueWithin(testkit.Timeout, noTasks) {
+		rs.fail("Tasks is %d after all tasks have ended, want 0", rs.r.Stats().Tasks)
+	}
+	st := rs.r.Stats()
+	if st.Armed != 0 || st.Slots != 0 {
+		rs.fail("Armed is %d and Slots is %d, want 0", st.Armed, st.Slots)
+	}
+	panicked, onPanicCalls := rs.panicked.Load(), rs.onPanicCalls.Load()
+	if int64(st.Panics) != panicked || onPanicCalls != panicked {
+		rs.fail("Panics is %d and OnPanic was called %d times, want %d panics",
+			st.Panics, onPanicCalls, panicked)
+	}
+	rs.t.Logf("%d polls of %d tasks, %d wakes, %d aborts, %d workers replaced",
+		rs.polls.Load(), rs.spawns.Load(), rs.wakes.Load(), rs.aborts.Load(), st.Blocked)
+}
+
+func TestAPollFollowsEveryWakeOfATaskUnderStress(t *testing.T) {
 	testkit.EachProcs(t, func(t *testing.T) {
-		h := newHerd(t, everything())
+		rs := newRandomTasks(t, sideWorkOptions())
 		end := time.Now().Add(testkit.StressTime(t, 300*millisecond))
-		ends := []func(){keepResizing(t, h.r), keepCollecting()}
+		ends := []func(){keepResizing(t, rs.r), keepCollecting()}
 		var wg sync.WaitGroup
 		for range 3 {
-			wg.Go(func() { h.meddle(end) })
+			wg.Go(func() { rs.operateUntil(end) })
 		}
 		wg.Wait()
 		for _, end := range ends {
 			end()
 		}
-		h.settle()
+		rs.checkEnd()
 	})
 }
 
-func TestShutdownInTheMiddleOfTasks(t *testing.T) {
+func TestNoTaskIsAliveAfterAShutdownUnderLoad(t *testing.T) {
 	testkit.EachProcs(t, func(t *testing.T) {
-		for end := time.Now().Add(testkit.StressTime(t, 200*millisecond)); time.Now().Before(end) && !t.Failed(); {
-			h := newHerd(t, foliot.Options{Workers: 1 + rand.IntN(4)})
-			resizing := keepResizing(t, h.r)
+		end := time.Now().Add(testkit.StressTime(t, 200*millisecond))
+		for time.Now().Before(end) && !t.Failed() {
+			rs := newRandomTasks(t, foliot.Options{Workers: 1 + rand.IntN(4)})
+			endResizing := keepResizing(t, rs.r)
 			var wg sync.WaitGroup
 			for range 3 {
-				wg.Go(func() { h.meddle(time.Now().Add(testkit.Timeout)) })
+				wg.Go(func() { rs.operateUntil(time.Now().Add(testkit.Timeout)) })
 			}
 			time.Sleep(kit.Random(6 * millisecond))
-			h.closing.Store(true)
-			kit.Shutdown(t, h.r)
-			h.closed.Store(true)
+			rs.shutdown()
 			wg.Wait()
-			resizing()
-			for i := range h.places {
-				if b := h.places[i].Load(); b != nil {
-					if b.handle.Load().Wake() || b.handle.Load().Alive() || b.handle.Load().Abort() {
+			endResizing()
+			for i := range rs.tasks {
+				if task := rs.tasks[i].Load(); task != nil {
+					if h := task.handle.Load(); h.Wake() || h.Alive() || h.Abort() {
 						t.Error("a task is alive after Shutdown")
 					}
 				}
 			}
-			if st := h.r.Stats(); st.Tasks != 0 || st.Armed != 0 {
-				t.Errorf("Tasks %d, Armed %d after Shutdown", st.Tasks, st.Armed)
+			if st := rs.r.Stats(); st.Tasks != 0 || st.Armed != 0 {
+				t.Errorf("Tasks is %d and Armed is %d after Shutdown, want 0", st.Tasks, st.Armed)
 			}
 		}
 	})

@@ -13,10 +13,10 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// wakeLimit is how long a wake-up may take before it is taken to be lost.
+// wakeLimit is the time after which a wake-up counts as lost.
 const wakeLimit = 2 * second
 
-// spawnOn is Spawn on a runtime that has no reason to refuse. It may be called from any goroutine.
+// spawnOn calls Spawn, which must succeed. It may be called on any goroutine.
 func spawnOn(t testing.TB, r *foliot.Runtime, f foliot.TaskFunc) foliot.TaskHandle {
 	h, err := r.Spawn(f)
 	if err != nil {
@@ -25,57 +25,58 @@ func spawnOn(t testing.TB, r *foliot.Runtime, f foliot.TaskFunc) foliot.TaskHand
 	return h
 }
 
-// A picket is a task that says when it has been polled.
-type picket struct {
-	polls atomic.Int64
-	then  atomic.Pointer[func()]
+// A countingTask is a task that counts its polls.
+type countingTask struct {
+	polls    atomic.Int64
+	nextPoll atomic.Pointer[func()] // the next poll calls it once
 }
 
-func (s *picket) Poll(*foliot.Context) foliot.Status {
-	if then := s.then.Swap(nil); then != nil {
-		(*then)()
+func (task *countingTask) Poll(*foliot.Context) foliot.Status {
+	if f := task.nextPoll.Swap(nil); f != nil {
+		(*f)()
 	}
-	s.polls.Add(1)
+	task.polls.Add(1)
 	return foliot.Pending
 }
 
-// await waits until a poll has ended since there were so many, without sleeping at first.
-func (s *picket) await(polls int64) bool {
-	for end := time.Now().Add(wakeLimit); s.polls.Load() <= polls; {
+// await waits for more than the given number of polls, for at most wakeLimit. It reports whether
+// there were more. It does not sleep.
+func (task *countingTask) await(polls int64) bool {
+	for end := time.Now().Add(wakeLimit); task.polls.Load() <= polls; {
 		if time.Now().After(end) {
-			return s.polls.Load() > polls
+			return task.polls.Load() > polls
 		}
 		runtime.Gosched()
 	}
 	return true
 }
 
-// Nothing else happens on the runtime that would make good a wake-up that is lost. Whoever ran the worker last is
-// asleep, lingers, or is just about to give his turn back.
+// The runtime does nothing else, so a lost wake-up is not repaired by another one. The goroutine
+// that ran the worker last sleeps, spins, or is about to give up the worker.
 func TestNoWakeOfATaskOnAnIdleRuntimeIsLost(t *testing.T) {
 	d := testkit.StressTime(t, 120*millisecond)
 	testkit.EachProcs(t, func(t *testing.T) {
 		for _, workers := range []int{1, 4} {
 			r := kit.NewRuntime(t, foliot.Options{Workers: workers})
-			var task, other picket
+			var task, other countingTask
 			h, err := r.Spawn(&task)
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, err := r.Spawn(&other)
+			otherHandle, err := r.Spawn(&other)
 			if err != nil {
 				t.Fatal(err)
 			}
 			task.await(0)
 			wake := func() {
 				if !h.Wake() {
-					t.Error("Wake is false")
+					t.Error("Wake returns false, want true")
 				}
 			}
 			rounds := 0
 			for end := time.Now().Add(d); time.Now().Before(end); rounds++ {
 				if rand.IntN(2) == 0 {
-					dither()
+					spinOrSleep()
 				}
 				polls := task.polls.Load()
 				way := rand.IntN(4)
@@ -83,13 +84,14 @@ func TestNoWakeOfATaskOnAnIdleRuntimeIsLost(t *testing.T) {
 				case 0, 1:
 					wake()
 				case 2:
-					armOn(t, r, soonDelay()/8, wake)
+					armOn(t, r, shortDelay()/8, wake)
 				case 3:
-					other.then.Store(&wake)
-					o.Wake()
+					other.nextPoll.Store(&wake)
+					otherHandle.Wake()
 				}
 				if !task.await(polls) {
-					t.Fatalf("%d workers, way %d, round %d: a wake is lost", workers, way, rounds)
+					t.Fatalf("%d workers, way %d, round %d: a wake-up is lost",
+						workers, way, rounds)
 				}
 			}
 			t.Logf("%d workers: %d wakes", workers, rounds)
@@ -97,8 +99,8 @@ func TestNoWakeOfATaskOnAnIdleRuntimeIsLost(t *testing.T) {
 	})
 }
 
-// A slot is used again and again, and goroutines try its old handles all the time.
-func TestOldHandlesNeverReachTheSuccessorOfATask(t *testing.T) {
+// Slots are used again and again, while a goroutine keeps calling methods on old handles.
+func TestOldHandlesNeverAffectTheNextTaskInTheirSlot(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	uses := 1 << 20
 	if testkit.RaceEnabled || testing.Short() {
@@ -108,7 +110,7 @@ func TestOldHandlesNeverReachTheSuccessorOfATask(t *testing.T) {
 	end := keepDoing(func() {
 		for i := range old {
 			if h := old[i].Load(); h != nil && (h.Wake() || h.Abort() || h.Alive()) {
-				t.Error("the handle of a task that has ended answers true")
+				t.Error("a call on a task that has ended returns true")
 			}
 		}
 		time.Sleep(50 * microsecond)
@@ -116,20 +118,23 @@ func TestOldHandlesNeverReachTheSuccessorOfATask(t *testing.T) {
 	defer end()
 	done := foliot.TaskFunc(func(*foliot.Context) foliot.Status { return foliot.Done })
 	idle := foliot.TaskFunc(func(*foliot.Context) foliot.Status { return foliot.Pending })
-	armed := foliot.TaskFunc(func(cx *foliot.Context) foliot.Status { cx.WakeAfter(hour); return foliot.Pending })
-	var few []foliot.TaskHandle
-	for used := 0; used < uses && !t.Failed(); used += len(few) {
-		few = few[:0]
+	armed := foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		cx.WakeAfter(hour)
+		return foliot.Pending
+	})
+	var handles []foliot.TaskHandle
+	for used := 0; used < uses && !t.Failed(); used += len(handles) {
+		handles = handles[:0]
 		for i, f := range []foliot.TaskFunc{done, idle, armed, done, idle, done, armed, done} {
-			few = append(few, spawnOn(t, r, f))
+			handles = append(handles, spawnOn(t, r, f))
 			if i%3 == 1 {
-				few[i].Wake()
+				handles[i].Wake()
 			}
 		}
-		for i, h := range few {
-			if i%8 == 1 || i%8 == 2 || i%8 == 4 || i%8 == 6 {
+		for i, h := range handles {
+			if i == 1 || i == 2 || i == 4 || i == 6 { // idle or armed
 				if !h.Abort() {
-					t.Error("Abort of a task that is not done is false")
+					t.Error("Abort of a task that has not ended returns false")
 				}
 			}
 			for h.Alive() {
@@ -138,11 +143,20 @@ func TestOldHandlesNeverReachTheSuccessorOfATask(t *testing.T) {
 			old[rand.IntN(len(old))].Store(&h)
 		}
 	}
-	testkit.Eventually(t, "no tasks, nothing armed", func() bool { st := r.Stats(); return st.Tasks == 0 && st.Armed == 0 })
+	awaitNoTasks(t, r)
 }
 
-// All are woken and aborted at the same time, by many. Each is aborted once.
-func TestAnAbortStormGivesBackEverySlot(t *testing.T) {
+// awaitNoTasks waits until r has no tasks and nothing is armed.
+func awaitNoTasks(t testing.TB, r *foliot.Runtime) {
+	t.Helper()
+	testkit.Eventually(t, "no tasks, nothing armed", func() bool {
+		st := r.Stats()
+		return st.Tasks == 0 && st.Armed == 0
+	})
+}
+
+// Several goroutines wake and abort the same tasks at the same time. Each task is aborted once.
+func TestConcurrentAbortsFreeEverySlot(t *testing.T) {
 	testkit.EachProcs(t, func(t *testing.T) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 3})
 		for range 4 {
@@ -154,30 +168,30 @@ func TestAnAbortStormGivesBackEverySlot(t *testing.T) {
 					return foliot.Pending
 				})
 			}
-			var won atomic.Int64
+			var aborted atomic.Int64
 			var wg sync.WaitGroup
 			for range 4 {
 				wg.Go(func() {
 					for _, i := range rand.Perm(tasks) {
 						handles[rand.IntN(tasks)].Wake()
 						if handles[i].Abort() {
-							won.Add(1)
+							aborted.Add(1)
 						}
 					}
 				})
 			}
 			wg.Wait()
-			if won.Load() != tasks {
-				t.Errorf("%d of %d tasks were aborted", won.Load(), tasks)
+			if aborted.Load() != tasks {
+				t.Errorf("%d calls of Abort return true, want %d", aborted.Load(), tasks)
 			}
-			testkit.Eventually(t, "no tasks, nothing armed", func() bool { st := r.Stats(); return st.Tasks == 0 && st.Armed == 0 })
+			awaitNoTasks(t, r)
 		}
 	})
 }
 
-// After a poll that has blocked, others get goroutines of their own for a while. Timers are seen to all the same, also if
-// there are always tasks to be polled.
-func TestTimersGoOnAfterAPollThatBlockedAmongBusyTasks(t *testing.T) {
+// After a poll has blocked, the worker polls tasks on separate goroutines for a while. Timers must
+// run during that time, even if there are always tasks to poll.
+func TestTimersRunAfterAPollHasBlockedAmongBusyTasks(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	for range 500 {
 		spawnOn(t, r, func(cx *foliot.Context) foliot.Status {
@@ -185,21 +199,26 @@ func TestTimersGoOnAfterAPollThatBlockedAmongBusyTasks(t *testing.T) {
 			return foliot.Pending
 		})
 	}
-	spawnOn(t, r, func(*foliot.Context) foliot.Status { time.Sleep(30 * millisecond); return foliot.Done })
+	spawnOn(t, r, func(*foliot.Context) foliot.Status {
+		time.Sleep(30 * millisecond)
+		return foliot.Done
+	})
 	for range 5 {
 		ran := make(chan struct{})
 		armOn(t, r, millisecond, func() { close(ran) })
 		select {
 		case <-ran:
 		case <-time.After(wakeLimit):
-			t.Fatalf("a timer does not run in %v: %d workers were replaced", wakeLimit, r.Stats().Blocked)
+			t.Fatalf("a timer has not run in %v; %d workers were replaced",
+				wakeLimit, r.Stats().Blocked)
 		}
 	}
 	kit.Shutdown(t, r)
 }
 
-// Tasks are taken from the list in the order in which Shutdown makes them gone, so that the two meet.
-func TestShutdownWhileTasksAreTakenFromTheList(t *testing.T) {
+// A worker takes tasks from its list in the order in which Shutdown ends them, so that both often
+// handle the same task.
+func TestShutdownWhileAWorkerTakesTasksFromItsList(t *testing.T) {
 	for end := time.Now().Add(testkit.StressTime(t, 200*millisecond)); time.Now().Before(end); {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 		for range 1000 {

@@ -12,15 +12,16 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// idlers are runtimes that have nothing to do but for one timer at a time, so that a wake-up that is lost is not made
-// good by that of another timer.
-func idlers(t *testing.T) map[string]*foliot.Runtime {
+// idleRuntimes returns runtimes by name. Tests arm few timers at a time on them, so that a lost
+// wake-up is not repaired by that of another timer.
+func idleRuntimes(t *testing.T) map[string]*foliot.Runtime {
 	return map[string]*foliot.Runtime{
 		"New":       kit.NewRuntime(t, foliot.Options{}),
 		"Default":   foliot.Default(),
 		"Workers 1": kit.NewRuntime(t, foliot.Options{Workers: 1}),
 		"Workers 4": kit.NewRuntime(t, foliot.Options{Workers: 4}),
-		// It takes the timekeeper some microseconds to look at all of these, and meanwhile the first are armed.
+		// The timekeeper needs some microseconds to scan all shards. Meanwhile timers are armed on
+		// those that it has scanned.
 		"Workers 1000": kit.NewRuntime(t, foliot.Options{Workers: 1000}),
 
 		"Precise": kit.NewRuntime(t, foliot.Options{Precise: true}),
@@ -30,17 +31,17 @@ func idlers(t *testing.T) map[string]*foliot.Runtime {
 	}
 }
 
-// eachIdler runs f for each of them, all at the same time.
-func eachIdler(t *testing.T, f func(name string, r *foliot.Runtime)) {
+// eachIdleRuntime calls f for each of them, all at the same time.
+func eachIdleRuntime(t *testing.T, f func(name string, r *foliot.Runtime)) {
 	var wg sync.WaitGroup
-	for name, r := range idlers(t) {
+	for name, r := range idleRuntimes(t) {
 		wg.Go(func() { f(name, r) })
 	}
 	wg.Wait()
 }
 
-// soonDelay is a delay that the timekeeper waits for in one way or another: it does not wait at all, spins, or sleeps.
-func soonDelay() time.Duration {
+// shortDelay returns a delay for which the timekeeper does not wait at all, spins, or sleeps.
+func shortDelay() time.Duration {
 	switch rand.IntN(4) {
 	case 0:
 		return 0
@@ -53,14 +54,16 @@ func soonDelay() time.Duration {
 	}
 }
 
-// borderDelay is a delay on either side of the one from which on no goroutine waits for a deadline.
-func borderDelay() time.Duration {
-	around := []time.Duration{46900, 47000, 47100, 49900, 49990, 50000, 50010, 50100, 53000, 53100}
-	return around[rand.IntN(len(around))]*microsecond + kit.Random(20*microsecond)
+// thresholdDelay returns a delay near 50 ms. For longer delays no driver waits for the deadline,
+// but a timer of the standard library.
+func thresholdDelay() time.Duration {
+	micros := []time.Duration{46900, 47000, 47100, 49900, 49990, 50000, 50010, 50100, 53000, 53100}
+	return micros[rand.IntN(len(micros))]*microsecond + kit.Random(20*microsecond)
 }
 
-// dither spends a random time, from nothing to that in which the timekeeper goes to rest, without sleeping.
-func dither() {
+// spinOrSleep sleeps for up to 2 ms, or more often spins for up to 60 µs. That is as long as the
+// timekeeper takes to go to sleep.
+func spinOrSleep() {
 	if rand.IntN(4) == 0 {
 		time.Sleep(kit.Random(2 * millisecond))
 		return
@@ -69,44 +72,50 @@ func dither() {
 	}
 }
 
-func TestNoDeadlineOfAnIdleRuntimeIsSleptOver(t *testing.T) {
+func TestNoDeadlineOfAnIdleRuntimeIsMissed(t *testing.T) {
 	d := testkit.StressTime(t, 500*millisecond)
 	testkit.EachProcs(t, func(t *testing.T) {
-		eachIdler(t, func(_ string, r *foliot.Runtime) {
-			armOneByOne(t, r, d, 1, func() (time.Duration, func()) { dither(); return soonDelay(), func() {} })
+		eachIdleRuntime(t, func(_ string, r *foliot.Runtime) {
+			armOneByOne(t, r, d, 1, func() (time.Duration, func()) {
+				spinOrSleep()
+				return shortDelay(), func() {}
+			})
 		})
 	})
 }
 
-func TestNoDeadlineNearTheBorderBetweenNearAndFarIsSleptOver(t *testing.T) {
+func TestNoDeadlineNearTheThresholdOfFarDeadlinesIsMissed(t *testing.T) {
 	d := testkit.StressTime(t, 700*millisecond)
-	eachIdler(t, func(_ string, r *foliot.Runtime) {
-		armOneByOne(t, r, d, 1, func() (time.Duration, func()) { return borderDelay(), func() {} })
+	eachIdleRuntime(t, func(_ string, r *foliot.Runtime) {
+		armOneByOne(t, r, d, 1, func() (time.Duration, func()) {
+			return thresholdDelay(), func() {}
+		})
 	})
 }
 
-func TestNoDeadlineIsSleptOverWhenManyGoroutinesArmOneTimerEach(t *testing.T) {
+func TestNoDeadlineIsMissedWhenManyGoroutinesArmOneTimerEach(t *testing.T) {
 	d := testkit.StressTime(t, 150*millisecond)
-	for name, r := range idlers(t) {
+	for name, r := range idleRuntimes(t) {
 		t.Run(name, func(t *testing.T) {
 			armOneByOne(t, r, d, 8, func() (time.Duration, func()) {
 				if rand.IntN(20) == 0 {
-					return borderDelay(), func() {}
+					return thresholdDelay(), func() {}
 				}
-				dither()
-				return soonDelay(), func() {}
+				spinOrSleep()
+				return shortDelay(), func() {}
 			})
 		})
 	}
 }
 
-// Shards change hands while the timekeeper, woken by another timer, looks for the next deadline. Nothing else happens
-// then that would make good what it has missed.
-func TestNoDeadlineIsSleptOverWhileShardsChangeHands(t *testing.T) {
-	const workers = 100 // enough for a Resize to take its time
+// Shards change their owner while the timekeeper, woken by another timer, looks for the next
+// deadline. Nothing else happens that would repair a missed deadline.
+func TestNoDeadlineIsMissedWhileShardsChangeOwners(t *testing.T) {
+	const workers = 100 // so many that Resize takes a while
 	testkit.EachProcs(t, func(t *testing.T) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
-		for end := time.Now().Add(testkit.StressTime(t, 400*millisecond)); time.Now().Before(end) && !t.Failed(); {
+		end := time.Now().Add(testkit.StressTime(t, 400*millisecond))
+		for time.Now().Before(end) && !t.Failed() {
 			ran := make(chan struct{})
 			armOn(t, r, millisecond, func() { close(ran) })
 			var wg sync.WaitGroup
@@ -126,16 +135,16 @@ func TestNoDeadlineIsSleptOverWhileShardsChangeHands(t *testing.T) {
 	})
 }
 
-// The timekeeper waits for a deadline when an earlier one is armed. On a machine that stands still now and then it may
-// be late for this one, but not each time by as much as lies between the two.
-func TestAnEarlierDeadlineIsNotHeldUpByALaterOne(t *testing.T) {
-	eachIdler(t, func(name string, r *foliot.Runtime) {
+// The timekeeper waits for a deadline when an earlier one is armed. A slow machine may delay the
+// earlier timer, but not each time until the later deadline.
+func TestAnEarlierDeadlineIsNotDelayedByALaterOne(t *testing.T) {
+	eachIdleRuntime(t, func(name string, r *foliot.Runtime) {
 		const later = 45 * millisecond
 		for range 20 {
 			ran := make(chan time.Duration, 1)
 			armed := time.Now()
 			timer := armOn(t, r, later, func() {})
-			time.Sleep(3 * millisecond) // it is waited for now
+			time.Sleep(3 * millisecond) // until the timekeeper waits for it
 			armOn(t, r, millisecond, func() { ran <- time.Since(armed) })
 			took := awaitRun(t, ran, r)
 			timer.Stop()
@@ -143,14 +152,15 @@ func TestAnEarlierDeadlineIsNotHeldUpByALaterOne(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("%s: a timer of %v runs only when one of %v has come due", name, millisecond, later)
+		t.Errorf("%s: a timer of %v always runs after a timer of %v is due",
+			name, millisecond, later)
 	})
 }
 
-// A deadline is pulled forward and pushed back while the timekeeper waits for it, and in the end it is near.
-func TestADeadlineThatIsMovedIsNotSleptOver(t *testing.T) {
+// A deadline is moved forward and back while the timekeeper waits for it. The last one is near.
+func TestADeadlineThatWasMovedIsNotMissed(t *testing.T) {
 	d := testkit.StressTime(t, 500*millisecond)
-	eachIdler(t, func(_ string, r *foliot.Runtime) {
+	eachIdleRuntime(t, func(_ string, r *foliot.Runtime) {
 		ran := make(chan time.Time, 64)
 		timer, err := r.NewTimer(func() { ran <- time.Now() })
 		if err != nil {
@@ -159,42 +169,42 @@ func TestADeadlineThatIsMovedIsNotSleptOver(t *testing.T) {
 		}
 		defer timer.Free()
 		for end := time.Now().Add(d); time.Now().Before(end) && !t.Failed(); {
-			from := 100 * millisecond
+			d := 100 * millisecond
 			for range 1 + rand.IntN(20) {
-				if from = from * 9 / 10; rand.IntN(4) == 0 {
-					from = 100 * millisecond
+				if d = d * 9 / 10; rand.IntN(4) == 0 {
+					d = 100 * millisecond
 				}
-				timer.Reset(from + 10*millisecond)
-				dither()
+				timer.Reset(d + 10*millisecond)
+				spinOrSleep()
 			}
 			timer.Stop()
 			timer.Reset(hour)
-			dither()
-			delay := soonDelay()
-			least := time.Now().Add(delay)
+			spinOrSleep()
+			delay := shortDelay()
+			earliest := time.Now().Add(delay)
 			timer.Reset(delay)
-			// On a machine that stands still now and then, it has run for one of those before, too.
-			for awaitRun(t, ran, r).Before(least) && !t.Failed() {
+			// On a slow machine the timer may have run for an earlier arming, too.
+			for awaitRun(t, ran, r).Before(earliest) && !t.Failed() {
 			}
 		}
 	})
 }
 
-// The earliest of two deadlines is called off, just before it is due or earlier; the other counts then.
-func TestTheDeadlineBehindOneThatWasStoppedIsNotSleptOver(t *testing.T) {
+// The earlier of two timers is stopped, sometimes just before it is due.
+func TestTheDeadlineAfterOneThatWasStoppedIsNotMissed(t *testing.T) {
 	d := testkit.StressTime(t, 500*millisecond)
-	eachIdler(t, func(_ string, r *foliot.Runtime) {
+	eachIdleRuntime(t, func(_ string, r *foliot.Runtime) {
 		for end := time.Now().Add(d); time.Now().Before(end) && !t.Failed(); {
 			ran := make(chan time.Duration, 1)
-			first := soonDelay()
-			second := first + soonDelay()
+			first := shortDelay()
+			second := first + shortDelay()
 			if rand.IntN(10) == 0 {
-				second = first + borderDelay()
+				second = first + thresholdDelay()
 			}
 			armed := time.Now()
 			armOn(t, r, second, func() { ran <- time.Since(armed) })
 			timer := armOn(t, r, first, func() {})
-			dither()
+			spinOrSleep()
 			timer.Stop()
 			if took := awaitRun(t, ran, r); took < second {
 				t.Errorf("a timer of %v ran after %v", second, took)
@@ -203,13 +213,13 @@ func TestTheDeadlineBehindOneThatWasStoppedIsNotSleptOver(t *testing.T) {
 	})
 }
 
-// All processors are busy for a while, so that the timekeeper and all who wait for it come late.
-func TestNoDeadlineIsSleptOverByABusyProcess(t *testing.T) {
+// All processors are busy now and then, so that the timekeeper and the workers are scheduled late.
+func TestNoDeadlineIsMissedByABusyProcess(t *testing.T) {
 	d := testkit.StressTime(t, 700*millisecond)
 	end := time.Now().Add(d)
-	var burning sync.WaitGroup
+	var busy sync.WaitGroup
 	for range 2 * runtime.GOMAXPROCS(0) {
-		burning.Go(func() {
+		busy.Go(func() {
 			for time.Now().Before(end) {
 				for stop := time.Now().Add(kit.Random(40 * millisecond)); time.Now().Before(stop); {
 				}
@@ -217,8 +227,8 @@ func TestNoDeadlineIsSleptOverByABusyProcess(t *testing.T) {
 			}
 		})
 	}
-	eachIdler(t, func(_ string, r *foliot.Runtime) {
-		armOneByOne(t, r, d, 2, func() (time.Duration, func()) { return soonDelay(), func() {} })
+	eachIdleRuntime(t, func(_ string, r *foliot.Runtime) {
+		armOneByOne(t, r, d, 2, func() (time.Duration, func()) { return shortDelay(), func() {} })
 	})
-	burning.Wait()
+	busy.Wait()
 }

@@ -13,42 +13,43 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// All timers here are armed for an hour or not at all, so that it is known which slots are in use: at least those whose
-// making has returned and whose end has not begun, and at most those whose making has begun and whose end has not
-// returned.
-func TestMaxTimersIsExactWhileEverythingHappensAtOnce(t *testing.T) {
+// No timer comes due here, so bounds for the slots in use are known: at least the timers whose
+// creation has returned and whose Free has not begun, and at most those whose creation has begun
+// and whose Free has not returned.
+func TestMaxTimersIsExactWhileTimersAreMadeAndFreed(t *testing.T) {
 	const most = 40
 	testkit.EachProcs(t, func(t *testing.T) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 3, MaxTimers: most})
 		defer keepResizing(t, r)()
 		defer keepCollecting()()
-		var making, made, ending, ended, refused atomic.Int64
+		var makeBegun, made, freeBegun, freed, refused atomic.Int64
 		use := func(n int64, create func() ([]foliot.Timer, error)) {
-			before := ended.Load()
-			making.Add(n)
+			before := freed.Load()
+			makeBegun.Add(n)
 			timers, err := create()
 			if err != nil {
-				if upper := making.Load() - before; !errors.Is(err, foliot.ErrFull) || upper <= most {
-					t.Errorf("%v, with at most %d slots in use and %d more to take, of %d", err, upper-n, n, most)
+				if upper := makeBegun.Load() - before; !errors.Is(err, foliot.ErrFull) || upper <= most {
+					t.Errorf("got %v for %d more timers with at most %d of %d slots in use",
+						err, n, upper-n, most)
 				}
 				refused.Add(1)
-				making.Add(-n)
+				makeBegun.Add(-n)
 				return
 			}
-			// Read in this order: the ends that begin in between do not hide anything that was there at first.
-			if lower := made.Add(n) - ending.Load(); lower > most {
-				t.Errorf("%d slots are in use, of %d", lower, most)
+			// freeBegun is read last, so that lower is never too large.
+			if lower := made.Add(n) - freeBegun.Load(); lower > most {
+				t.Errorf("%d slots are in use, want at most %d", lower, most)
 			}
 			if rand.IntN(4) == 0 {
 				time.Sleep(kit.Random(100 * microsecond))
 			}
-			ending.Add(n)
+			freeBegun.Add(n)
 			for _, timer := range timers {
 				if !timer.Free() {
-					t.Errorf("Free is false")
+					t.Error("Free returns false, want true")
 				}
 			}
-			ended.Add(n)
+			freed.Add(n)
 		}
 		end := time.Now().Add(testkit.StressTime(t, 250*millisecond))
 		var wg sync.WaitGroup
@@ -71,7 +72,9 @@ func TestMaxTimersIsExactWhileEverythingHappensAtOnce(t *testing.T) {
 						for i := range calls {
 							calls[i] = foliot.Call{After: hour, Func: func() {}}
 						}
-						use(int64(len(calls)), func() ([]foliot.Timer, error) { return r.AfterFuncBatch(nil, calls) })
+						use(int64(len(calls)), func() ([]foliot.Timer, error) {
+							return r.AfterFuncBatch(nil, calls)
+						})
 					}
 				}
 			})
@@ -79,7 +82,7 @@ func TestMaxTimersIsExactWhileEverythingHappensAtOnce(t *testing.T) {
 		wg.Wait()
 		t.Logf("%d timers, refused %d times", made.Load(), refused.Load())
 		if st := r.Stats(); st.Slots != 0 {
-			t.Errorf("Slots is %d, after all were freed", st.Slots)
+			t.Errorf("Slots is %d after all timers were freed, want 0", st.Slots)
 		}
 	})
 }

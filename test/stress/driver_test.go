@@ -12,9 +12,10 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// The goroutine that keeps the time is replaced when a callback blocks it, and comes back while its successor is blocked
-// too. It must not pass for the successor then, or nobody finds out that the successor needs replacing.
-func TestATimekeeperThatComesBackDoesNotHideThatItsSuccessorBlocks(t *testing.T) {
+// The driver is the goroutine that waits for deadlines. When a callback blocks it, another
+// goroutine becomes the driver. Here the old one returns while the new one is blocked too. The
+// runtime must not mistake it for the current driver: then the current one would never be replaced.
+func TestADriverThatReturnsDoesNotHideThatItsSuccessorIsBlocked(t *testing.T) {
 	end := time.Now().Add(testkit.StressTime(t, 700*millisecond))
 	for time.Now().Before(end) && !t.Failed() {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 4})
@@ -23,25 +24,25 @@ func TestATimekeeperThatComesBackDoesNotHideThatItsSuccessorBlocks(t *testing.T)
 		defer release()
 		kit.After(t, r, 0, func() { time.Sleep(8*millisecond + kit.Random(10*millisecond)) })
 		var arming sync.WaitGroup
-		for range 4 { // from goroutines of their own, so that they are on different shards
+		for range 4 { // on separate goroutines, so that the timers are on different shards
 			d := 6*millisecond + kit.Random(6*millisecond)
 			arming.Go(func() { armOn(t, r, d, func() { <-block }) })
 		}
 		arming.Wait()
 		time.Sleep(20 * millisecond)
-		var victims sync.WaitGroup
+		var others sync.WaitGroup
 		for range 4 {
-			victims.Add(1)
-			go armOn(t, r, kit.Random(3*millisecond), victims.Done)
+			others.Add(1)
+			go armOn(t, r, kit.Random(3*millisecond), others.Done)
 		}
-		testkit.Returns(t, "timers beside blocked callbacks", victims.Wait)
+		testkit.Returns(t, "timers beside blocked callbacks", others.Wait)
 		release()
 		kit.Shutdown(t, r)
 	}
 }
 
-// Callbacks that block for about as long as it takes to replace those that run them.
-func TestNoTimerIsLostWhileTimekeepersComeAndGo(t *testing.T) {
+// Callbacks block for about as long as it takes to replace the goroutine that runs them.
+func TestNoTimerIsLostWhileDriversAreReplaced(t *testing.T) {
 	testkit.EachProcs(t, func(t *testing.T) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 4})
 		armOneByOne(t, r, testkit.StressTime(t, 500*millisecond), 6, func() (time.Duration, func()) {
@@ -54,7 +55,7 @@ func TestNoTimerIsLostWhileTimekeepersComeAndGo(t *testing.T) {
 	})
 }
 
-// armOn is AfterFunc, on a goroutine that is not the test's.
+// armOn is like kit.After, but may be called on any goroutine.
 func armOn(t *testing.T, r *foliot.Runtime, d time.Duration, f func()) foliot.Timer {
 	timer, err := r.AfterFunc(d, f)
 	if err != nil {
@@ -63,19 +64,24 @@ func armOn(t *testing.T, r *foliot.Runtime, d time.Duration, f func()) foliot.Ti
 	return timer
 }
 
-// armOneByOne arms timers one after the other on several goroutines, and fails the test when one does not run.
-func armOneByOne(t *testing.T, r *foliot.Runtime, d time.Duration, goroutines int, next func() (time.Duration, func())) {
-	end := time.Now().Add(d)
+// armOneByOne arms timers on several goroutines for a while. Each goroutine waits until a timer has
+// run before it arms the next. next returns the delay of a timer and what its callback does in
+// addition.
+func armOneByOne(
+	t *testing.T, r *foliot.Runtime, while time.Duration, goroutines int,
+	next func() (time.Duration, func()),
+) {
+	end := time.Now().Add(while)
 	var wg sync.WaitGroup
 	for range goroutines {
 		wg.Go(func() {
 			ran := make(chan time.Duration, 1)
 			for time.Now().Before(end) && !t.Failed() {
-				d, act := next()
+				d, f := next()
 				armed := time.Now()
 				armOn(t, r, d, func() {
 					ran <- time.Since(armed)
-					act()
+					f()
 				})
 				if took := awaitRun(t, ran, r); took < d {
 					t.Errorf("a timer of %v ran after %v", d, took)
@@ -86,7 +92,7 @@ func armOneByOne(t *testing.T, r *foliot.Runtime, d time.Duration, goroutines in
 	wg.Wait()
 }
 
-// awaitRun waits for a callback that is due by now, or very soon.
+// awaitRun waits for the result of a callback that is due now or in some milliseconds.
 func awaitRun[T any](t *testing.T, ran <-chan T, r *foliot.Runtime) (v T) {
 	limit := time.NewTimer(2 * second)
 	defer limit.Stop()
@@ -95,12 +101,13 @@ func awaitRun[T any](t *testing.T, ran <-chan T, r *foliot.Runtime) (v T) {
 		return v
 	case <-limit.C:
 	}
-	// So much time may pass because the machine stands still; then it is over by now.
+	// The whole machine may have been suspended. Then half a second more is enough.
 	time.Sleep(second / 2)
 	select {
 	case v = <-ran:
 	default:
-		t.Errorf("a timer that is due has not run in two seconds: %v\n%s", r, strings.Join(kit.LibraryGoroutines(), "\n\n"))
+		t.Errorf("a timer that is due has not run in two seconds: %v\n%s",
+			r, strings.Join(kit.LibraryGoroutines(), "\n\n"))
 	}
 	return v
 }
