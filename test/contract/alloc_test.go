@@ -9,7 +9,7 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// wantNoAllocs runs f some thousands of times to warm up, and as often again without an allocation.
+// wantNoAllocs calls f some thousands of times to warm up. Further calls must not allocate.
 func wantNoAllocs(t *testing.T, name string, f func()) {
 	t.Helper()
 	const runs = 5000
@@ -17,11 +17,10 @@ func wantNoAllocs(t *testing.T, name string, f func()) {
 		f()
 	}
 	if n := testing.AllocsPerRun(runs, f); n != 0 {
-		t.Errorf("%s: %v allocations a run, want none", name, n)
+		t.Errorf("%s: %v allocations per call, want none", name, n)
 	}
 }
 
-// M-16
 func TestWarmOperationsOnTimersDoNotAllocate(t *testing.T) {
 	if testkit.RaceEnabled {
 		t.Skip("the race detector allocates")
@@ -40,7 +39,7 @@ func TestWarmOperationsOnTimersDoNotAllocate(t *testing.T) {
 				now = o.Clock.Now()
 			}
 			f := func() {}
-			var timers [1000]foliot.Timer // company at all distances
+			var timers [1000]foliot.Timer // other timers, with near and far deadlines
 			for i := range timers {
 				timers[i] = kit.NewTimer(t, r, f)
 				timers[i].Reset(hour << (i % 16))
@@ -62,18 +61,18 @@ func TestWarmOperationsOnTimersDoNotAllocate(t *testing.T) {
 			})
 			wantNoAllocs(t, "Reset later", func() {
 				if timer := timers[i%1000]; !timer.Reset(100*hour + time.Duration(i)*second) {
-					t.Fatal("Reset is false")
+					t.Fatal("Reset returns false, want true")
 				}
 				i++
 			})
 			wantNoAllocs(t, "Reset earlier", func() {
 				if !timers[i%1000].Reset(far() - time.Duration(i)*microsecond) {
-					t.Fatal("Reset is false")
+					t.Fatal("Reset returns false, want true")
 				}
 			})
 			wantNoAllocs(t, "ResetAt", func() {
 				if !timers[i%1000].ResetAt(now.Add(far())) {
-					t.Fatal("ResetAt is false")
+					t.Fatal("ResetAt returns false, want true")
 				}
 			})
 			wantNoAllocs(t, "Reset and Stop", func() {
@@ -98,7 +97,7 @@ func TestWarmOperationsOnTimersDoNotAllocate(t *testing.T) {
 				timer := timers[i%1000]
 				timer.Reset(hour)
 				if _, ok := timer.Deadline(); !ok {
-					t.Fatal("Deadline is false")
+					t.Fatal("Deadline returns false, want true")
 				}
 			})
 			calls := make([]foliot.Call, 10)
@@ -113,13 +112,13 @@ func TestWarmOperationsOnTimersDoNotAllocate(t *testing.T) {
 				}
 				for _, timer := range batch {
 					if !timer.Stop() {
-						t.Fatal("Stop is false")
+						t.Fatal("Stop returns false, want true")
 					}
 				}
 			})
 			wantNoAllocs(t, "methods of stale handles", func() {
 				if batch[0].Stop() || batch[0].Reset(hour) || batch[0].Free() {
-					t.Fatal("a stale handle answers true")
+					t.Fatal("a call on a stale handle returns true")
 				}
 			})
 		})

@@ -34,17 +34,17 @@ func TestABatchRunsEveryCallOnceAndNeverEarly(t *testing.T) {
 		}
 		timers, err := r.AfterFuncBatch(nil, calls)
 		if err != nil || len(timers) != n {
-			t.Fatalf("%d timers, %v", len(timers), err)
+			t.Fatalf("AfterFuncBatch returns %d timers, %v", len(timers), err)
 		}
-		testkit.Eventually(t, "all have run", func() bool { return total.Load() == n })
+		testkit.Eventually(t, "a run of each call", func() bool { return total.Load() == n })
 		kit.Shutdown(t, r)
 		for i := range ran {
 			if got := ran[i].Load(); got != 1 {
-				t.Fatalf("call %d ran %d times", i, got)
+				t.Fatalf("call %d ran %d times, want once", i, got)
 			}
 		}
 		if early.Load() != 0 {
-			t.Errorf("%d early", early.Load())
+			t.Errorf("%d calls ran early, want none", early.Load())
 		}
 	})
 }
@@ -56,14 +56,17 @@ func TestABatchAppendsOneTimerPerCallInTheirOrder(t *testing.T) {
 		var ran []int
 		calls := make([]foliot.Call, 100)
 		for i := range calls {
-			calls[i] = foliot.Call{After: time.Duration(i*37%100+1) * second, Func: func() { ran = append(ran, i) }}
+			calls[i] = foliot.Call{
+				After: time.Duration(i*37%100+1) * second,
+				Func:  func() { ran = append(ran, i) },
+			}
 		}
 		kept := slices.Clone(calls)
 		dst := make([]foliot.Timer, 1, 500)
 		dst[0] = first
 		timers, err := r.AfterFuncBatch(dst, calls)
 		if err != nil || len(timers) != 101 {
-			t.Fatalf("%d timers, %v", len(timers), err)
+			t.Fatalf("AfterFuncBatch returns %d timers, %v", len(timers), err)
 		}
 		if timers[0] != first || &timers[0] != &dst[0] {
 			t.Error("the batch was not appended to dst")
@@ -73,10 +76,10 @@ func TestABatchAppendsOneTimerPerCallInTheirOrder(t *testing.T) {
 				t.Fatalf("the deadline of timer %d is %v, %t, want in %v", i, at, ok, kept[i].After)
 			}
 		}
-		clear(calls) // the caller's again
+		clear(calls) // the runtime must not read them after the call
 		for i, timer := range timers[1:] {
 			if i%2 == 0 && !timer.Stop() {
-				t.Fatalf("Stop of %d is false", i)
+				t.Fatalf("Stop of %d returns false", i)
 			}
 		}
 		clock.Advance(1000 * second)
@@ -85,10 +88,10 @@ func TestABatchAppendsOneTimerPerCallInTheirOrder(t *testing.T) {
 		}
 		for k, i := range ran {
 			if i%2 == 0 {
-				t.Errorf("call %d was stopped and ran", i)
+				t.Errorf("call %d ran after Stop", i)
 			}
 			if k > 0 && kept[i].After < kept[ran[k-1]].After {
-				t.Errorf("call %d ran after call %d", i, ran[k-1])
+				t.Errorf("call %d ran after call %d, which is due later", i, ran[k-1])
 			}
 		}
 		for _, timer := range timers[1:] {
@@ -102,11 +105,11 @@ func TestAnEmptyBatchChangesNothing(t *testing.T) {
 	timer := kit.After(t, r, hour, func() {})
 	for _, calls := range [][]foliot.Call{nil, {}} {
 		if got, err := r.AfterFuncBatch(nil, calls); len(got) != 0 || err != nil {
-			t.Errorf("%v, %v", got, err)
+			t.Errorf("got %v, %v, want no timers", got, err)
 		}
 		dst := []foliot.Timer{timer}
 		if got, err := r.AfterFuncBatch(dst, calls); !slices.Equal(got, dst) || err != nil {
-			t.Errorf("%v, %v", got, err)
+			t.Errorf("got %v, %v, want %v", got, err, dst)
 		}
 	}
 }
@@ -115,28 +118,27 @@ func TestABatchOfHugeAndNegativeDelays(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	ran := make(chan int, 4)
 	timers, err := r.AfterFuncBatch(nil, []foliot.Call{
-		{After: math.MaxInt64, Func: kit.Never(t, "the end of time")},
+		{After: math.MaxInt64, Func: kit.Never(t, "a timer with the longest delay")},
 		{After: math.MinInt64, Func: func() { ran <- 1 }},
-		{After: hour, Func: kit.Never(t, "in an hour")},
+		{After: hour, Func: kit.Never(t, "a timer in an hour")},
 		{After: 0, Func: func() { ran <- 3 }},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []int{testkit.Receive(t, ran, "one"), testkit.Receive(t, ran, "another")}
+	got := []int{testkit.Receive(t, ran, "a call"), testkit.Receive(t, ran, "the other call")}
 	slices.Sort(got)
 	if !slices.Equal(got, []int{1, 3}) {
-		t.Errorf("ran: %v", got)
+		t.Errorf("calls %v ran, want 1 and 3", got)
 	}
 	if !timers[0].Stop() || !timers[2].Stop() {
-		t.Error("Stop is false")
+		t.Error("Stop returns false, want true")
 	}
 }
 
-// refused are batches that must have no effect, and the error they end in.
 func TestARefusedBatchHasNoEffect(t *testing.T) {
 	const bound = 100
-	fine := func(n int, f func()) []foliot.Call {
+	newCalls := func(n int, f func()) []foliot.Call {
 		calls := make([]foliot.Call, n)
 		for i := range calls {
 			calls[i] = foliot.Call{Func: f}
@@ -167,10 +169,10 @@ func TestARefusedBatchHasNoEffect(t *testing.T) {
 			}
 			if c.closed {
 				if got := kit.Shutdown(t, r); got != c.armed {
-					t.Errorf("%d armed, want %d", got, c.armed)
+					t.Errorf("Shutdown returns %d, want %d", got, c.armed)
 				}
 			}
-			calls := fine(c.size, kit.Never(t, "a call of a refused batch"))
+			calls := newCalls(c.size, kit.Never(t, "a call of a refused batch"))
 			if c.spoil != nil {
 				c.spoil(calls)
 			}
@@ -182,26 +184,27 @@ func TestARefusedBatchHasNoEffect(t *testing.T) {
 					t.Errorf("the error is %v, want %v", err, c.want)
 				}
 				if !slices.Equal(got, prior) || cap(got) != cap(dst) {
-					t.Errorf("dst came back with %d timers in %d, it had %d in %d", len(got), cap(got), len(prior), cap(dst))
+					t.Errorf("got %d timers with capacity %d, want %d with capacity %d as before",
+						len(got), cap(got), len(prior), cap(dst))
 				}
 			}
 			if c.closed {
 				return
 			}
 			if got := r.Stats().Armed; got != c.armed {
-				t.Errorf("%d armed, want %d", got, c.armed)
+				t.Errorf("Armed is %d, want %d", got, c.armed)
 			}
-			// The slots it did not take are there for the next.
-			rest, err := r.AfterFuncBatch(nil, fine(bound-c.armed, func() {}))
+			// The refused batch has not kept any slots.
+			rest, err := r.AfterFuncBatch(nil, newCalls(bound-c.armed, func() {}))
 			if err != nil || len(rest) != bound-c.armed {
-				t.Errorf("a batch that just fits: %d timers, %v", len(rest), err)
+				t.Errorf("a batch that just fits returns %d timers, %v", len(rest), err)
 			}
 			for _, timer := range armed {
 				if !timer.Stop() {
-					t.Error("Stop of a timer armed before is false")
+					t.Error("Stop of a timer armed before returns false")
 				}
 			}
-			time.Sleep(2 * millisecond) // time enough for a call of the refused batch to run
+			time.Sleep(2 * millisecond) // a call of the refused batch would run now
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// blocks are the ways in which a callback can fail to come back until release is closed.
+// blocks has the ways in which a callback can block until release is closed.
 var blocks = map[string]func(release <-chan struct{}){
 	"channel": func(release <-chan struct{}) { <-release },
 	"sleep": func(release <-chan struct{}) {
@@ -35,7 +35,7 @@ var blocks = map[string]func(release <-chan struct{}){
 		}()
 		mu.Lock()
 	},
-	"burn": func(release <-chan struct{}) {
+	"spin": func(release <-chan struct{}) {
 		for n := 1; ; n++ {
 			if n&0xffff == 0 {
 				select {
@@ -48,101 +48,129 @@ var blocks = map[string]func(release <-chan struct{}){
 	},
 }
 
-// worst is the greatest of many durations.
-type worst struct{ ns atomic.Int64 }
+// maxDuration is the maximum of the durations passed to add.
+type maxDuration struct{ ns atomic.Int64 }
 
-func (w *worst) note(d time.Duration) {
+func (m *maxDuration) add(d time.Duration) {
 	for {
-		prior := w.ns.Load()
-		if int64(d) <= prior || w.ns.CompareAndSwap(prior, int64(d)) {
+		prior := m.ns.Load()
+		if int64(d) <= prior || m.ns.CompareAndSwap(prior, int64(d)) {
 			return
 		}
 	}
 }
 
-// worstVictim arms blockers, and timers that are due together with them, soon after them, and armed while they block.
-// It answers by how much the latest of those was late, and the latest of as many timers of the standard library, which
-// tells what the machine had to give at the time.
-func worstVictim(t *testing.T, r *foliot.Runtime, blockers int, block func(release <-chan struct{})) (late, std time.Duration) {
+// A latenessMeter measures how late callbacks run. As a measure of how busy the machine is, it also
+// measures how late as many timers of the standard library run.
+type latenessMeter struct {
+	expected  sync.WaitGroup
+	late, std maxDuration
+}
+
+// expect returns a function that a callback which is due in d calls when it runs.
+func (m *latenessMeter) expect(d time.Duration) (ran func()) {
+	m.expected.Add(2)
+	deadline := time.Now().Add(d)
+	time.AfterFunc(d, func() { m.std.add(time.Since(deadline)); m.expected.Done() })
+	return func() { m.late.add(time.Since(deadline)); m.expected.Done() }
+}
+
+// wait waits for all expected callbacks and returns how late the latest of them was, and the latest
+// of the standard library.
+func (m *latenessMeter) wait(t *testing.T) (late, std time.Duration) {
+	t.Helper()
+	testkit.Returns(t, "callbacks beside blocked ones", m.expected.Wait)
+	return time.Duration(m.late.ns.Load()), time.Duration(m.std.ns.Load())
+}
+
+// maxLateness arms callbacks that block, and other timers that are due together with them, due soon
+// after them, or armed while they block. It returns how late the latest of the other timers was,
+// and the latest timer of the standard library.
+func maxLateness(
+	t *testing.T, r *foliot.Runtime, blockers int, block func(release <-chan struct{}),
+) (late, std time.Duration) {
 	t.Helper()
 	release := make(chan struct{})
-	var blocked, victims sync.WaitGroup
+	var blocked sync.WaitGroup
 	defer blocked.Wait()
 	defer close(release)
-	var ours, theirs worst
-	victim := func(d time.Duration) {
-		victims.Add(2)
-		deadline := time.Now().Add(d)
-		kit.After(t, r, d, func() { ours.note(time.Since(deadline)); victims.Done() })
-		time.AfterFunc(d, func() { theirs.note(time.Since(deadline)); victims.Done() })
-	}
+	var m latenessMeter
+	armOther := func(d time.Duration) { kit.After(t, r, d, m.expect(d)) }
 	for i := range blockers {
 		blocked.Add(1)
 		kit.After(t, r, 2*millisecond, func() { defer blocked.Done(); block(release) })
 		if i%10 == 0 {
-			victim(2 * millisecond)
+			armOther(2 * millisecond)
 		}
 	}
 	for i := range 40 {
-		victim(2*millisecond + time.Duration(i)*millisecond)
+		armOther(2*millisecond + time.Duration(i)*millisecond)
 	}
-	time.Sleep(15 * millisecond) // they block by now
+	time.Sleep(15 * millisecond) // until they block
 	for i := range 10 {
-		victim(time.Duration(i) * millisecond)
+		armOther(time.Duration(i) * millisecond)
 	}
-	testkit.Returns(t, "the timers beside blocked callbacks", victims.Wait)
-	return time.Duration(ours.ns.Load()), time.Duration(theirs.ns.Load())
+	return m.wait(t)
 }
 
-// checkVictims makes several attempts: a machine that is busy with other things can make any one of them late.
-func checkVictims(t *testing.T, open func() *foliot.Runtime, blockers int, block func(release <-chan struct{})) {
+// checkLateness checks the lateness that attempt returns. It makes three attempts, since a busy
+// machine can make any timer late.
+func checkLateness(t *testing.T, attempt func() (late, std time.Duration)) {
 	t.Helper()
 	var late, std time.Duration
 	for range 3 {
-		if late, std = worstVictim(t, open(), blockers, block); late < blockedBound+std {
+		if late, std = attempt(); late < blockedBound+std {
 			return
 		}
 	}
-	t.Errorf("beside %d blocked callbacks a timer was %v late, in three attempts, and one of the standard library %v", blockers, late, std)
+	t.Errorf("beside blocked callbacks one was %v late, want less than %v in one of three attempts",
+		late, blockedBound+std)
 }
 
 func TestBlockedCallbacksDelayOthersByLessThan50Milliseconds(t *testing.T) {
 	for how, block := range blocks {
 		for _, blockers := range []int{1, 2, 100} {
-			if how == "burn" && blockers > 2 {
-				continue // a hundred on a few cores make a timer of the standard library seconds late too
+			if how == "spin" && blockers > 2 {
+				continue // they would make timers of the standard library seconds late too
 			}
 			for _, workers := range []int{1, 2} {
 				t.Run(fmt.Sprintf("%s %d on %d", how, blockers, workers), func(t *testing.T) {
-					checkVictims(t, func() *foliot.Runtime { return kit.NewRuntime(t, foliot.Options{Workers: workers}) }, blockers, block)
+					checkLateness(t, func() (late, std time.Duration) {
+						r := kit.NewRuntime(t, foliot.Options{Workers: workers})
+						return maxLateness(t, r, blockers, block)
+					})
 				})
 			}
 		}
 	}
 }
 
-// With one P nothing but the scheduler's preemption gives the timekeeper its turn.
-func TestCallbacksThatBurnTheOnlyProcessorDelayOthersByLessThan50Milliseconds(t *testing.T) {
+// With one processor the timekeeper runs only because the scheduler preempts the callback.
+func TestCallbacksThatSpinOnTheOnlyProcessorDelayOthersByLessThan50Milliseconds(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, blockers := range []int{1, 2} {
-		checkVictims(t, func() *foliot.Runtime { return kit.NewRuntime(t, foliot.Options{}) }, blockers, blocks["burn"])
+		checkLateness(t, func() (late, std time.Duration) {
+			return maxLateness(t, kit.NewRuntime(t, foliot.Options{}), blockers, blocks["spin"])
+		})
 	}
 }
 
-func TestBlockedCallbacksOfTheDefaultRuntimeDelayNobody(t *testing.T) {
+func TestBlockedCallbacksOfTheDefaultRuntimeDelayOthersByLessThan50Milliseconds(t *testing.T) {
 	for _, blockers := range []int{1, 100} {
-		checkVictims(t, foliot.Default, blockers, blocks["channel"])
+		checkLateness(t, func() (late, std time.Duration) {
+			return maxLateness(t, foliot.Default(), blockers, blocks["channel"])
+		})
 	}
 }
 
-// Callbacks that block one after the other, each only once the one before is known to block.
-func TestAShardThatBlocksAgainAndAgainGoesOn(t *testing.T) {
+// Each callback blocks when the one before it is known to block.
+func TestTimersRunAlthoughOneCallbackAfterTheOtherBlocks(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	release := make(chan struct{})
 	var ended atomic.Int32
 	defer func() {
 		close(release)
-		testkit.Eventually(t, "all ended", func() bool { return ended.Load() == 30 })
+		testkit.Eventually(t, "the end of all callbacks", func() bool { return ended.Load() == 30 })
 	}()
 	started := make(chan struct{}, 30)
 	for range 30 {
@@ -153,14 +181,14 @@ func TestAShardThatBlocksAgainAndAgainGoesOn(t *testing.T) {
 		})
 		testkit.Receive(t, started, "the next callback")
 	}
-	testkit.Eventually(t, "thirty are running", func() bool { return r.Stats().Running == 30 })
+	testkit.Eventually(t, "thirty running callbacks", func() bool { return r.Stats().Running == 30 })
 	if got := r.Stats().Blocked; got == 0 {
-		t.Error("Blocked is 0 after thirty callbacks blocked")
+		t.Error("Blocked is 0 after thirty callbacks blocked, want more")
 	}
 }
 
-// Each callback blocks until the one after it has started, and comes back while that one blocks.
-func TestACallbackThatComesBackWhileAnotherBlocksHoldsUpNobody(t *testing.T) {
+// Each callback blocks until the next one has started, and returns while the next one blocks.
+func TestACallbackThatReturnsWhileAnotherBlocksDelaysNoTimer(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			r := kit.NewRuntime(t, foliot.Options{Workers: workers})
@@ -174,12 +202,12 @@ func TestACallbackThatComesBackWhileAnotherBlocksHoldsUpNobody(t *testing.T) {
 					}
 				}
 			}()
-			var prior chan struct{} // closed when the callback before has come back
+			var prior chan struct{} // closed when the callback before has returned
 			for i := range 8 {
-				started, end, back := make(chan struct{}), make(chan struct{}), make(chan struct{})
+				started, end, returned := make(chan struct{}), make(chan struct{}), make(chan struct{})
 				ends = append(ends, end)
 				kit.After(t, r, 0, func() {
-					defer close(back)
+					defer close(returned)
 					close(started)
 					<-end
 				})
@@ -188,15 +216,15 @@ func TestACallbackThatComesBackWhileAnotherBlocksHoldsUpNobody(t *testing.T) {
 					close(ends[i-1])
 					testkit.Receive(t, prior, "the end of the callback before")
 				}
-				prior = back
-				time.Sleep(30 * millisecond) // this one blocks by all measures
+				prior = returned
+				time.Sleep(30 * millisecond) // until this one counts as blocked
 			}
 		})
 	}
 }
 
-// The worker that was replaced comes back to a shard that others run.
-func TestEveryTimerRunsOnceWhileCallbacksBlockAndComeBack(t *testing.T) {
+// A goroutine that was replaced returns to a shard that another goroutine runs.
+func TestEveryTimerRunsOnceWhileCallbacksBlockAndReturn(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			r := kit.NewRuntime(t, foliot.Options{Workers: workers})
@@ -212,11 +240,11 @@ func TestEveryTimerRunsOnceWhileCallbacksBlockAndComeBack(t *testing.T) {
 					total.Add(1)
 				})
 			}
-			testkit.Eventually(t, "all have run", func() bool { return total.Load() == n })
+			testkit.Eventually(t, "a run of each timer", func() bool { return total.Load() == n })
 			kit.Shutdown(t, r)
 			for i := range ran {
 				if got := ran[i].Load(); got != 1 {
-					t.Fatalf("timer %d ran %d times", i, got)
+					t.Fatalf("timer %d ran %d times, want once", i, got)
 				}
 			}
 		})

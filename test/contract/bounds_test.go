@@ -17,8 +17,8 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// soon is within what time the slot of a stopped or fired timer is free again: well under a second.
-const soon = second
+// slotFreeWithin is the time within which the slot of a stopped or fired timer is free again.
+const slotFreeWithin = second
 
 // fill arms timers until the runtime is full, and returns them.
 func fill(t *testing.T, r *foliot.Runtime) []foliot.Timer {
@@ -38,12 +38,17 @@ func fill(t *testing.T, r *foliot.Runtime) []foliot.Timer {
 	}
 }
 
-// wantFree checks that soon n more timers fit, and not one more.
+// wantFree checks that n slots become free within slotFreeWithin, and not more. It arms timers in
+// them and returns these.
 func wantFree(t *testing.T, r *foliot.Runtime, n int) []foliot.Timer {
 	t.Helper()
 	var timers []foliot.Timer
-	if !testkit.TrueWithin(soon, func() bool { timers = append(timers, fill(t, r)...); return len(timers) >= n }) || len(timers) != n {
-		t.Fatalf("%d timers fit within %v, want %d", len(timers), soon, n)
+	filled := testkit.TrueWithin(slotFreeWithin, func() bool {
+		timers = append(timers, fill(t, r)...)
+		return len(timers) >= n
+	})
+	if !filled || len(timers) != n {
+		t.Fatalf("%d timers could be armed within %v, want %d", len(timers), slotFreeWithin, n)
 	}
 	return timers
 }
@@ -58,17 +63,17 @@ func TestMaxTimersCountsSlots(t *testing.T) {
 			kept = append(kept, kit.NewTimer(t, r, func() { ran <- struct{}{} }))
 		}
 		if !kept[19].Reset(hour) {
-			t.Error("Reset is false")
+			t.Error("Reset returns false, want true")
 		}
-		shots := wantFree(t, r, bound-20)
+		oneShots := wantFree(t, r, bound-20)
 		if _, err := r.NewTimer(func() {}); !errors.Is(err, foliot.ErrFull) {
-			t.Errorf("NewTimer on a full runtime: %v", err)
+			t.Errorf("NewTimer on a full runtime returns %v, want ErrFull", err)
 		}
 
-		// A reusable timer keeps its slot, armed, stopped or fired.
+		// A reusable timer keeps its slot in all states: armed, stopped or fired.
 		for _, timer := range kept {
 			if !timer.Reset(0) {
-				t.Error("Reset on a full runtime is false")
+				t.Error("Reset on a full runtime returns false, want true")
 			}
 		}
 		for range kept {
@@ -76,29 +81,29 @@ func TestMaxTimersCountsSlots(t *testing.T) {
 		}
 		kept[0].Reset(hour)
 		if !kept[0].Stop() {
-			t.Error("Stop is false")
+			t.Error("Stop returns false, want true")
 		}
 		wantFree(t, r, 0)
 
-		// Stopped and freed slots come back, each once.
-		for _, timer := range shots[:7] {
+		// The slots of stopped and freed timers become free, each once.
+		for _, timer := range oneShots[:7] {
 			if !timer.Stop() || timer.Stop() {
-				t.Error("Stop is not true once")
+				t.Error("Stop does not return true, and then false")
 			}
 		}
 		for _, timer := range kept[:5] {
 			if !timer.Free() || timer.Free() {
-				t.Error("Free is not true once")
+				t.Error("Free does not return true, and then false")
 			}
 		}
-		if !shots[7].Free() || shots[7].Stop() {
-			t.Error("Free of an armed one-shot is false, or Stop true after it")
+		if !oneShots[7].Free() || oneShots[7].Stop() {
+			t.Error("Free of a one-shot timer and then Stop do not return true, false")
 		}
 		wantFree(t, r, 13)
 	})
 }
 
-func TestTheSlotOfAFiredOneShotIsFreeSoon(t *testing.T) {
+func TestTheSlotOfAFiredOneShotBecomesFree(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		const bound = 100
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers, MaxTimers: bound})
@@ -106,11 +111,12 @@ func TestTheSlotOfAFiredOneShotIsFreeSoon(t *testing.T) {
 		for range 5 {
 			for range bound {
 				var err error
-				if !testkit.TrueWithin(soon, func() bool {
+				armed := testkit.TrueWithin(slotFreeWithin, func() bool {
 					_, err = r.AfterFunc(0, func() { ran <- struct{}{} })
 					return err == nil
-				}) {
-					t.Fatalf("no slot within %v: %v", soon, err)
+				})
+				if !armed {
+					t.Fatalf("no slot became free within %v: %v", slotFreeWithin, err)
 				}
 			}
 			for range bound {
@@ -121,13 +127,16 @@ func TestTheSlotOfAFiredOneShotIsFreeSoon(t *testing.T) {
 	})
 }
 
-// A one-shot gives its slot back as its callback starts, so the callback itself finds one.
-func TestACallbackHasTheSlotOfItsOneShot(t *testing.T) {
+// The slot of a one-shot timer becomes free when its callback starts.
+func TestACallbackCanUseTheSlotOfItsOneShotTimer(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{MaxTimers: 1})
 	ran := make(chan error, 1)
 	kit.After(t, r, 0, func() {
 		var err error
-		testkit.TrueWithin(soon, func() bool { _, err = r.AfterFunc(0, func() { ran <- nil }); return err == nil })
+		testkit.TrueWithin(slotFreeWithin, func() bool {
+			_, err = r.AfterFunc(0, func() { ran <- nil })
+			return err == nil
+		})
 		if err != nil {
 			ran <- err
 		}
@@ -147,44 +156,45 @@ func TestMaxTimersIsExactUnderConcurrency(t *testing.T) {
 			var wg sync.WaitGroup
 			for g := range goroutines {
 				wg.Go(func() {
-					var mine []foliot.Timer
+					var armed []foliot.Timer
 					for refused := 0; refused < 3; {
 						var err error
 						switch g % 3 {
 						case 0:
 							var timer foliot.Timer
 							if timer, err = r.AfterFunc(hour, func() {}); err == nil {
-								mine = append(mine, timer)
+								armed = append(armed, timer)
 							}
 						case 1:
 							var timer foliot.Timer
 							if timer, err = r.NewTimer(func() {}); err == nil {
-								mine = append(mine, timer)
+								armed = append(armed, timer)
 							}
 						case 2:
-							mine, err = r.AfterFuncBatch(mine, []foliot.Call{{After: hour, Func: func() {}}, {After: hour, Func: func() {}}})
+							call := foliot.Call{After: hour, Func: func() {}}
+							armed, err = r.AfterFuncBatch(armed, []foliot.Call{call, call})
 						}
 						if err != nil {
 							refused++
 							if !errors.Is(err, foliot.ErrFull) {
-								t.Errorf("the error is %v", err)
+								t.Errorf("the error is %v, want ErrFull", err)
 								return
 							}
 						}
 					}
 					mu.Lock()
 					defer mu.Unlock()
-					all = append(all, mine...)
+					all = append(all, armed...)
 				})
 			}
 			wg.Wait()
 			if len(all) != bound {
-				t.Fatalf("round %d: %d timers, want %d", round, len(all), bound)
+				t.Fatalf("round %d: got %d timers, want %d", round, len(all), bound)
 			}
 			for _, timer := range all {
 				wg.Go(func() {
 					if !timer.Free() {
-						t.Error("Free is false")
+						t.Error("Free returns false, want true")
 					}
 				})
 			}
@@ -200,10 +210,10 @@ func TestMaxTimersIsExactUnderConcurrency(t *testing.T) {
 	})
 }
 
-func TestMaxTimersIsNeverExceededWhileTimersComeAndGo(t *testing.T) {
+func TestMaxTimersIsNeverExceededWhileTimersAreArmedAndStopped(t *testing.T) {
 	const bound = 10
 	r := kit.NewRuntime(t, foliot.Options{Workers: 4, MaxTimers: bound})
-	var live atomic.Int64 // never more than the slots in use: counted up after arming, down before stopping
+	var live atomic.Int64 // raised after arming, lowered before stopping
 	var armed atomic.Int64
 	var wg sync.WaitGroup
 	for range 8 {
@@ -215,24 +225,24 @@ func TestMaxTimersIsNeverExceededWhileTimersComeAndGo(t *testing.T) {
 				}
 				armed.Add(1)
 				if n := live.Add(1); n > bound {
-					t.Errorf("%d timers at once", n)
+					t.Errorf("%d timers are armed at once, want at most %d", n, bound)
 				}
 				live.Add(-1)
 				if !timer.Stop() {
-					t.Error("Stop is false")
+					t.Error("Stop returns false, want true")
 				}
 			}
 		})
 	}
 	wg.Wait()
 	if armed.Load() < bound {
-		t.Errorf("only %d were armed", armed.Load())
+		t.Errorf("%d timers were armed, want %d or more", armed.Load(), bound)
 	}
 	wantFree(t, r, bound)
 }
 
-// A refused batch never takes, for however short a time, what others are entitled to.
-func TestWhatFitsIsNeverRefused(t *testing.T) {
+// A refused batch must not occupy slots, not even for a short time.
+func TestATimerIsNotRefusedBecauseOfABatchThatIsRefused(t *testing.T) {
 	var current atomic.Pointer[foliot.Runtime]
 	end := make(chan struct{})
 	var wg sync.WaitGroup
@@ -252,7 +262,7 @@ func TestWhatFitsIsNeverRefused(t *testing.T) {
 						break
 					}
 					if _, err := r.AfterFuncBatch(nil, two); err == nil {
-						t.Error("a batch that does not fit was armed")
+						t.Error("AfterFuncBatch of two calls with one free slot succeeds")
 						return
 					}
 				}
@@ -269,7 +279,7 @@ func TestWhatFitsIsNeverRefused(t *testing.T) {
 		_, err := r.AfterFunc(hour, func() {})
 		current.Store(nil)
 		if err != nil {
-			t.Errorf("a timer that fits: %v", err)
+			t.Errorf("AfterFunc with one free slot returns %v", err)
 			break
 		}
 		kit.Shutdown(t, r)
@@ -278,23 +288,24 @@ func TestWhatFitsIsNeverRefused(t *testing.T) {
 	wg.Wait()
 }
 
-func TestABurstLosesNothing(t *testing.T) {
+func TestABurstLosesNoTimer(t *testing.T) {
 	n := 1_000_000
 	if testing.Short() || testkit.RaceEnabled {
 		n = 200_000
 	}
-	burst(t, n)
+	armBurst(t, n)
 }
 
-func TestABurstOfTenMillionLosesNothing(t *testing.T) {
+func TestABurstOfTenMillionLosesNoTimer(t *testing.T) {
 	if testing.Short() || os.Getenv("FOLIOT_BIG") == "" {
 		t.Skip("set FOLIOT_BIG to run it")
 	}
-	burst(t, 10_000_000)
+	armBurst(t, 10_000_000)
 }
 
-// burst arms n timers at once from several goroutines, one by one and in batches, due at once, soon and a little later.
-func burst(t *testing.T, n int) {
+// armBurst arms n timers from several goroutines, one by one and in batches. They are due at once
+// or within 300 ms. Each must run once.
+func armBurst(t *testing.T, n int) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	const goroutines, chunk = 8, 500
 	n -= n % (goroutines * chunk)
@@ -330,7 +341,7 @@ func burst(t *testing.T, n int) {
 				if len(calls) == chunk {
 					var err error
 					if timers, err = r.AfterFuncBatch(timers[:0], calls); err != nil || len(timers) != chunk {
-						t.Errorf("%d timers, %v", len(timers), err)
+						t.Errorf("AfterFuncBatch returns %d timers, %v", len(timers), err)
 						return
 					}
 					calls = calls[:0]
@@ -347,14 +358,14 @@ func burst(t *testing.T, n int) {
 	select {
 	case <-done:
 	case <-limit.C:
-		t.Fatalf("%d of %d did not run", left.Load(), n)
+		t.Fatalf("%d of %d timers did not run", left.Load(), n)
 	}
 	if got := kit.Shutdown(t, r); got != 0 {
-		t.Errorf("%d armed at the end", got)
+		t.Errorf("Shutdown returns %d, want 0", got)
 	}
 	for i := range ran {
 		if got := ran[i].Load(); got != 1 {
-			t.Fatalf("timer %d ran %d times", i, got)
+			t.Fatalf("timer %d ran %d times, want once", i, got)
 		}
 	}
 	if got := r.Stats().Fired; got != uint64(n) {
@@ -374,10 +385,10 @@ func TestSleepCountsAsATimer(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{MaxTimers: 1})
 	timer := kit.After(t, r, hour, func() {})
 	if err := r.Sleep(context.Background(), millisecond); !errors.Is(err, foliot.ErrFull) {
-		t.Errorf("Sleep beside as many timers as may be: %v", err)
+		t.Errorf("Sleep without a free slot returns %v, want ErrFull", err)
 	}
 	timer.Stop()
 	if err := r.Sleep(context.Background(), millisecond); err != nil {
-		t.Errorf("Sleep when there is room: %v", err)
+		t.Errorf("Sleep with a free slot returns %v, want nil", err)
 	}
 }

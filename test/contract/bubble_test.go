@@ -13,12 +13,14 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// inBubble runs a test in a bubble, where time stands still while anything runs and lateness is exactly nought.
+// inBubble runs a test in a synctest bubble. The clock of a bubble stops while a goroutine runs, so
+// timers are exactly on time.
 func inBubble(t *testing.T, o foliot.Options, f func(t *testing.T, r *foliot.Runtime)) {
 	synctest.Test(t, func(t *testing.T) { f(t, kit.NewRuntime(t, o)) })
 }
 
-var bubbles = map[string]foliot.Options{
+// bubbleOptions has options of runtimes whose timers are exact in a bubble.
+var bubbleOptions = map[string]foliot.Options{
 	"default":   {},
 	"1 worker":  {Workers: 1},
 	"precise":   {Precise: true},
@@ -27,13 +29,15 @@ var bubbles = map[string]foliot.Options{
 }
 
 func TestInABubbleTimersFireExactlyOnTime(t *testing.T) {
-	for name, o := range bubbles {
+	for name, o := range bubbleOptions {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, o, func(t *testing.T, r *foliot.Runtime) {
 				start := time.Now()
 				var ran atomic.Int32
-				ds := []time.Duration{0, 1, 2, 999, microsecond, 3*millisecond + 7, second, hour, 1000 * hour, 50 * 365 * 24 * hour}
-				for _, d := range ds {
+				delays := []time.Duration{
+					0, 1, 2, 999, microsecond, 3*millisecond + 7, second, hour, 1000 * hour, 50 * 365 * 24 * hour,
+				}
+				for _, d := range delays {
 					check := func() {
 						ran.Add(1)
 						if got := time.Since(start); got != d {
@@ -44,8 +48,9 @@ func TestInABubbleTimersFireExactlyOnTime(t *testing.T) {
 					timer := kit.NewTimer(t, r, check)
 					timer.Reset(d + 5)
 					timer.Reset(d)
-					if at, ok := timer.Deadline(); d > 0 && (!ok || !at.Equal(start.Add(d))) { // at 0 it may have run
-						t.Errorf("Deadline is %v, %t for %v", at, ok, d)
+					at, ok := timer.Deadline()
+					if d > 0 && (!ok || !at.Equal(start.Add(d))) { // with d = 0 it may have run
+						t.Errorf("Deadline is %v, %t, want %v", at, ok, start.Add(d))
 					}
 					timer = kit.NewTimer(t, r, check)
 					timer.ResetAt(start.Add(d))
@@ -58,11 +63,11 @@ func TestInABubbleTimersFireExactlyOnTime(t *testing.T) {
 				stopped := kit.After(t, r, second, kit.Never(t, "a stopped timer"))
 				time.Sleep(second - 1)
 				if !stopped.Stop() {
-					t.Error("Stop is false")
+					t.Error("Stop returns false, want true")
 				}
 				time.Sleep(60 * 365 * 24 * hour)
 				synctest.Wait()
-				if got, want := ran.Load(), int32(5*len(ds)); got != want {
+				if got, want := ran.Load(), int32(5*len(delays)); got != want {
 					t.Errorf("%d ran, want %d", got, want)
 				}
 			})
@@ -70,8 +75,8 @@ func TestInABubbleTimersFireExactlyOnTime(t *testing.T) {
 	}
 }
 
-// Quiet means that nothing of the runtime is on the move: what is due has run.
-func TestInABubbleWaitCoversCallbacks(t *testing.T) {
+// Callbacks run on goroutines of the bubble, so Wait returns when those that are due have run.
+func TestInABubbleWaitWaitsForCallbacks(t *testing.T) {
 	inBubble(t, foliot.Options{}, func(t *testing.T, r *foliot.Runtime) {
 		var ran atomic.Int32
 		var timer foliot.Timer
@@ -89,14 +94,14 @@ func TestInABubbleWaitCoversCallbacks(t *testing.T) {
 }
 
 func TestInABubbleSleepIsExact(t *testing.T) {
-	for name, o := range bubbles {
+	for name, o := range bubbleOptions {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, o, func(t *testing.T, r *foliot.Runtime) {
 				for _, d := range []time.Duration{0, 1, 777, 33 * microsecond, millisecond, second + 1, 100 * hour} {
 					before := time.Now()
 					err := r.Sleep(context.Background(), d)
 					if got := time.Since(before); err != nil || got != d {
-						t.Errorf("Sleep(%v) is %v after %v", d, err, got)
+						t.Errorf("Sleep(%v) returns %v after %v", d, err, got)
 					}
 				}
 				ctx, cancel := context.WithTimeout(context.Background(), second)
@@ -104,14 +109,14 @@ func TestInABubbleSleepIsExact(t *testing.T) {
 				before := time.Now()
 				err := r.Sleep(ctx, hour)
 				if got := time.Since(before); !errors.Is(err, context.DeadlineExceeded) || got != second {
-					t.Errorf("Sleep is %v after %v", err, got)
+					t.Errorf("Sleep returns %v after %v, want DeadlineExceeded after 1s", err, got)
 				}
 			})
 		})
 	}
 }
 
-func TestInABubbleSlackIsTheMostATimerIsLate(t *testing.T) {
+func TestInABubbleNoTimerIsLaterThanTheSlack(t *testing.T) {
 	for _, o := range []foliot.Options{
 		{Slack: millisecond},
 		{Slack: 20 * millisecond, Precise: true},
@@ -127,7 +132,7 @@ func TestInABubbleSlackIsTheMostATimerIsLate(t *testing.T) {
 					kit.After(t, r, d, func() {
 						ran.Add(1)
 						if late := time.Since(start) - d; late < 0 || late > o.Slack {
-							t.Errorf("a timer of %v was %v late with a slack of %v", d, late, o.Slack)
+							t.Errorf("a timer of %v was %v late, want 0 to %v", d, late, o.Slack)
 						}
 					})
 				}
@@ -152,12 +157,10 @@ func TestInABubbleAResolutionRoundsUp(t *testing.T) {
 					timer := kit.After(t, r, d, func() {
 						ran.Add(1)
 						if late := time.Since(start) - d; late < 0 || late > resolution {
-							t.Errorf("a timer of %v was %v late with a resolution of %v", d, late, resolution)
+							t.Errorf("a timer of %v was %v late, want 0 to %v", d, late, resolution)
 						}
 					})
-					if at, ok := timer.Deadline(); !ok || at.Before(start.Add(d)) || at.After(start.Add(d+resolution)) {
-						t.Errorf("Deadline is %v, %t", at, ok)
-					}
+					wantDeadline(t, "in a bubble", timer, start.Add(d), start.Add(d+resolution))
 				}
 				time.Sleep(6 * second)
 				synctest.Wait()
@@ -169,8 +172,8 @@ func TestInABubbleAResolutionRoundsUp(t *testing.T) {
 	}
 }
 
-// A bubble ends when its goroutines have, and reports a deadlock if one stays behind.
-func TestInABubbleNothingStaysBehindARuntimeWithNothingArmed(t *testing.T) {
+// A bubble ends when its goroutines have ended, and reports a deadlock if one remains.
+func TestInABubbleARuntimeWithNothingArmedHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := foliot.New(foliot.Options{Workers: 3})
 		if err != nil {
@@ -180,7 +183,7 @@ func TestInABubbleNothingStaysBehindARuntimeWithNothingArmed(t *testing.T) {
 		kit.After(t, r, second, func() { close(ran) })
 		<-ran
 		if !kit.After(t, r, hour, kit.Never(t, "a stopped timer")).Stop() {
-			t.Error("Stop is false")
+			t.Error("Stop returns false, want true")
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -203,16 +206,20 @@ func TestInABubbleShutdownWaitsAndCounts(t *testing.T) {
 		before := time.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), second)
 		defer cancel()
-		if armed, err := r.Shutdown(ctx); armed != 1 || !errors.Is(err, context.DeadlineExceeded) || time.Since(before) != second {
-			t.Errorf("Shutdown is %d, %v after %v", armed, err, time.Since(before))
+		armed, err := r.Shutdown(ctx)
+		if armed != 1 || !errors.Is(err, context.DeadlineExceeded) || time.Since(before) != second {
+			t.Errorf("Shutdown returns %d, %v after %v, want 1, DeadlineExceeded after 1s",
+				armed, err, time.Since(before))
 		}
-		if armed, err := r.Shutdown(context.Background()); armed != 1 || err != nil || !ended || time.Since(before) != hour {
-			t.Errorf("Shutdown is %d, %v after %v, ended %t", armed, err, time.Since(before), ended)
+		armed, err = r.Shutdown(context.Background())
+		if armed != 1 || err != nil || !ended || time.Since(before) != hour {
+			t.Errorf("Shutdown returns %d, %v after %v, callback ended %t, want 1, nil after 1h, true",
+				armed, err, time.Since(before), ended)
 		}
 	})
 }
 
-func TestInABubbleABlockedCallbackDelaysNobodyForLong(t *testing.T) {
+func TestInABubbleBlockedCallbacksDelayOthersByLessThan50Milliseconds(t *testing.T) {
 	inBubble(t, foliot.Options{Workers: 1}, func(t *testing.T, r *foliot.Runtime) {
 		release := make(chan struct{})
 		for range 100 {
@@ -222,13 +229,13 @@ func TestInABubbleABlockedCallbackDelaysNobodyForLong(t *testing.T) {
 		late := make(chan time.Duration, 1)
 		kit.After(t, r, second, func() { late <- time.Since(start) - second })
 		if got := <-late; got < 0 || got >= 50*millisecond {
-			t.Errorf("%v late beside a hundred blocked callbacks", got)
+			t.Errorf("a timer was %v late beside blocked callbacks, want less than 50ms", got)
 		}
 		close(release)
 	})
 }
 
-func TestInABubbleResizeKeepsTime(t *testing.T) {
+func TestInABubbleTimersAreExactAfterResize(t *testing.T) {
 	inBubble(t, foliot.Options{Workers: 4}, func(t *testing.T, r *foliot.Runtime) {
 		start := time.Now()
 		var ran atomic.Int32
@@ -255,7 +262,7 @@ func TestInABubbleResizeKeepsTime(t *testing.T) {
 	})
 }
 
-func TestInABubbleAManualClockWorksAsWell(t *testing.T) {
+func TestInABubbleAManualClockWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, clock := kit.NewManual(t, foliot.Options{})
 		ran := 0
@@ -263,7 +270,8 @@ func TestInABubbleAManualClockWorksAsWell(t *testing.T) {
 		before := time.Now()
 		clock.Advance(hour)
 		if ran != 1 || time.Since(before) != 0 {
-			t.Errorf("%d ran in %v of the bubble's time", ran, time.Since(before))
+			t.Errorf("the timer ran %d times in %v of the bubble, want once in 0s",
+				ran, time.Since(before))
 		}
 	})
 }

@@ -12,54 +12,60 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// baggage is what a closure keeps alive. It is large enough to be an allocation of its own.
-type baggage struct{ bytes [4096]byte }
+// A payload is an object that a closure keeps alive. It is so large that it is allocated
+// separately.
+type payload struct{ bytes [4096]byte }
 
-// laden makes a closure with baggage. It is not inlined, so that nothing on the caller's stack refers to either.
+// closureWithPayload returns a closure that keeps a payload alive and calls then if it is not nil.
+// It is not inlined, so that the caller's stack has no reference to either.
 //
 //go:noinline
-func laden(then func()) (func(), weak.Pointer[baggage]) {
-	b := new(baggage)
+func closureWithPayload(then func()) (func(), weak.Pointer[payload]) {
+	p := new(payload)
 	return func() {
-		b.bytes[0]++
+		p.bytes[0]++
 		if then != nil {
 			then()
 		}
-	}, weak.Make(b)
+	}, weak.Make(p)
 }
 
 //go:noinline
-func ladenAfter(t testing.TB, r *foliot.Runtime, d time.Duration, then func()) (foliot.Timer, weak.Pointer[baggage]) {
-	f, w := laden(then)
+func afterWithPayload(
+	t testing.TB, r *foliot.Runtime, d time.Duration, then func(),
+) (foliot.Timer, weak.Pointer[payload]) {
+	f, w := closureWithPayload(then)
 	return kit.After(t, r, d, f), w
 }
 
 //go:noinline
-func ladenTimer(t testing.TB, r *foliot.Runtime, then func()) (foliot.Timer, weak.Pointer[baggage]) {
-	f, w := laden(then)
+func newTimerWithPayload(t testing.TB, r *foliot.Runtime, then func()) (foliot.Timer, weak.Pointer[payload]) {
+	f, w := closureWithPayload(then)
 	return kit.NewTimer(t, r, f), w
 }
 
-// wantCollected checks that one collection suffices: the runtime let go at once.
-func wantCollected(t *testing.T, what string, all []weak.Pointer[baggage]) {
+// wantCollected checks that one collection frees the payloads, so that the runtime has no reference
+// to them.
+func wantCollected(t *testing.T, what string, payloads []weak.Pointer[payload]) {
 	t.Helper()
 	runtime.GC()
 	kept := 0
-	for _, w := range all {
+	for _, w := range payloads {
 		if w.Value() != nil {
 			kept++
 		}
 	}
 	if kept != 0 {
-		t.Errorf("%s: %d of %d closures are still reachable", what, kept, len(all))
+		t.Errorf("%s: %d of %d closures are reachable, want none", what, kept, len(payloads))
 	}
 }
 
-// wantCollectedSoon is for what another goroutine lets go of just after the test hears of it.
-func wantCollectedSoon(t *testing.T, what string, w weak.Pointer[baggage]) {
+// wantCollectedSoon is like wantCollected for a payload to which another goroutine may have a
+// reference for a moment.
+func wantCollectedSoon(t *testing.T, what string, w weak.Pointer[payload]) {
 	t.Helper()
 	if !testkit.TrueWithin(2*second, func() bool { runtime.GC(); return w.Value() == nil }) {
-		t.Errorf("%s: the closure is still reachable", what)
+		t.Errorf("%s: the closure is reachable", what)
 	}
 }
 
@@ -67,15 +73,15 @@ func TestTheClosureOfAStoppedTimerIsCollectableAtOnce(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		var timers []foliot.Timer
-		var all []weak.Pointer[baggage]
+		var payloads []weak.Pointer[payload]
 		for i := range 200 {
-			timer, w := ladenAfter(t, r, hour+time.Duration(i)*second, nil)
-			timers, all = append(timers, timer), append(all, w)
+			timer, w := afterWithPayload(t, r, hour+time.Duration(i)*second, nil)
+			timers, payloads = append(timers, timer), append(payloads, w)
 		}
 		runtime.GC()
-		for i, w := range all {
+		for i, w := range payloads {
 			if w.Value() == nil {
-				t.Fatalf("the closure of the armed timer %d is gone", i)
+				t.Fatalf("the closure of the armed timer %d was collected", i)
 			}
 		}
 		for i, timer := range timers {
@@ -83,10 +89,10 @@ func TestTheClosureOfAStoppedTimerIsCollectableAtOnce(t *testing.T) {
 				timer.Reset(2 * hour)
 			}
 			if i%2 == 0 && !timer.Stop() || i%2 == 1 && !timer.Free() {
-				t.Fatal("Stop or Free is false")
+				t.Fatal("Stop or Free returns false, want true")
 			}
 		}
-		wantCollected(t, "stopped", all)
+		wantCollected(t, "stopped", payloads)
 		runtime.KeepAlive(timers)
 		runtime.KeepAlive(r)
 	})
@@ -94,23 +100,23 @@ func TestTheClosureOfAStoppedTimerIsCollectableAtOnce(t *testing.T) {
 
 func TestTheClosuresOfAStoppedBatchAreCollectableAtOnce(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
-	arm := func() (timers []foliot.Timer, all []weak.Pointer[baggage]) {
+	arm := func() (timers []foliot.Timer, payloads []weak.Pointer[payload]) {
 		calls := make([]foliot.Call, 100)
 		for i := range calls {
-			f, w := laden(nil)
-			calls[i], all = foliot.Call{After: hour, Func: f}, append(all, w)
+			f, w := closureWithPayload(nil)
+			calls[i], payloads = foliot.Call{After: hour, Func: f}, append(payloads, w)
 		}
 		timers, err := r.AfterFuncBatch(nil, calls)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return timers, all
+		return timers, payloads
 	}
-	timers, all := arm()
+	timers, payloads := arm()
 	for _, timer := range timers {
 		timer.Stop()
 	}
-	wantCollected(t, "stopped", all)
+	wantCollected(t, "stopped", payloads)
 	runtime.KeepAlive(timers)
 	runtime.KeepAlive(r)
 }
@@ -118,25 +124,25 @@ func TestTheClosuresOfAStoppedBatchAreCollectableAtOnce(t *testing.T) {
 func TestTheClosureOfATimerStoppedWhileItsShardIsBusyIsCollectableAtOnce(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	var timers []foliot.Timer
-	var all []weak.Pointer[baggage]
+	var payloads []weak.Pointer[payload]
 	for range 100 {
-		timer, w := ladenAfter(t, r, hour, nil)
-		timers, all = append(timers, timer), append(all, w)
+		timer, w := afterWithPayload(t, r, hour, nil)
+		timers, payloads = append(timers, timer), append(payloads, w)
 	}
 	g := newGate()
 	defer g.open()
 	kit.After(t, r, 0, g.run(t))
 	testkit.Receive(t, g.started, "the callback")
-	for range 100 { // armed and stopped while the owner is inside a callback
-		timer, w := ladenAfter(t, r, hour, nil)
-		timers, all = append(timers, timer), append(all, w)
+	for range 100 { // armed and stopped while the worker runs a callback
+		timer, w := afterWithPayload(t, r, hour, nil)
+		timers, payloads = append(timers, timer), append(payloads, w)
 	}
 	for _, timer := range timers {
 		if !timer.Stop() {
-			t.Fatal("Stop is false")
+			t.Fatal("Stop returns false, want true")
 		}
 	}
-	wantCollected(t, "stopped", all)
+	wantCollected(t, "stopped", payloads)
 	runtime.KeepAlive(timers)
 	runtime.KeepAlive(r)
 }
@@ -145,9 +151,9 @@ func TestTheClosureOfAFreedTimerIsCollectableAtOnce(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		var timers []foliot.Timer
-		var all []weak.Pointer[baggage]
+		var payloads []weak.Pointer[payload]
 		for i := range 100 {
-			timer, w := ladenTimer(t, r, nil)
+			timer, w := newTimerWithPayload(t, r, nil)
 			switch i % 3 {
 			case 0:
 				timer.Reset(hour)
@@ -155,20 +161,20 @@ func TestTheClosureOfAFreedTimerIsCollectableAtOnce(t *testing.T) {
 				timer.Reset(hour)
 				timer.Stop()
 			}
-			timers, all = append(timers, timer), append(all, w)
+			timers, payloads = append(timers, timer), append(payloads, w)
 		}
 		runtime.GC()
-		for i, w := range all {
+		for i, w := range payloads {
 			if w.Value() == nil {
-				t.Fatalf("the closure of the reusable timer %d is gone", i)
+				t.Fatalf("the closure of the reusable timer %d was collected", i)
 			}
 		}
 		for _, timer := range timers {
 			if !timer.Free() {
-				t.Fatal("Free is false")
+				t.Fatal("Free returns false, want true")
 			}
 		}
-		wantCollected(t, "freed", all)
+		wantCollected(t, "freed", payloads)
 		runtime.KeepAlive(timers)
 		runtime.KeepAlive(r)
 	})
@@ -178,15 +184,15 @@ func TestTheClosureOfAFiredOneShotIsCollectable(t *testing.T) {
 	for name, run := range runners {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: run})
-			company := kit.After(t, r, hour, func() {})
+			other := kit.After(t, r, hour, func() {})
 			ran := make(chan struct{}, 1)
 			for range 5 {
-				timer, w := ladenAfter(t, r, 0, func() { ran <- struct{}{} })
+				timer, w := afterWithPayload(t, r, 0, func() { ran <- struct{}{} })
 				testkit.Receive(t, ran, "the callback")
 				wantCollectedSoon(t, "fired", w)
 				runtime.KeepAlive(timer)
 			}
-			company.Stop()
+			other.Stop()
 			runtime.KeepAlive(r)
 		})
 	}
@@ -195,7 +201,7 @@ func TestTheClosureOfAFiredOneShotIsCollectable(t *testing.T) {
 func TestTheClosureOfATimerFreedInItsOwnCallbackIsCollectable(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	handle, done := make(chan foliot.Timer, 1), make(chan struct{})
-	timer, w := ladenTimer(t, r, func() {
+	timer, w := newTimerWithPayload(t, r, func() {
 		(<-handle).Free()
 		close(done)
 	})
@@ -206,31 +212,31 @@ func TestTheClosureOfATimerFreedInItsOwnCallbackIsCollectable(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
-func TestOnAManualClockNothingIsKeptEither(t *testing.T) {
+func TestClosuresOfTimersOnAManualClockAreCollectable(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{Workers: 2})
-	var all []weak.Pointer[baggage]
+	var payloads []weak.Pointer[payload]
 	for i := range 100 {
-		timer, w := ladenAfter(t, r, time.Duration(i)*second, nil)
+		timer, w := afterWithPayload(t, r, time.Duration(i)*second, nil)
 		if i%2 == 0 {
 			timer.Stop()
 		}
-		all = append(all, w)
+		payloads = append(payloads, w)
 	}
 	clock.Advance(hour)
-	wantCollected(t, "stopped or fired", all)
+	wantCollected(t, "stopped or fired", payloads)
 	runtime.KeepAlive(r)
 	runtime.KeepAlive(clock)
 }
 
-func TestASleepThatEndedKeepsNothing(t *testing.T) {
+func TestTheContextOfACancelledSleepIsCollectable(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	type key struct{}
-	sleep := func() weak.Pointer[baggage] {
-		b := new(baggage)
-		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, b))
+	sleep := func() weak.Pointer[payload] {
+		p := new(payload)
+		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, p))
 		cancel()
 		_ = r.Sleep(ctx, hour)
-		return weak.Make(b)
+		return weak.Make(p)
 	}
 	wantCollectedSoon(t, "a Sleep that was cancelled", sleep())
 	runtime.KeepAlive(r)

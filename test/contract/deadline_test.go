@@ -11,13 +11,13 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// wantDeadline checks that the deadline lies from first to last, both included.
+// wantDeadline checks that Deadline is not before first and not after last.
 func wantDeadline(t *testing.T, what string, timer foliot.Timer, first, last time.Time) {
 	t.Helper()
 	at, ok := timer.Deadline()
 	switch {
 	case !ok:
-		t.Errorf("%s: Deadline is false", what)
+		t.Errorf("%s: Deadline returns false, want true", what)
 	case at.Before(first):
 		t.Errorf("%s: Deadline is %v too early", what, first.Sub(at))
 	case at.After(last):
@@ -26,7 +26,9 @@ func wantDeadline(t *testing.T, what string, timer foliot.Timer, first, last tim
 }
 
 func TestDeadlineIsTheRequestedTimeRoundedUpAtMostToTheResolution(t *testing.T) {
-	for _, resolution := range []time.Duration{1, 7, microsecond, 100 * microsecond, millisecond, 10 * millisecond, second} {
+	for _, resolution := range []time.Duration{
+		1, 7, microsecond, 100 * microsecond, millisecond, 10 * millisecond, second,
+	} {
 		for _, o := range []foliot.Options{
 			{Resolution: resolution},
 			{Resolution: resolution, Slack: 20 * millisecond},
@@ -39,8 +41,10 @@ func TestDeadlineIsTheRequestedTimeRoundedUpAtMostToTheResolution(t *testing.T) 
 				if o.Clock != nil {
 					now = o.Clock.Now
 				}
-				again := kit.NewTimer(t, r, func() {})
-				for _, d := range []time.Duration{second, second + 1, 90*second + 333, hour, 1000 * hour, 10 * 365 * 24 * hour} {
+				reusable := kit.NewTimer(t, r, func() {})
+				for _, d := range []time.Duration{
+					second, second + 1, 90*second + 333, hour, 1000 * hour, 10 * 365 * 24 * hour,
+				} {
 					first := now().Add(d)
 					timer := kit.After(t, r, d, func() {})
 					wantDeadline(t, fmt.Sprintf("AfterFunc(%v)", d), timer, first, now().Add(d+resolution))
@@ -51,36 +55,35 @@ func TestDeadlineIsTheRequestedTimeRoundedUpAtMostToTheResolution(t *testing.T) 
 
 					first = now().Add(d / 2)
 					timer.Reset(d / 2)
-					wantDeadline(t, "pulled forward", timer, first, now().Add(d/2+resolution))
+					wantDeadline(t, "moved forward", timer, first, now().Add(d/2+resolution))
 
 					first = now().Add(d)
-					again.Reset(d)
-					wantDeadline(t, "Reset", again, first, now().Add(d+resolution))
+					reusable.Reset(d)
+					wantDeadline(t, "Reset", reusable, first, now().Add(d+resolution))
 
 					when := now().Add(d + 12345)
-					again.ResetAt(when)
-					wantDeadline(t, "ResetAt", again, when, when.Add(resolution))
+					reusable.ResetAt(when)
+					wantDeadline(t, "ResetAt", reusable, when, when.Add(resolution))
 				}
 			})
 		}
 	}
 }
 
-// The default resolution is finer than a tenth of a millisecond: deadlines are not rounded to Go's own grain.
-func TestTheDefaultResolutionIsFine(t *testing.T) {
+func TestTheDefaultResolutionIsAtMostATenthOfAMillisecond(t *testing.T) {
 	for name, o := range map[string]foliot.Options{
 		"default": {}, "precise": {Precise: true}, "manual": {Clock: foliot.NewManualClock(kit.Epoch)},
 	} {
 		r := kit.NewRuntime(t, o)
-		now, fine := time.Now, 100*microsecond
+		now, resolution := time.Now, 100*microsecond
 		if o.Clock != nil {
-			now, fine = o.Clock.Now, 0
+			now, resolution = o.Clock.Now, 0
 		}
 		timer := kit.NewTimer(t, r, func() {})
 		for i := range 100 {
 			when := now().Add(hour + time.Duration(i)*777)
 			timer.ResetAt(when)
-			wantDeadline(t, name, timer, when, when.Add(fine))
+			wantDeadline(t, name, timer, when, when.Add(resolution))
 		}
 	}
 }
@@ -90,13 +93,13 @@ func TestDeadlineIsFalseWhenNothingIsArmed(t *testing.T) {
 	var timer foliot.Timer
 	timer = kit.NewTimer(t, r, func() {
 		if at, ok := timer.Deadline(); ok {
-			t.Errorf("Deadline is %v, true in the callback", at)
+			t.Errorf("Deadline is %v, true in the callback, want false", at)
 		}
 	})
 	check := func(when string, want bool) {
 		t.Helper()
 		if at, ok := timer.Deadline(); ok != want {
-			t.Errorf("%s: Deadline is %v, %t", when, at, ok)
+			t.Errorf("%s: Deadline is %v, %t, want %t", when, at, ok, want)
 		}
 	}
 	check("new", false)
@@ -106,7 +109,7 @@ func TestDeadlineIsFalseWhenNothingIsArmed(t *testing.T) {
 	check("stopped", false)
 	timer.Reset(second)
 	clock.Advance(second - 1)
-	check("a nanosecond before", true)
+	check("a nanosecond before the deadline", true)
 	clock.Advance(1)
 	check("fired", false)
 	timer.Reset(second)
@@ -117,39 +120,39 @@ func TestDeadlineIsFalseWhenNothingIsArmed(t *testing.T) {
 func TestResetAtFiresAtItsTimeWithAndWithoutAMonotonicReading(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	for name, c := range map[string]struct {
-		strip func(time.Time) time.Time
-		early time.Duration // what the system's wall clock may differ from its monotonic clock between two readings
+		convert func(time.Time) time.Time
+		drift   time.Duration // by which the wall clock may differ from the monotonic clock
 	}{
 		"monotonic": {func(at time.Time) time.Time { return at }, 0},
 		"wall":      {func(at time.Time) time.Time { return at.Round(0) }, millisecond},
-		"elsewhere": {func(at time.Time) time.Time { return at.In(time.FixedZone("east", 7*3600)) }, 0},
+		"zone":      {func(at time.Time) time.Time { return at.In(time.FixedZone("east", 7*3600)) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran := make(chan time.Time, 1)
 			timer := kit.NewTimer(t, r, func() { ran <- time.Now() })
 			for _, d := range []time.Duration{-hour, -1, 0, 1, millisecond, 15 * millisecond} {
-				when := c.strip(time.Now().Add(d))
+				when := c.convert(time.Now().Add(d))
 				if !timer.ResetAt(when) {
-					t.Fatal("ResetAt is false")
+					t.Fatal("ResetAt returns false, want true")
 				}
 				at := testkit.Receive(t, ran, name)
-				if early := when.Sub(at); early > c.early {
-					t.Errorf("%v early", early)
+				if early := when.Sub(at); early > c.drift {
+					t.Errorf("the timer ran %v early", early)
 				}
 				if late := at.Sub(when); late > max(0, -d)+10*second {
-					t.Errorf("%v late", late)
+					t.Errorf("the timer ran %v late", late)
 				}
 			}
 			for _, when := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1<<40, 0)} {
 				timer.ResetAt(when)
-				testkit.Receive(t, ran, "a time long past")
+				testkit.Receive(t, ran, "a time in the distant past")
 			}
 		})
 	}
 }
 
-// withWall is at with its wall clock reading moved and its monotonic reading as it was: what a program holds after the
-// system's clock was set.
+// withWall returns at with another wall clock reading and the same monotonic reading, as if the
+// system clock had been set meanwhile.
 func withWall(at time.Time, by time.Duration) time.Time {
 	reading := (*struct {
 		wall uint64 // monotonic flag, 33 bits of seconds, 30 bits of nanoseconds
@@ -165,22 +168,25 @@ func TestResetAtUsesTheMonotonicReading(t *testing.T) {
 		now := time.Now()
 		moved := withWall(now, by)
 		if moved.Sub(now) != 0 || moved.Round(0).Sub(now.Round(0)) != by {
-			t.Skip("this release of Go lays out a time.Time in another way")
+			t.Skip("this release of Go has another layout of time.Time")
 		}
 		ran := make(chan time.Time, 1)
 		timer := kit.NewTimer(t, r, func() { ran <- time.Now() })
 
 		before := time.Now()
 		timer.ResetAt(withWall(before.Add(20*millisecond), by))
-		if got := testkit.Receive(t, ran, "a time with another wall clock reading").Sub(before); got < 20*millisecond {
-			t.Errorf("with the wall clock moved by %v: %v early", by, 20*millisecond-got)
+		got := testkit.Receive(t, ran, "a time with another wall clock reading").Sub(before)
+		if got < 20*millisecond {
+			t.Errorf("with the wall clock moved by %v the timer ran %v early",
+				by, 20*millisecond-got)
 		}
 
 		before = time.Now()
 		timer.ResetAt(withWall(before.Add(hour), by))
 		at, ok := timer.Deadline()
 		if got := at.Sub(before); !ok || got < hour || got > hour+second {
-			t.Errorf("with the wall clock moved by %v: the deadline is in %v, %t", by, got, ok)
+			t.Errorf("with the wall clock moved by %v the deadline is in %v, %t, want 1h",
+				by, got, ok)
 		}
 	}
 }
@@ -202,26 +208,28 @@ func TestResetAtOnAManualClock(t *testing.T) {
 			}
 			runs := 0
 			timer := kit.NewTimer(t, r, func() { runs++ })
-			for i, when := range []time.Time{clock.Now().Add(5 * second), start.Add(10 * second), start.Round(0).Add(15 * second)} {
+			for i, when := range []time.Time{
+				clock.Now().Add(5 * second), start.Add(10 * second), start.Round(0).Add(15 * second),
+			} {
 				if !timer.ResetAt(when) {
-					t.Fatal("ResetAt is false")
+					t.Fatal("ResetAt returns false, want true")
 				}
 				if at, ok := timer.Deadline(); !ok || !at.Round(0).Equal(when.Round(0)) {
 					t.Fatalf("Deadline is %v, %t, want %v", at, ok, when)
 				}
 				clock.Advance(5*second - 1)
 				if runs != i {
-					t.Fatalf("%d runs a nanosecond before", runs)
+					t.Fatalf("%d runs a nanosecond before the deadline, want %d", runs, i)
 				}
 				clock.Advance(1)
 				if runs != i+1 {
-					t.Fatalf("%d runs at the deadline", runs)
+					t.Fatalf("%d runs at the deadline, want %d", runs, i+1)
 				}
 			}
-			timer.ResetAt(start) // past by now
+			timer.ResetAt(start) // in the past
 			clock.Advance(0)
 			if runs != 4 {
-				t.Fatalf("%d runs after ResetAt with a time in the past", runs)
+				t.Fatalf("%d runs after ResetAt with a time in the past, want 4", runs)
 			}
 		})
 	}

@@ -20,23 +20,24 @@ import (
 	foliottime "github.com/foliot-go/foliot/time"
 )
 
-// inAFreshProgram runs a test in a process of its own, in which nobody has used the default runtime yet.
-func inAFreshProgram(t *testing.T, f func(t *testing.T)) {
+// inNewProcess runs a test in a new process, which has not used the default runtime yet.
+func inNewProcess(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	const variable = "FOLIOT_FRESH_PROGRAM"
+	const variable = "FOLIOT_NEW_PROCESS"
 	if os.Getenv(variable) != "" {
 		f(t)
 		return
 	}
-	self, err := os.Executable()
+	executable, err := os.Executable()
 	if err != nil {
-		t.Skip("this platform does not tell where the program is")
+		t.Skip(err)
 	}
 	var pattern []string
 	for part := range strings.SplitSeq(t.Name(), "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
 	}
-	child := exec.Command(self, "-test.run="+strings.Join(pattern, "/"), "-test.v", "-test.timeout=60s")
+	child := exec.Command(executable,
+		"-test.run="+strings.Join(pattern, "/"), "-test.v", "-test.timeout=60s")
 	child.Env = append(os.Environ(), variable+"=1", "GORACE=atexit_sleep_ms=0")
 	out, err := child.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
@@ -44,25 +45,25 @@ func inAFreshProgram(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// workers is a number of workers that is not the default one.
-var workers = runtime.GOMAXPROCS(0) + 3
+// otherWorkers is a number of workers other than the default.
+var otherWorkers = runtime.GOMAXPROCS(0) + 3
 
 func TestSetDefaultBeforeFirstUseMakesTheDefaultRuntime(t *testing.T) {
-	inAFreshProgram(t, func(t *testing.T) {
-		for _, n := range []int{1, workers} { // the last one counts
+	inNewProcess(t, func(t *testing.T) {
+		for _, n := range []int{1, otherWorkers} { // the last call has effect
 			if err := foliot.SetDefault(foliot.Options{Workers: n, Clock: foliot.SystemClock()}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n := foliot.Default().Stats().Workers; n != workers {
-			t.Errorf("the default runtime has %d workers, want %d", n, workers)
+		if n := foliot.Default().Stats().Workers; n != otherWorkers {
+			t.Errorf("the default runtime has %d workers, want %d", n, otherWorkers)
 		}
-		if rt := foliot.Default(); rt != foliot.Default() {
-			t.Error("two default runtimes")
+		if r := foliot.Default(); r != foliot.Default() {
+			t.Error("two calls of Default return different runtimes")
 		}
 		timer := foliottime.NewTimer(hour)
 		if n := foliot.Default().Stats().Armed; n != 1 {
-			t.Errorf("%d timers armed, the drop-in's is none of them", n)
+			t.Errorf("Armed is %d with one timer of the drop-in, want 1", n)
 		}
 		timer.Stop()
 		_, err := foliot.Default().Shutdown(context.Background())
@@ -70,7 +71,7 @@ func TestSetDefaultBeforeFirstUseMakesTheDefaultRuntime(t *testing.T) {
 	})
 }
 
-func TestSetDefaultComesTooLateAfterFirstUse(t *testing.T) {
+func TestSetDefaultFailsAfterFirstUse(t *testing.T) {
 	for name, use := range map[string]func(){
 		"Default":     func() { foliot.Default() },
 		"NewTimer":    func() { foliottime.NewTimer(hour) },
@@ -80,13 +81,13 @@ func TestSetDefaultComesTooLateAfterFirstUse(t *testing.T) {
 		"WithTimeout": func() { _, cancel := foliotcontext.WithTimeout(context.Background(), hour); cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inAFreshProgram(t, func(t *testing.T) {
+			inNewProcess(t, func(t *testing.T) {
 				use()
 				before := foliot.Default()
-				err := foliot.SetDefault(foliot.Options{Workers: workers})
+				err := foliot.SetDefault(foliot.Options{Workers: otherWorkers})
 				wantError(t, "SetDefault", err)
 				if err != nil && !strings.Contains(err.Error(), "too late") {
-					t.Errorf("the error is %q", err)
+					t.Errorf("the error is %q, want one that contains %q", err, "too late")
 				}
 				if foliot.Default() != before {
 					t.Error("the default runtime has changed")
@@ -96,35 +97,35 @@ func TestSetDefaultComesTooLateAfterFirstUse(t *testing.T) {
 	}
 }
 
-func TestSetDefaultRefusesWhatADefaultRuntimeCannotBe(t *testing.T) {
-	inAFreshProgram(t, func(t *testing.T) {
+func TestSetDefaultRefusesUnsuitableOptions(t *testing.T) {
+	inNewProcess(t, func(t *testing.T) {
 		for name, o := range map[string]foliot.Options{
-			"a manual clock": {Clock: foliot.NewManualClock(kit.Epoch)},
-			"a bound":        {MaxTimers: 1000},
-			"no sense":       {Workers: -1},
+			"a manual clock":  {Clock: foliot.NewManualClock(kit.Epoch)},
+			"a bound":         {MaxTimers: 1000},
+			"invalid options": {Workers: -1},
 		} {
 			wantError(t, name, foliot.SetDefault(o))
 		}
 		synctest.Test(t, func(t *testing.T) {
 			wantError(t, "in a bubble", foliot.SetDefault(foliot.Options{}))
 		})
-		if err := foliot.SetDefault(foliot.Options{Workers: workers}); err != nil {
-			t.Errorf("after all of these: %v", err)
+		if err := foliot.SetDefault(foliot.Options{Workers: otherWorkers}); err != nil {
+			t.Errorf("SetDefault after refusals returns %v, want nil", err)
 		}
-		if n := foliot.Default().Stats().Workers; n != workers {
-			t.Errorf("the default runtime has %d workers, want %d", n, workers)
+		if n := foliot.Default().Stats().Workers; n != otherWorkers {
+			t.Errorf("the default runtime has %d workers, want %d", n, otherWorkers)
 		}
 	})
 }
 
-// Whoever comes first decides, and everybody sees the same.
-func TestSetDefaultAndDefaultAtOnce(t *testing.T) {
-	inAFreshProgram(t, func(t *testing.T) {
-		var set error
+// The first call decides which runtime is the default. All calls of Default return the same.
+func TestConcurrentSetDefaultAndDefaultAgree(t *testing.T) {
+	inNewProcess(t, func(t *testing.T) {
+		var setErr error
 		var mu sync.Mutex
 		seen := map[*foliot.Runtime]bool{}
 		var wg sync.WaitGroup
-		wg.Go(func() { set = foliot.SetDefault(foliot.Options{Workers: workers}) })
+		wg.Go(func() { setErr = foliot.SetDefault(foliot.Options{Workers: otherWorkers}) })
 		for range 4 {
 			wg.Go(func() {
 				r := foliot.Default()
@@ -136,15 +137,15 @@ func TestSetDefaultAndDefaultAtOnce(t *testing.T) {
 		wg.Wait()
 		seen[foliot.Default()] = true
 		if len(seen) != 1 {
-			t.Errorf("%d default runtimes", len(seen))
+			t.Errorf("Default returned %d different runtimes, want 1", len(seen))
 		}
-		if ours := foliot.Default().Stats().Workers == workers; ours != (set == nil) {
-			t.Errorf("SetDefault answers %v, and its runtime is the default: %t", set, ours)
+		if used := foliot.Default().Stats().Workers == otherWorkers; used != (setErr == nil) {
+			t.Errorf("SetDefault returns %v, but its options are in use: %t", setErr, used)
 		}
 	})
 }
 
-func TestTheDropInsRunOnADefaultRuntimeOfAnyKind(t *testing.T) {
+func TestTheDropInsWorkWithAnyOptionsOfTheDefaultRuntime(t *testing.T) {
 	for name, o := range map[string]foliot.Options{
 		"default":    {},
 		"precise":    {Precise: true},
@@ -157,36 +158,38 @@ func TestTheDropInsRunOnADefaultRuntimeOfAnyKind(t *testing.T) {
 		"OnPanic":    {OnPanic: func(any, []byte) {}, SlowCallback: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inAFreshProgram(t, func(t *testing.T) {
+			inNewProcess(t, func(t *testing.T) {
 				if err := foliot.SetDefault(o); err != nil {
 					t.Fatal(err)
 				}
 				began := time.Now()
 				ticker := foliottime.NewTicker(millisecond)
 				for n := range time.Duration(5) {
-					if at := testkit.Receive(t, ticker.C, "a tick").Sub(began); at < (n+1)*millisecond {
-						t.Errorf("tick %d after %v", n+1, at)
+					at := testkit.Receive(t, ticker.C, "a tick").Sub(began)
+					if at < (n+1)*millisecond {
+						t.Errorf("tick %d came after %v, want %v or later",
+							n+1, at, (n+1)*millisecond)
 					}
 				}
 				ticker.Stop()
 				select {
 				case <-ticker.C:
-					t.Error("a tick after Stop")
+					t.Error("got a tick after Stop")
 				default:
 				}
 				testkit.Receive(t, foliottime.After(millisecond), "After")
 				foliottime.Sleep(millisecond)
 				release, ran := make(chan struct{}), make(chan struct{})
 				foliottime.AfterFunc(millisecond, func() { <-release; close(ran) })
-				second := make(chan struct{})
-				foliottime.AfterFunc(2*millisecond, func() { close(second) })
-				testkit.Receive(t, second, "a function while another blocks")
+				otherRan := make(chan struct{})
+				foliottime.AfterFunc(2*millisecond, func() { close(otherRan) })
+				testkit.Receive(t, otherRan, "a function while another blocks")
 				close(release)
-				testkit.Receive(t, ran, "the one that blocked")
+				testkit.Receive(t, ran, "the function that blocked")
 				timer := foliottime.NewTimer(millisecond)
-				testkit.Eventually(t, "a value waits", func() bool { return len(timer.C) == 1 })
+				testkit.Eventually(t, "a value in the channel", func() bool { return len(timer.C) == 1 })
 				if !timer.Reset(hour) || len(timer.C) != 0 || !timer.Stop() || timer.Reset(millisecond) {
-					t.Error("Reset, Stop and Reset are not true, true, false, or a value is left")
+					t.Error("Reset, Stop, Reset do not return true, true, false, or a value is left")
 				}
 				testkit.Receive(t, timer.C, "the time after Reset")
 				ctx, cancel := foliotcontext.WithTimeout(context.Background(), millisecond)
@@ -197,8 +200,8 @@ func TestTheDropInsRunOnADefaultRuntimeOfAnyKind(t *testing.T) {
 	}
 }
 
-func TestSleepsAndContextsInAFullPoolOfTheDefaultRuntimeAreWoken(t *testing.T) {
-	inAFreshProgram(t, func(t *testing.T) {
+func TestSleepsAndContextsEndInAFullPoolOfTheDefaultRuntime(t *testing.T) {
+	inNewProcess(t, func(t *testing.T) {
 		if err := foliot.SetDefault(foliot.Options{Workers: 1, Go: pool(t, 1, 0)}); err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +224,7 @@ func TestSleepsAndContextsInAFullPoolOfTheDefaultRuntimeAreWoken(t *testing.T) {
 func slowFunction() { time.Sleep(2 * millisecond) }
 
 func TestSlowFunctionsOfTheDropInsAreLogged(t *testing.T) {
-	inAFreshProgram(t, func(t *testing.T) {
+	inNewProcess(t, func(t *testing.T) {
 		var h testkit.LogRecorder
 		if err := foliot.SetDefault(foliot.Options{Logger: slog.New(&h), SlowCallback: millisecond}); err != nil {
 			t.Fatal(err)

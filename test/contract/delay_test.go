@@ -11,7 +11,7 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-func TestADelayStartsAtItsFirstPollAndStaysTrueOnceDue(t *testing.T) {
+func TestADelayStartsAtItsFirstPollAndStaysDue(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	delay := foliot.NewDelay(5 * second)
 	var dueAt []time.Duration
@@ -29,22 +29,23 @@ func TestADelayStartsAtItsFirstPollAndStaysTrueOnceDue(t *testing.T) {
 	})
 	clock.Advance(12 * second)
 	if dueAt != nil || polls != 2 {
-		t.Fatalf("due at %v after %d polls", dueAt, polls)
+		t.Fatalf("due at %v after %d polls, want never after 2", dueAt, polls)
 	}
 	clock.Advance(hour)
 	h.Wake()
 	clock.Advance(0)
 	h.Wake()
 	clock.Advance(hour)
-	if want := []time.Duration{15 * second, hour + 12*second, hour + 12*second}; !slices.Equal(dueAt, want) || polls != 5 {
+	want := []time.Duration{15 * second, hour + 12*second, hour + 12*second}
+	if !slices.Equal(dueAt, want) || polls != 5 {
 		t.Errorf("due at %v after %d polls, want %v after 5", dueAt, polls, want)
 	}
 	if got := r.Stats().Armed; got != 0 {
-		t.Errorf("Armed is %d", got)
+		t.Errorf("Armed is %d, want 0", got)
 	}
 }
 
-func TestADelayThatIsPolledOftenKeepsItsTime(t *testing.T) {
+func TestADelayThatIsPolledOftenKeepsItsDeadline(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	delay := foliot.NewDelay(10 * second)
 	var at []time.Duration
@@ -60,7 +61,7 @@ func TestADelayThatIsPolledOftenKeepsItsTime(t *testing.T) {
 		h.Wake()
 	}
 	if clock.Advance(0); !slices.Equal(at, []time.Duration{10 * second}) {
-		t.Errorf("due at %v", at)
+		t.Errorf("due at %v, want 10s", at)
 	}
 }
 
@@ -70,7 +71,7 @@ func TestResetStartsADelayAtTheNextPoll(t *testing.T) {
 	var due []time.Duration
 	h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
 		switch {
-		case cx.Now() == 3*second: // in the middle of the second pause: it becomes a longer one that has not begun
+		case cx.Now() == 3*second: // during the second delay, which is replaced by a longer one
 			delay.Reset(10 * second)
 			return foliot.Pending
 		case delay.Poll(cx):
@@ -78,7 +79,7 @@ func TestResetStartsADelayAtTheNextPoll(t *testing.T) {
 			if len(due) == 1 {
 				delay.Reset(3 * second)
 				if delay.Poll(cx) {
-					t.Error("due right after Reset")
+					t.Error("Poll returns true right after Reset, want false")
 				}
 			}
 		}
@@ -86,7 +87,8 @@ func TestResetStartsADelayAtTheNextPoll(t *testing.T) {
 	})
 	clock.Advance(3 * second)
 	h.Wake()
-	clock.Advance(2 * second) // the arming of the pause that was reset, at 4 s, polls and so starts the new one
+	// At 4 s the timer of the replaced delay polls the task, which starts the new delay.
+	clock.Advance(2 * second)
 	clock.Advance(hour)
 	if want := []time.Duration{second, 14 * second}; !slices.Equal(due, want) {
 		t.Errorf("due at %v, want %v", due, want)
@@ -119,7 +121,7 @@ func TestSeveralDelaysInOneTask(t *testing.T) {
 	for i := range 20 {
 		clock.Advance(0)
 		if got := r.Stats().Armed; got != 1 {
-			t.Errorf("Armed is %d after %d s: a task has one timer", got, i)
+			t.Errorf("Armed is %d after %d s, want 1", got, i)
 		}
 		clock.Advance(second)
 	}
@@ -129,11 +131,11 @@ func TestSeveralDelaysInOneTask(t *testing.T) {
 		}
 	}
 	if s := r.Stats(); polls != 21 || s.Tasks != 0 || s.Armed != 0 {
-		t.Errorf("%d polls, %d tasks, %d armed", polls, s.Tasks, s.Armed)
+		t.Errorf("%d polls, Tasks is %d, Armed is %d, want 21, 0, 0", polls, s.Tasks, s.Armed)
 	}
 }
 
-func TestADelayOfNothingIsDueAtOnce(t *testing.T) {
+func TestADelayOfZeroOrLessIsDueAtOnce(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	spawn(t, r, func(cx *foliot.Context) foliot.Status {
 		var zero foliot.Delay
@@ -165,7 +167,7 @@ func TestADelayOfNothingIsDueAtOnce(t *testing.T) {
 	})
 	clock.Advance(0)
 	if s := r.Stats(); s.Tasks != 0 || s.Armed != 0 {
-		t.Errorf("%d tasks, %d armed", s.Tasks, s.Armed)
+		t.Errorf("Tasks is %d, Armed is %d, want 0", s.Tasks, s.Armed)
 	}
 }
 
@@ -174,30 +176,30 @@ func TestATaskThatEndsLeavesNothingArmed(t *testing.T) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		for range 200 {
 			delay := foliot.NewDelay(hour)
-			tick, err := foliot.NewInterval(millisecond, foliot.Skip)
+			interval, err := foliot.NewInterval(millisecond, foliot.Skip)
 			if err != nil {
 				t.Fatal(err)
 			}
 			spawn(t, r, func(cx *foliot.Context) foliot.Status {
 				delay.Poll(cx)
-				if tick.Poll(cx) == 0 {
+				if interval.Poll(cx) == 0 {
 					return foliot.Pending
 				}
 				cx.WakeAfter(second)
 				return foliot.Done
 			})
 		}
-		testkit.Eventually(t, "all ended", func() bool { return r.Stats().Tasks == 0 })
+		testkit.Eventually(t, "the end of all tasks", func() bool { return r.Stats().Tasks == 0 })
 		if got := r.Stats().Armed; got != 0 {
-			t.Errorf("Armed is %d", got)
+			t.Errorf("Armed is %d, want 0", got)
 		}
 		if got := kit.Shutdown(t, r); got != 0 {
-			t.Errorf("Shutdown counts %d armed", got)
+			t.Errorf("Shutdown returns %d, want 0", got)
 		}
 	})
 }
 
-func TestIntervalsNeedAPeriodAndAKnownPolicy(t *testing.T) {
+func TestNewIntervalRefusesInvalidArguments(t *testing.T) {
 	for _, period := range []time.Duration{0, -1, math.MinInt64} {
 		_, err := foliot.NewInterval(period, foliot.Skip)
 		wantError(t, period.String(), err)
@@ -213,33 +215,36 @@ func TestIntervalsNeedAPeriodAndAKnownPolicy(t *testing.T) {
 	}
 	var m foliot.Missed
 	if m != foliot.Skip {
-		t.Error("Skip is not the default")
+		t.Errorf("the zero Missed is %v, want Skip", m)
 	}
 	r, clock := kit.NewManual(t, foliot.Options{})
 	spawn(t, r, func(cx *foliot.Context) foliot.Status {
 		var zero foliot.Interval
 		if zero.Poll(cx) != 0 {
-			t.Error("the zero Interval ticks")
+			t.Error("Poll of the zero Interval returns a tick")
 		}
 		return foliot.Pending
 	})
 	clock.Advance(hour)
 	if got := r.Stats().Polls; got != 1 {
-		t.Errorf("%d polls because of the zero Interval", got)
+		t.Errorf("%d polls with the zero Interval, want 1", got)
 	}
 }
 
-// tick is what an Interval answered, and when.
+// A tick is a result of Interval.Poll that is not 0.
 type tick struct {
 	at time.Duration
 	n  int
 }
 
-// ticksOf runs a task with an interval for a while, in which the task does not look between two times.
-func ticksOf(t *testing.T, period time.Duration, m foliot.Missed, from, to, end time.Duration) (ticks []tick) {
+// ticksOf runs a task with an interval until end and returns its ticks. Between from and to the
+// task does not poll the interval.
+func ticksOf(
+	t *testing.T, period time.Duration, m foliot.Missed, from, to, end time.Duration,
+) (ticks []tick) {
 	t.Helper()
 	r, clock := kit.NewManual(t, foliot.Options{})
-	every, err := foliot.NewInterval(period, m)
+	interval, err := foliot.NewInterval(period, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,10 +253,10 @@ func ticksOf(t *testing.T, period time.Duration, m foliot.Missed, from, to, end 
 			cx.WakeAt(to)
 			return foliot.Pending
 		}
-		if n := every.Poll(cx); n != 0 {
+		if n := interval.Poll(cx); n != 0 {
 			ticks = append(ticks, tick{cx.Now(), n})
-			if again := every.Poll(cx); again != 0 {
-				t.Errorf("%d ticks more at the same time", again)
+			if again := interval.Poll(cx); again != 0 {
+				t.Errorf("a second Poll at the same time returns %d, want 0", again)
 			}
 		}
 		return foliot.Pending
@@ -260,41 +265,41 @@ func ticksOf(t *testing.T, period time.Duration, m foliot.Missed, from, to, end 
 	return ticks
 }
 
-func TestAnIntervalFirstTicksAfterOnePeriodAndOnAGrid(t *testing.T) {
+func TestAnIntervalTicksAtMultiplesOfItsPeriod(t *testing.T) {
 	for _, m := range []foliot.Missed{foliot.Skip, foliot.Burst, foliot.Shift} {
 		want := []tick{}
 		for i := range 10 {
 			want = append(want, tick{time.Duration(i+1) * 3 * second, 1})
 		}
 		if got := ticksOf(t, 3*second, m, hour, hour, 32*second); !slices.Equal(got, want) {
-			t.Errorf("policy %d: %v, want %v", m, got, want)
+			t.Errorf("policy %d: got ticks %v, want %v", m, got, want)
 		}
 	}
 }
 
-func TestAnIntervalHeldUpForThreeAndAHalfPeriods(t *testing.T) {
+func TestMissedTicksOfAnIntervalFollowThePolicy(t *testing.T) {
 	const p = 10 * second
-	// It ticks at 1 and 2 periods, and is not polled from there to 5.5.
+	// It ticks after 1 and 2 periods and is then not polled until 5.5 periods.
 	for m, want := range map[foliot.Missed][]tick{
 		foliot.Skip:  {{p, 1}, {2 * p, 1}, {11 * p / 2, 1}, {6 * p, 1}, {7 * p, 1}},
 		foliot.Burst: {{p, 1}, {2 * p, 1}, {11 * p / 2, 3}, {6 * p, 1}, {7 * p, 1}},
 		foliot.Shift: {{p, 1}, {2 * p, 1}, {11 * p / 2, 1}, {13 * p / 2, 1}, {15 * p / 2, 1}},
 	} {
 		if got := ticksOf(t, p, m, 2*p, 11*p/2, 15*p/2); !slices.Equal(got, want) {
-			t.Errorf("policy %d: %v, want %v", m, got, want)
+			t.Errorf("policy %d: got ticks %v, want %v", m, got, want)
 		}
 	}
 }
 
-func TestAnIntervalPolledInBetweenKeepsItsGrid(t *testing.T) {
+func TestAnIntervalPolledBetweenTicksKeepsItsTicks(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
-	every, err := foliot.NewInterval(10*second, foliot.Skip)
+	interval, err := foliot.NewInterval(10*second, foliot.Skip)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var at []time.Duration
 	h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
-		if every.Poll(cx) != 0 {
+		if interval.Poll(cx) != 0 {
 			at = append(at, cx.Now())
 		}
 		return foliot.Pending
@@ -309,7 +314,6 @@ func TestAnIntervalPolledInBetweenKeepsItsGrid(t *testing.T) {
 	}
 }
 
-// M-20
 func TestAnIntervalDoesNotDrift(t *testing.T) {
 	ticks := 1_000_000
 	if testkit.RaceEnabled {
@@ -318,15 +322,16 @@ func TestAnIntervalDoesNotDrift(t *testing.T) {
 	const period = 333_333 * time.Nanosecond
 	for _, o := range []foliot.Options{{}, {Resolution: 16_384}} {
 		r, clock := kit.NewManual(t, o)
-		every, err := foliot.NewInterval(period, foliot.Burst)
+		interval, err := foliot.NewInterval(period, foliot.Burst)
 		if err != nil {
 			t.Fatal(err)
 		}
 		total, polls := 0, 0
 		spawn(t, r, func(cx *foliot.Context) foliot.Status {
 			polls++
-			if total += every.Poll(cx); time.Duration(total)*period > cx.Now() || time.Duration(total+1)*period <= cx.Now() {
-				t.Errorf("tick %d at %v", total, cx.Now())
+			total += interval.Poll(cx)
+			if want := int(cx.Now() / period); total != want {
+				t.Errorf("%d ticks at %v, want %d", total, cx.Now(), want)
 				return foliot.Done
 			}
 			return foliot.Pending

@@ -13,12 +13,17 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// eachGrain runs a test at once on runtimes of all resolutions, with and without slack and spinning.
-func eachGrain(t *testing.T, f func(t *testing.T, r *foliot.Runtime)) {
+// eachPrecision calls f, all at the same time, for runtimes of several resolutions, with and
+// without Slack and Precise.
+func eachPrecision(t *testing.T, f func(t *testing.T, r *foliot.Runtime)) {
 	var wg sync.WaitGroup
-	for _, resolution := range []time.Duration{0, 1, 100, microsecond, 30 * microsecond, millisecond, 10 * millisecond} {
+	for _, resolution := range []time.Duration{
+		0, 1, 100, microsecond, 30 * microsecond, millisecond, 10 * millisecond,
+	} {
 		for _, slack := range []time.Duration{0, 300 * microsecond, 25 * millisecond} {
-			o := foliot.Options{Resolution: resolution, Slack: slack, Precise: slack == 0 && resolution < millisecond}
+			o := foliot.Options{
+				Resolution: resolution, Slack: slack, Precise: slack == 0 && resolution < millisecond,
+			}
 			if resolution == 30*microsecond {
 				o.Workers = 1
 			}
@@ -29,61 +34,62 @@ func eachGrain(t *testing.T, f func(t *testing.T, r *foliot.Runtime)) {
 	wg.Wait()
 }
 
-// errand counts what was early, and by how much.
-type errand struct {
-	wg    sync.WaitGroup
-	early atomic.Int64
-	worst atomic.Int64
+// An earlyCounter counts callbacks that run before their deadline.
+type earlyCounter struct {
+	wg       sync.WaitGroup // callbacks that have not run yet
+	early    atomic.Int64   // callbacks that ran early
+	maxEarly maxDuration
 }
 
-func (e *errand) arrived(deadline time.Time) {
+// ran is called by a callback with its deadline.
+func (e *earlyCounter) ran(deadline time.Time) {
 	if early := time.Until(deadline); early > 0 {
 		e.early.Add(1)
-		for {
-			worst := e.worst.Load()
-			if int64(early) <= worst || e.worst.CompareAndSwap(worst, int64(early)) {
-				break
-			}
-		}
+		e.maxEarly.add(early)
 	}
 	e.wg.Done()
 }
 
-func (e *errand) wait(t *testing.T) {
+// wait waits for all callbacks and fails the test if one was early.
+func (e *earlyCounter) wait(t *testing.T) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() { e.wg.Wait(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(testkit.Timeout):
-		t.Error("some never ran")
+		t.Errorf("some callbacks have not run in %v", testkit.Timeout)
 	}
 	if n := e.early.Load(); n != 0 {
-		t.Errorf("%d early, by up to %v", n, time.Duration(e.worst.Load()))
+		t.Errorf("%d callbacks ran early, by up to %v", n, time.Duration(e.maxEarly.ns.Load()))
 	}
 }
 
+// delays returns fixed and random delays of at most 30 ms.
 func delays() []time.Duration {
-	ds := []time.Duration{0, 1, 2, 999, microsecond, microsecond + 1, millisecond - 1, millisecond, millisecond + 1, 10 * millisecond}
+	ds := []time.Duration{
+		0, 1, 2, 999, microsecond, microsecond + 1,
+		millisecond - 1, millisecond, millisecond + 1, 10 * millisecond,
+	}
 	for range 60 {
 		ds = append(ds, kit.Random(30*millisecond), kit.Random(millisecond))
 	}
 	return ds
 }
 
-func TestNothingFiresEarly(t *testing.T) {
-	eachGrain(t, func(t *testing.T, r *foliot.Runtime) {
-		var e errand
+func TestNoTimerFiresEarly(t *testing.T) {
+	eachPrecision(t, func(t *testing.T, r *foliot.Runtime) {
+		var e earlyCounter
 		for _, d := range delays() {
 			e.wg.Add(4)
 
 			before := time.Now()
-			if _, err := r.AfterFunc(d, func() { e.arrived(before.Add(d)) }); err != nil {
+			if _, err := r.AfterFunc(d, func() { e.ran(before.Add(d)) }); err != nil {
 				t.Error(err)
 			}
 
 			var when time.Time
-			timer, err := r.NewTimer(func() { e.arrived(when) })
+			timer, err := r.NewTimer(func() { e.ran(when) })
 			if err != nil {
 				t.Error(err)
 			}
@@ -91,7 +97,7 @@ func TestNothingFiresEarly(t *testing.T) {
 			timer.ResetAt(when)
 
 			var deadline time.Time
-			timer, err = r.NewTimer(func() { e.arrived(deadline) })
+			timer, err = r.NewTimer(func() { e.ran(deadline) })
 			if err != nil {
 				t.Error(err)
 			}
@@ -100,8 +106,9 @@ func TestNothingFiresEarly(t *testing.T) {
 			deadline = time.Now().Add(d)
 			timer.Reset(d)
 
-			before4 := time.Now()
-			if _, err := r.AfterFuncBatch(nil, []foliot.Call{{After: d, Func: func() { e.arrived(before4.Add(d)) }}}); err != nil {
+			beforeBatch := time.Now()
+			calls := []foliot.Call{{After: d, Func: func() { e.ran(beforeBatch.Add(d)) }}}
+			if _, err := r.AfterFuncBatch(nil, calls); err != nil {
 				t.Error(err)
 			}
 		}
@@ -109,13 +116,13 @@ func TestNothingFiresEarly(t *testing.T) {
 	})
 }
 
-func TestATimerPulledForwardOrPushedBackIsNotEarly(t *testing.T) {
-	eachGrain(t, func(t *testing.T, r *foliot.Runtime) {
-		var e errand
+func TestATimerMovedForwardOrBackIsNotEarly(t *testing.T) {
+	eachPrecision(t, func(t *testing.T, r *foliot.Runtime) {
+		var e earlyCounter
 		for _, d := range delays() {
 			e.wg.Add(1)
 			var deadline atomic.Pointer[time.Time]
-			timer, err := r.AfterFunc(hour, func() { e.arrived(*deadline.Load()) })
+			timer, err := r.AfterFunc(hour, func() { e.ran(*deadline.Load()) })
 			if err != nil {
 				t.Error(err)
 				return
@@ -124,17 +131,18 @@ func TestATimerPulledForwardOrPushedBackIsNotEarly(t *testing.T) {
 			deadline.Store(&at)
 			timer.Reset(d)
 
-			// Pushed back: true says that the arming of this call is the one that runs, false that the first one did.
+			// Moved back: if Reset returns true, the callback runs for the second arming, otherwise
+			// for the first.
 			e.wg.Add(1)
 			first := time.Now().Add(d)
 			deadlines := make(chan time.Time, 1)
-			timer, err = r.AfterFunc(d, func() { e.arrived(<-deadlines) })
+			timer, err = r.AfterFunc(d, func() { e.ran(<-deadlines) })
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if then := time.Now().Add(2 * d); timer.Reset(2 * d) {
-				deadlines <- then
+			if second := time.Now().Add(2 * d); timer.Reset(2 * d) {
+				deadlines <- second
 			} else {
 				deadlines <- first
 			}
@@ -143,9 +151,11 @@ func TestATimerPulledForwardOrPushedBackIsNotEarly(t *testing.T) {
 	})
 }
 
-func TestSleepIsNeverShort(t *testing.T) {
-	eachGrain(t, func(t *testing.T, r *foliot.Runtime) {
-		for _, d := range []time.Duration{0, 1, 777, 3 * microsecond, 200 * microsecond, millisecond, 7*millisecond + 1} {
+func TestSleepNeverReturnsEarly(t *testing.T) {
+	eachPrecision(t, func(t *testing.T, r *foliot.Runtime) {
+		for _, d := range []time.Duration{
+			0, 1, 777, 3 * microsecond, 200 * microsecond, millisecond, 7*millisecond + 1,
+		} {
 			before := time.Now()
 			err := r.Sleep(context.Background(), d)
 			if slept := time.Since(before); err != nil || slept < d {
@@ -155,7 +165,7 @@ func TestSleepIsNeverShort(t *testing.T) {
 	})
 }
 
-// A timer whose callback arms it again measures from the callback, however late that was.
+// The callback arms its timer again, so each period begins when the callback runs.
 func TestAPeriodicTimerIsNeverEarly(t *testing.T) {
 	for _, resolution := range []time.Duration{0, 1, millisecond} {
 		t.Run(fmt.Sprint(resolution), func(t *testing.T) {
@@ -166,7 +176,7 @@ func TestAPeriodicTimerIsNeverEarly(t *testing.T) {
 			runs, before := 0, time.Time{}
 			timer = kit.NewTimer(t, r, func() {
 				if got := time.Since(before); got < period {
-					t.Errorf("run %d: %v early", runs, period-got)
+					t.Errorf("run %d is %v early", runs, period-got)
 				}
 				if runs++; runs == n {
 					close(done)

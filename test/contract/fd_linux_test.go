@@ -1,7 +1,6 @@
 package contract_test
 
 import (
-	"os"
 	"runtime/debug"
 	"testing"
 
@@ -9,15 +8,6 @@ import (
 	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/test/kit"
 )
-
-func descriptors(t *testing.T) int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip(err)
-	}
-	return len(entries)
-}
 
 func TestNoFileDescriptorIsLeaked(t *testing.T) {
 	cycle := func(armed bool) {
@@ -30,23 +20,34 @@ func TestNoFileDescriptorIsLeaked(t *testing.T) {
 		}
 		kit.Shutdown(t, r)
 	}
-	cycle(true)                                      // whatever the process needs once
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a finalizer that closes what was forgotten is no excuse
-	before := descriptors(t)
+	cycle(true) // opens files that the process needs once
+	// Without collections no finalizer can close a forgotten file.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	before := testkit.OpenFiles(t)
 	for i := range 50 {
 		cycle(i%2 == 0)
 	}
-	var now int
-	if !testkit.TrueWithin(5*second, func() bool { now = descriptors(t); return now <= before+1 }) {
-		t.Errorf("%d file descriptors after fifty runtimes, %d before", now, before)
+	wantOpenFiles(t, before+1)
+}
+
+// wantOpenFiles waits until at most n files are open.
+func wantOpenFiles(t *testing.T, n int) {
+	t.Helper()
+	var got int
+	few := func() bool {
+		got = testkit.OpenFiles(t)
+		return got <= n
+	}
+	if !testkit.TrueWithin(10*second, few) {
+		t.Errorf("%d file descriptors are open, want at most %d", got, n)
 	}
 }
 
 func TestRuntimesWithFarTimersHoldNoFileDescriptor(t *testing.T) {
-	const crowd = 1000
+	const runtimes = 1000
 	for name, use := range map[string]func(r *foliot.Runtime){
-		"no timer was near": func(r *foliot.Runtime) { kit.After(t, r, hour, func() {}) },
-		"a timer was near": func(r *foliot.Runtime) {
+		"without a near timer": func(r *foliot.Runtime) { kit.After(t, r, hour, func() {}) },
+		"with a near timer": func(r *foliot.Runtime) {
 			ran := make(chan struct{})
 			kit.After(t, r, millisecond, func() { close(ran) })
 			kit.After(t, r, hour, func() {})
@@ -54,15 +55,13 @@ func TestRuntimesWithFarTimersHoldNoFileDescriptor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			use(kit.NewRuntime(t, foliot.Options{Workers: 1})) // whatever the process needs once
-			before := descriptors(t)
-			for range crowd {
+			// Opens files that the process needs once.
+			use(kit.NewRuntime(t, foliot.Options{Workers: 1}))
+			before := testkit.OpenFiles(t)
+			for range runtimes {
 				use(kit.NewRuntime(t, foliot.Options{Workers: 1}))
 			}
-			var now int
-			if !testkit.TrueWithin(10*second, func() bool { now = descriptors(t); return now <= before+1 }) {
-				t.Errorf("%d file descriptors with a thousand runtimes, %d before", now, before)
-			}
+			wantOpenFiles(t, before+1)
 		})
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// foreignExempt has the functions and methods that no case calls, and why.
+// foreignExempt has the functions and methods that no case calls, and the reason.
 var foreignExempt = map[string]string{
 	"foliot.Task.Poll": "the user implements it; the library calls it, as the cases of Spawn and Wake show",
 }
 
-// aliasFile has aliases of the standard package, which are generated and have no code of their own.
+// aliasFile has generated aliases of the standard package. They have no code.
 const aliasFile = "zaliases.go"
 
 func TestEveryExportedFunctionAndMethodIsCalledInAForeignBubble(t *testing.T) {
@@ -28,31 +28,32 @@ func TestEveryExportedFunctionAndMethodIsCalledInAForeignBubble(t *testing.T) {
 			for _, name := range c.covers {
 				covered[name] = true
 				if !slices.Contains(exported, name) {
-					t.Errorf("the case %q of %s calls %s, which is not exported", c.name, group.name, name)
+					t.Errorf("the case %q of %s calls %s, which is not exported",
+						c.name, group.name, name)
 				}
 			}
 		}
 	}
 	for _, name := range exported {
-		switch why := foreignExempt[name]; {
-		case covered[name] && why != "":
-			t.Errorf("%s is exempt and has a case", name)
-		case !covered[name] && why == "":
+		switch reason := foreignExempt[name]; {
+		case covered[name] && reason != "":
+			t.Errorf("%s is exempt but has a case", name)
+		case !covered[name] && reason == "":
 			t.Errorf("%s has no case in a foreign bubble", name)
 		}
 	}
 	for name := range foreignExempt {
 		if !slices.Contains(exported, name) {
-			t.Errorf("%s is exempt and is not exported", name)
+			t.Errorf("%s is exempt but not exported", name)
 		}
 	}
 	if len(exported) < 100 {
-		t.Errorf("only %d names were found: %v", len(exported), exported)
+		t.Errorf("got %d names, want 100 or more: %v", len(exported), exported)
 	}
 }
 
 // exportedNames returns the exported functions, as package.Func, and the exported methods of
-// exported types, as package.Type.Method, of all packages of the module that others can import.
+// exported types, as package.Type.Method, of all packages of the module that users can import.
 func exportedNames(t *testing.T) []string {
 	t.Helper()
 	root := moduleRoot(t)
@@ -90,7 +91,7 @@ func exportedNames(t *testing.T) []string {
 	return slices.Compact(names)
 }
 
-// importable reports whether a folder may have a package of the module for others.
+// importable reports whether a folder may have a package of the module that users can import.
 func importable(path, name string) bool {
 	if name == "internal" || name == "test" || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return false
@@ -112,7 +113,7 @@ func moduleRoot(t *testing.T) string {
 			return dir
 		}
 		if dir == filepath.Dir(dir) {
-			t.Skip("the sources of the module are not here")
+			t.Skip("the sources of the module are not available")
 		}
 		dir = filepath.Dir(dir)
 	}

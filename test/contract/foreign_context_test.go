@@ -8,14 +8,14 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// A Context is good during a poll. In these cases the poll has a goroutine of the foreign
-// place use it, and waits for that.
+// A Context is valid during a poll. In these cases the poll runs a function in the foreign place
+// that uses the Context, and waits for it.
 
 var contextRows = []foreignRow{
 	{"Context.Now", notEnded, func(f *foreignTest) {
 		f.poll(&foreignPoll{use: func(t *testing.T, p *foreignPoll, cx *foliot.Context) {
 			if got := cx.Now(); got != p.now {
-				t.Errorf("Now returns %v, and %v in the place of the runtime", got, p.now)
+				t.Errorf("Now returns %v, want %v as in the place of the runtime", got, p.now)
 			}
 		}})
 	}},
@@ -94,37 +94,41 @@ var contextRows = []foreignRow{
 
 // A foreignPoll is a task whose second poll uses its Context in the foreign place.
 type foreignPoll struct {
-	lasts time.Duration                                          // how long the second poll lasts before it does so
+	// lasts is how long the second poll lasts before it calls use.
+	lasts time.Duration
 	use   func(t *testing.T, p *foreignPoll, cx *foliot.Context) // runs in the foreign place
-	next  func(cx *foliot.Context)                               // called in the third poll; nil: nothing
+	// next is called in the third poll if it is not nil.
+	next func(cx *foliot.Context)
 
 	f      *foreignTest
 	handle foliot.TaskHandle
 	polls  atomic.Int64
 
 	// Written by the second poll.
-	now   time.Duration // what Now returns
-	due   time.Time     // the third poll must not come before this
-	at    time.Duration // or, if it is not 0, before Now returns this
-	again bool          // use has asked for a third poll, and was not refused
+	now   time.Duration // the result of Now
+	due   time.Time     // the third poll must not begin before this
+	at    time.Duration // if not 0, the third poll must not begin before Now returns this
+	again bool          // use has requested a third poll and was not refused
 }
 
-// poll runs the task. Before its second poll it has a deadline in an hour.
+// poll runs the task. Between its first two polls it has a deadline in an hour.
 func (f *foreignTest) poll(p *foreignPoll) {
 	p.f = f
 	f.startAlone()
 	f.own(func(t *testing.T) {
 		p.handle = f.mustSpawn(t, p.Poll)
-		f.within(t, "the first poll", func() bool { return p.polls.Load() == 1 && f.rt.Stats().Running == 0 })
+		f.within(t, "the first poll", func() bool {
+			return p.polls.Load() == 1 && f.rt.Stats().Running == 0
+		})
 		if !p.handle.Wake() {
 			t.Error("Wake returns false")
 		}
-		f.within(t, "the second poll is over", func() bool { return p.polls.Load() >= 2 })
+		f.within(t, "the second poll ends", func() bool { return p.polls.Load() >= 2 })
 		if p.again {
-			f.within(t, "the task is polled when it has asked for", func() bool { return p.polls.Load() >= 3 })
+			f.within(t, "the task is polled as requested", func() bool { return p.polls.Load() >= 3 })
 		}
 		p.handle.Abort()
-		f.within(t, "the task is gone", func() bool { return f.rt.Stats().Tasks == f.before.Tasks })
+		f.within(t, "the task ends", func() bool { return f.rt.Stats().Tasks == f.before.Tasks })
 	})
 }
 
@@ -155,12 +159,13 @@ func (p *foreignPoll) Poll(cx *foliot.Context) foliot.Status {
 	return foliot.Pending
 }
 
-// accept calls a method that has the task polled again and returns nothing. It must work, or panic.
+// accept calls a method that requests another poll and has no result. It must work, or panic with a
+// text that names the bubble.
 func (p *foreignPoll) accept(t *testing.T, what string, f func()) {
 	t.Helper()
 	text := foreignPanic(f)
 	p.again = text == ""
-	if text != "" && !advises(text, "foliot") {
+	if text != "" && !namesBubble(text, "foliot") {
 		t.Errorf("%s panics with %q", what, text)
 	}
 }

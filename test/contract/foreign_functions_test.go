@@ -12,7 +12,7 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// functionCases are the functions that need no runtime.
+// functionCases returns cases for the functions that need no runtime.
 func functionCases() []foreignCase {
 	return []foreignCase{
 		{"New", []string{"foliot.New"}, func(t *testing.T) {
@@ -27,7 +27,7 @@ func functionCases() []foreignCase {
 			var inside *foliot.Runtime
 			synctest.Test(t, func(t *testing.T) { inside = foliot.Default() })
 			if outside := foliot.Default(); inside != outside {
-				t.Error("Default returns another runtime in a bubble")
+				t.Error("Default returns a different runtime in a bubble")
 			}
 			f := &foreignTest{twoPlaces: twoPlaces{t: t, ownPlace: &bubblePlace{}}, rt: inside}
 			defer f.report()
@@ -37,11 +37,11 @@ func functionCases() []foreignCase {
 			before := foliot.Default()
 			synctest.Test(t, func(t *testing.T) {
 				if !refused(t, "SetDefault", foliot.SetDefault(foliot.Options{Workers: 2})) {
-					t.Error("SetDefault in a bubble returns nil")
+					t.Error("SetDefault in a bubble returns nil, want an error")
 				}
 			})
 			if foliot.Default() != before {
-				t.Error("Default returns another runtime after a SetDefault that returned an error")
+				t.Error("Default returns a different runtime after a SetDefault that returned an error")
 			}
 		}},
 		{"SystemClock", []string{"foliot.SystemClock", "foliot.Clock.Now"}, func(t *testing.T) {
@@ -51,16 +51,17 @@ func functionCases() []foreignCase {
 				inside = foliot.SystemClock()
 				for _, clock := range []foliot.Clock{outside, inside} {
 					if got, want := clock.Now(), time.Now(); !got.Equal(want) {
-						t.Errorf("Now returns %v in a bubble in which it is %v", got, want)
+						t.Errorf("Now returns %v in a bubble, want %v", got, want)
 					}
 				}
 			})
 			for _, clock := range []foliot.Clock{outside, inside} {
 				if d := time.Until(clock.Now()); d > second || d < -second {
-					t.Errorf("Now is off by %v outside", d)
+					t.Errorf("Now outside of bubbles differs by %v from the system clock", d)
 				}
 			}
-			f := &foreignTest{twoPlaces: twoPlaces{t: t, ownPlace: &bubblePlace{}}, rt: kit.NewRuntime(t, foliot.Options{Clock: inside})}
+			rt := kit.NewRuntime(t, foliot.Options{Clock: inside})
+			f := &foreignTest{twoPlaces: twoPlaces{t: t, ownPlace: &bubblePlace{}}, rt: rt}
 			defer f.report()
 			f.wantWorks(t)
 		}},
@@ -74,7 +75,10 @@ func functionCases() []foreignCase {
 			if refused(t, "New on a clock that was made in a bubble", err) {
 				return
 			}
-			f := &foreignTest{twoPlaces: twoPlaces{t: t, ownPlace: &bubblePlace{}}, variant: variant{manual: true}, clock: clock, rt: rt}
+			f := &foreignTest{
+				twoPlaces: twoPlaces{t: t, ownPlace: &bubblePlace{}},
+				variant:   variant{manual: true}, clock: clock, rt: rt,
+			}
 			defer f.report()
 			f.wantWorks(t)
 			f.wantShutdown(t)
@@ -91,8 +95,9 @@ func functionCases() []foreignCase {
 				if interval, err = foliot.NewInterval(brief, foliot.Burst); err != nil {
 					t.Error(err)
 				}
-				if _, err = foliot.NewInterval(0, foliot.Burst); err == nil || !strings.HasPrefix(err.Error(), "foliot:") {
-					t.Errorf("NewInterval with no period returns %v", err)
+				_, err = foliot.NewInterval(0, foliot.Burst)
+				if err == nil || !strings.HasPrefix(err.Error(), "foliot:") {
+					t.Errorf("NewInterval with a period of 0 returns %v, want an error", err)
 				}
 			})
 			wantPolledAgain(t, func(cx *foliot.Context) bool { return interval.Poll(cx) > 0 })
@@ -102,14 +107,14 @@ func functionCases() []foreignCase {
 			task := foliot.TaskFunc(func(*foliot.Context) foliot.Status { polls++; return foliot.Done })
 			synctest.Test(t, func(t *testing.T) {
 				if task.Poll(nil) != foliot.Done || polls != 1 {
-					t.Errorf("%d polls, want 1", polls)
+					t.Errorf("%d polls, or Poll does not return Done, want 1 poll", polls)
 				}
 			})
 		}},
 	}
 }
 
-// wantPolledAgain checks that a task is polled again after the delay brief, and ends.
+// wantPolledAgain checks that poll returns true in a task after the delay brief, and not earlier.
 func wantPolledAgain(t *testing.T, poll func(*foliot.Context) bool) {
 	t.Helper()
 	r := kit.NewRuntime(t, foliot.Options{})
@@ -126,6 +131,6 @@ func wantPolledAgain(t *testing.T, poll func(*foliot.Context) bool) {
 	}
 	testkit.Eventually(t, "the task is done", func() bool { return took.Load() != 0 })
 	if d := time.Duration(took.Load()); d < brief {
-		t.Errorf("the task is done after %v, want %v", d, brief)
+		t.Errorf("the task is done after %v, want at least %v", d, brief)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// A loopRow is a use of the package loop that is tried in many settings.
+// A loopRow is a use of package loop. It is tried in many settings.
 type loopRow struct {
-	name string // the function or method, and after a comma what is special
-	in   func(f *loopTest) bool
+	name string                 // the function or method, then a comma and the condition
+	in   func(f *loopTest) bool // reports whether to try it; nil: always
 	run  func(f *loopTest)
 }
 
-// loopGroups tries every row in every setting, with the clock of the system and with a virtual one.
+// loopGroups has every row in every setting, with the system clock and with a virtual clock.
 func loopGroups() (groups []foreignGroup) {
 	rows := slices.Concat(loopCallRows, loopRunRows, loopPostRows)
 	for _, s := range settings {
@@ -32,7 +32,8 @@ func loopGroups() (groups []foreignGroup) {
 					continue
 				}
 				covers := []string{foreignRow{name: row.name}.covers("loop"), "loop.New", "loop.Virtual"}
-				group.cases = append(group.cases, foreignCase{row.name, covers, func(t *testing.T) { runLoopRow(t, s, virtual, row) }})
+				run := func(t *testing.T) { runLoopRow(t, s, virtual, row) }
+				group.cases = append(group.cases, foreignCase{row.name, covers, run})
 			}
 			groups = append(groups, group)
 		}
@@ -40,14 +41,14 @@ func loopGroups() (groups []foreignGroup) {
 	return groups
 }
 
-// A loopTest is a loop with a place of its own, and a foreign place.
+// A loopTest is a loop, the place where it was made, and a foreign place.
 type loopTest struct {
 	twoPlaces
 	virtual bool
 	l       *loop.Loop
 	closed  bool
 	base    time.Time     // when the loop was made
-	last    time.Duration // what now has returned last in the place of the loop
+	last    time.Duration // the last result of now in the place of the loop
 }
 
 func runLoopRow(t *testing.T, s setting, virtual bool, row loopRow) {
@@ -59,7 +60,7 @@ func runLoopRow(t *testing.T, s setting, virtual bool, row loopRow) {
 		if virtual {
 			o.Clock = loop.Virtual(hour)
 		}
-		f.base = time.Now() // before the loop reads the clock, so that now is never behind Time
+		f.base = time.Now() // before the loop reads the clock, so that now is never less than Time
 		f.l = loop.New(o)
 	})
 	row.run(f)
@@ -71,14 +72,14 @@ func runLoopRow(t *testing.T, s setting, virtual bool, row loopRow) {
 			}
 		}
 		if err := f.l.Run(context.Background()); !errors.Is(err, loop.ErrClosed) {
-			t.Errorf("Run of a closed loop returns %v", err)
+			t.Errorf("Run of a closed loop returns %v, want ErrClosed", err)
 		}
 	})
 }
 
 func loopNotEnded(f *loopTest) bool { return !f.ended }
 
-// now returns the time of the loop's clock. It is called where the loop runs, or before that.
+// now returns the time of the loop's clock. It is called in the place where the loop runs.
 func (f *loopTest) now() time.Duration {
 	read := func(*testing.T) { f.last = time.Since(f.base) }
 	switch {
@@ -92,11 +93,11 @@ func (f *loopTest) now() time.Duration {
 	return f.last
 }
 
-// works reports whether f returns. If not, it must panic with a text that names the bubble.
+// works reports whether call returns. If not, it must panic with a text that names the bubble.
 func (f *loopTest) works(t *testing.T, what string, call func()) bool {
 	t.Helper()
 	text := foreignPanic(call)
-	if text != "" && !advises(text, "loop") {
+	if text != "" && !namesBubble(text, "loop") {
 		t.Errorf("%s panics with %q", what, text)
 	}
 	return text == ""
@@ -105,13 +106,13 @@ func (f *loopTest) works(t *testing.T, what string, call func()) bool {
 // refusedByLoop reports whether a call has returned an error. The error must name the bubble.
 func refusedByLoop(t *testing.T, what string, err error) bool {
 	t.Helper()
-	if err != nil && !advises(err.Error(), "loop") {
-		t.Errorf("%s returns %q, which does not begin with loop: and name the bubble", what, err)
+	if err != nil && !namesBubble(err.Error(), "loop") {
+		t.Errorf("%s returns %q, want an error of package loop that names the bubble", what, err)
 	}
 	return err != nil
 }
 
-// A loopTrace notes which callbacks a loop calls, and whether it calls them too early.
+// A loopTrace records which callbacks a loop calls. It reports those that are early.
 type loopTrace struct {
 	f     *loopTest
 	names []string
@@ -132,7 +133,7 @@ func (tr *loopTrace) callAt(name string, due time.Duration) func() {
 	}
 }
 
-// want checks what was called, and in which order.
+// want checks which callbacks were called, and their order.
 func (tr *loopTrace) want(t *testing.T, names ...string) {
 	t.Helper()
 	if !slices.Equal(tr.names, names) {
@@ -150,21 +151,21 @@ func (f *loopTest) runIdle(t *testing.T) {
 	}
 }
 
-// background runs the loop in its own place on a goroutine, and returns a function that
-// waits for the result of Run.
+// background runs the loop on a new goroutine in its own place. It returns a function that waits
+// for the result of run.
 func (f *loopTest) background(run func(ctx context.Context) error) (result func(t *testing.T) error) {
 	var err error
-	var over atomic.Bool
+	var returned atomic.Bool
 	f.own(func(*testing.T) {
 		go func() {
 			err = run(context.Background())
-			over.Store(true)
+			returned.Store(true)
 		}()
-		time.Sleep(2 * millisecond) // it waits
+		time.Sleep(2 * millisecond) // until the loop waits
 	})
 	return func(t *testing.T) error {
 		t.Helper()
-		f.within(t, "Run returns", over.Load)
+		f.within(t, "Run returns", returned.Load)
 		return err
 	}
 }
@@ -174,7 +175,7 @@ func (f *loopTest) within(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * second); !ok(); time.Sleep(200 * microsecond) {
 		if time.Now().After(end) && !ok() {
-			t.Fatalf("%s: not so after five seconds", what)
+			t.Fatalf("%s: not true after 5s", what)
 		}
 	}
 }
@@ -184,10 +185,11 @@ func (f *loopTest) wantWorks(t *testing.T) {
 	t.Helper()
 	tr := &loopTrace{f: f}
 	l := f.l
-	f.runIdle(t) // what is left
+	f.runIdle(t) // calls what the case has left
 	l.CallSoon(tr.call("a", 0))
 	post(t, l, tr.call("p", 0))
-	l.CallLater(brief, tr.call("b", brief)) // in the order of deadlines: a slow machine does not change it
+	// Armed in the order of deadlines, so that a slow machine keeps it.
+	l.CallLater(brief, tr.call("b", brief))
 	l.CallLater(2*brief, tr.call("c", 2*brief))
 	l.CallLaterBatch(nil, []loop.Call{{After: 3 * brief, Func: tr.call("d", 3*brief)}})
 	last := tr.call("e", 4*brief)
@@ -226,18 +228,18 @@ func (f *loopTest) wantWorks(t *testing.T) {
 	release()
 }
 
-// inBackgroundHere runs the loop on a goroutine of the place where it is called, and returns
-// a function that reports whether it has returned.
+// inBackgroundHere runs the loop on a new goroutine of the calling place. It returns a function
+// that reports whether run has returned.
 func (f *loopTest) inBackgroundHere(run func(ctx context.Context) error) func() bool {
-	var over atomic.Bool
+	var returned atomic.Bool
 	go func() {
 		if err := run(context.Background()); err != nil {
 			f.problem("Run in the place of the loop returns %v", err)
 		}
-		over.Store(true)
+		returned.Store(true)
 	}()
 	time.Sleep(millisecond)
-	return over.Load
+	return returned.Load
 }
 
 func post(t *testing.T, l *loop.Loop, f func()) {

@@ -10,7 +10,7 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// loopCallRows are methods that belong to the loop's goroutine and do not run callbacks.
+// loopCallRows has methods that only the loop's goroutine may call and that do not run callbacks.
 var loopCallRows = []loopRow{
 	{"Loop.Time", nil, func(f *loopTest) {
 		var before, got, after time.Duration
@@ -34,13 +34,15 @@ var loopCallRows = []loopRow{
 		f.schedule("CallLater", 0, func(call func()) { f.l.CallLater(0, call) })
 	}},
 	{"Loop.CallLaterBatch", nil, func(f *loopTest) {
-		f.schedule("CallLaterBatch", brief, func(call func()) { f.l.CallLaterBatch(nil, []loop.Call{{After: brief, Func: call}}) })
+		f.schedule("CallLaterBatch", brief, func(call func()) {
+			f.l.CallLaterBatch(nil, []loop.Call{{After: brief, Func: call}})
+		})
 	}},
 	{"Loop.CallAt", nil, func(f *loopTest) {
 		tr := &loopTrace{f: f}
 		var at time.Duration
 		f.own(func(*testing.T) { at = f.l.Time() + brief })
-		f.scheduled(tr, "CallAt", func() { f.l.CallAt(at, tr.callAt("called", at)) })
+		f.tryScheduling(tr, "CallAt", func() { f.l.CallAt(at, tr.callAt("called", at)) })
 	}},
 	{"Handle.Cancel", nil, func(f *loopTest) {
 		tr := &loopTrace{f: f}
@@ -48,7 +50,7 @@ var loopCallRows = []loopRow{
 		f.foreign(func(t *testing.T) {
 			for _, h := range []loop.Handle{later, soon} {
 				if !h.Cancel() || h.Cancel() || h.Pending() {
-					t.Error("Cancel does not return true and then false, or the handle is pending afterwards")
+					t.Error("Cancel does not return true and then false, or Pending returns true")
 				}
 			}
 		})
@@ -75,7 +77,7 @@ var loopCallRows = []loopRow{
 	}},
 	{"Handle.SetName", nil, func(f *loopTest) {
 		f.useHandles(func(t *testing.T, h loop.Handle) {
-			if !h.SetName("somebody") || h.Name() != "somebody" {
+			if !h.SetName("a name") || h.Name() != "a name" {
 				t.Errorf("SetName returns false, or Name returns %q", h.Name())
 			}
 		})
@@ -83,14 +85,14 @@ var loopCallRows = []loopRow{
 	{"Handle.Name", nil, func(f *loopTest) {
 		f.useHandles(func(t *testing.T, h loop.Handle) {
 			if h.Name() != "" {
-				t.Errorf("Name returns %q", h.Name())
+				t.Errorf("Name returns %q, want an empty name", h.Name())
 			}
 		})
 	}},
 	{"Handle.String", nil, func(f *loopTest) {
 		f.useHandles(func(t *testing.T, h loop.Handle) {
 			if text := h.String(); !strings.Contains(text, "pending") {
-				t.Errorf("String returns %q", text)
+				t.Errorf("String returns %q, want a text with pending", text)
 			}
 		})
 	}},
@@ -127,17 +129,17 @@ var loopCallRows = []loopRow{
 	}},
 }
 
-// schedule tries a method that has a callback called after d.
+// schedule tries a method that schedules a callback after d.
 func (f *loopTest) schedule(what string, d time.Duration, method func(call func())) {
 	tr := &loopTrace{f: f}
 	var call func()
 	f.own(func(*testing.T) { call = tr.call("called", d) })
-	f.scheduled(tr, what, func() { method(call) })
+	f.tryScheduling(tr, what, func() { method(call) })
 }
 
-// scheduled tries a method that has a callback called. The loop calls it in its own place,
-// together with another one.
-func (f *loopTest) scheduled(tr *loopTrace, what string, method func()) {
+// tryScheduling tries a method that schedules a callback. Then it runs the loop in its own place,
+// which must call the callback and another one.
+func (f *loopTest) tryScheduling(tr *loopTrace, what string, method func()) {
 	f.own(func(*testing.T) { f.l.CallLater(2*brief, tr.call("other", 2*brief)) })
 	worked := false
 	f.foreign(func(t *testing.T) { worked = f.works(t, what, method) })
@@ -153,7 +155,7 @@ func (f *loopTest) scheduled(tr *loopTrace, what string, method func()) {
 	})
 }
 
-// handles returns the handles of a callback that is called later and of one that is called soon.
+// handles returns the handles of a CallLater and of a CallSoon.
 func (f *loopTest) handles(tr *loopTrace) (later, soon loop.Handle) {
 	f.own(func(*testing.T) {
 		later = f.l.CallLater(brief, tr.call("later", brief))
@@ -162,7 +164,7 @@ func (f *loopTest) handles(tr *loopTrace) (later, soon loop.Handle) {
 	return later, soon
 }
 
-// useHandles uses these handles in the foreign place, after which both callbacks are called.
+// useHandles uses these handles in the foreign place. Then both callbacks must be called.
 func (f *loopTest) useHandles(use func(t *testing.T, h loop.Handle)) {
 	tr := &loopTrace{f: f}
 	later, soon := f.handles(tr)

@@ -7,14 +7,22 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// loopPostRows are methods that may be called from any goroutine.
+// loopPostRows has methods that any goroutine may call.
 var loopPostRows = []loopRow{
 	{"Loop.Post", nil, func(f *loopTest) { f.postHere("Post", f.post, nil) }},
-	{"Loop.Post, while the loop waits", loopNotEnded, func(f *loopTest) { f.postHere("Post", f.post, f.waits) }},
-	{"Loop.Post, while the loop waits for a deadline", loopNotEnded, func(f *loopTest) { f.postHere("Post", f.post, f.waitsForDeadline) }},
+	{"Loop.Post, while the loop waits", loopNotEnded, func(f *loopTest) {
+		f.postHere("Post", f.post, f.waits)
+	}},
+	{"Loop.Post, while the loop waits for a deadline", loopNotEnded, func(f *loopTest) {
+		f.postHere("Post", f.post, f.waitsForDeadline)
+	}},
 	{"Loop.PostBatch", nil, func(f *loopTest) { f.postHere("PostBatch", f.postBatch, nil) }},
-	{"Loop.PostBatch, while the loop waits", loopNotEnded, func(f *loopTest) { f.postHere("PostBatch", f.postBatch, f.waits) }},
-	{"Loop.PostBatch, while the loop waits for a deadline", loopNotEnded, func(f *loopTest) { f.postHere("PostBatch", f.postBatch, f.waitsForDeadline) }},
+	{"Loop.PostBatch, while the loop waits", loopNotEnded, func(f *loopTest) {
+		f.postHere("PostBatch", f.postBatch, f.waits)
+	}},
+	{"Loop.PostBatch, while the loop waits for a deadline", loopNotEnded, func(f *loopTest) {
+		f.postHere("PostBatch", f.postBatch, f.waitsForDeadline)
+	}},
 	{"Loop.Stop", nil, func(f *loopTest) {
 		stopped := false
 		f.foreign(func(t *testing.T) { stopped = f.works(t, "Stop", f.l.Stop) })
@@ -25,10 +33,14 @@ var loopPostRows = []loopRow{
 		})
 	}},
 	{"Loop.Stop, while the loop waits", loopNotEnded, func(f *loopTest) { f.stopHere(f.waits) }},
-	{"Loop.Stop, while the loop waits for a deadline", loopNotEnded, func(f *loopTest) { f.stopHere(f.waitsForDeadline) }},
+	{"Loop.Stop, while the loop waits for a deadline", loopNotEnded, func(f *loopTest) {
+		f.stopHere(f.waitsForDeadline)
+	}},
 	{"Loop.Close", nil, func(f *loopTest) { f.closeHere(nil) }},
 	{"Loop.Close, while the loop waits", loopNotEnded, func(f *loopTest) { f.closeHere(f.waits) }},
-	{"Loop.Close, while the loop waits for a deadline", loopNotEnded, func(f *loopTest) { f.closeHere(f.waitsForDeadline) }},
+	{"Loop.Close, while the loop waits for a deadline", loopNotEnded, func(f *loopTest) {
+		f.closeHere(f.waitsForDeadline)
+	}},
 	{"Loop.Hold", nil, func(f *loopTest) {
 		var release func()
 		held := false
@@ -74,7 +86,7 @@ func (f *loopTest) waitsForDeadline() (result func(t *testing.T) error) {
 	var release func()
 	f.own(func(*testing.T) {
 		release = f.l.Hold()
-		h = f.l.CallLater(hour, func() { f.problem("the loop calls what is due in an hour") })
+		h = f.l.CallLater(hour, func() { f.problem("the loop calls a callback that is due in an hour") })
 	})
 	wait := f.background(f.l.Run)
 	return func(t *testing.T) error {
@@ -86,8 +98,10 @@ func (f *loopTest) waitsForDeadline() (result func(t *testing.T) error) {
 	}
 }
 
-// postHere tries Post or PostBatch. A nil wait means that the loop does not run meanwhile.
-func (f *loopTest) postHere(what string, post func(call func()) error, wait func() func(t *testing.T) error) {
+// postHere tries Post or PostBatch. If wait is nil, the loop does not run meanwhile.
+func (f *loopTest) postHere(
+	what string, post func(call func()) error, wait func() func(t *testing.T) error,
+) {
 	tr := &loopTrace{f: f}
 	var call func()
 	f.own(func(*testing.T) { call = tr.call("posted", 0) })
@@ -102,7 +116,7 @@ func (f *loopTest) postHere(what string, post func(call func()) error, wait func
 			f.runIdle(t)
 		}
 		if posted {
-			f.within(t, "the loop calls what was posted", func() bool { return tr.n.Load() == 1 })
+			f.within(t, "the loop calls the posted callback", func() bool { return tr.n.Load() == 1 })
 		}
 		if result != nil {
 			f.l.Stop()
@@ -111,7 +125,7 @@ func (f *loopTest) postHere(what string, post func(call func()) error, wait func
 			}
 		}
 		if n := tr.n.Load(); !posted && n != 0 {
-			t.Errorf("%s returns an error, and the loop calls what was posted", what)
+			t.Errorf("%s returns an error, but the loop calls the callback", what)
 		}
 	})
 }
@@ -131,7 +145,7 @@ func (f *loopTest) stopHere(wait func() func(t *testing.T) error) {
 	})
 }
 
-// closeHere tries Close. A nil wait means that the loop does not run meanwhile.
+// closeHere tries Close. If wait is nil, the loop does not run meanwhile.
 func (f *loopTest) closeHere(wait func() func(t *testing.T) error) {
 	var result func(t *testing.T) error
 	if wait != nil {
@@ -152,7 +166,8 @@ func (f *loopTest) closeHere(wait func() func(t *testing.T) error) {
 			f.l.Stop()
 		}
 		if err := result(t); f.closed && !errors.Is(err, loop.ErrClosed) || !f.closed && err != nil {
-			t.Errorf("Run in the place of the loop returns %v; the loop is closed: %t", err, f.closed)
+			t.Errorf("Run in the place of the loop returns %v; the loop is closed: %t",
+				err, f.closed)
 		}
 	})
 }

@@ -8,12 +8,14 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// loopRunRows are methods that run callbacks.
+// loopRunRows has methods that run callbacks.
 var loopRunRows = []loopRow{
 	{"Loop.Run", nil, func(f *loopTest) { f.runHere("Run", (*loop.Loop).Run) }},
 	{"Loop.RunUntilIdle", nil, func(f *loopTest) { f.runHere("RunUntilIdle", (*loop.Loop).RunUntilIdle) }},
 	{"Loop.Run, with nothing to do", nil, func(f *loopTest) { f.runIdleHere("Run", (*loop.Loop).Run) }},
-	{"Loop.RunUntilIdle, with nothing to do", nil, func(f *loopTest) { f.runIdleHere("RunUntilIdle", (*loop.Loop).RunUntilIdle) }},
+	{"Loop.RunUntilIdle, with nothing to do", nil, func(f *loopTest) {
+		f.runIdleHere("RunUntilIdle", (*loop.Loop).RunUntilIdle)
+	}},
 	{"Loop.RunUntilIdle, while something is held", nil, func(f *loopTest) {
 		var release func()
 		f.own(func(*testing.T) { release = f.l.Hold() })
@@ -23,8 +25,9 @@ var loopRunRows = []loopRow{
 	{"Loop.Run, while it runs", loopNotEnded, func(f *loopTest) {
 		result := f.background(f.l.Run)
 		f.foreign(func(t *testing.T) {
-			if err := f.l.Run(context.Background()); !errors.Is(err, loop.ErrRunning) && !refusedByLoop(t, "Run", err) {
-				t.Error("a second Run returns nil")
+			err := f.l.Run(context.Background())
+			if !errors.Is(err, loop.ErrRunning) && !refusedByLoop(t, "Run", err) {
+				t.Error("a second Run returns nil, want an error")
 			}
 		})
 		f.own(func(t *testing.T) {
@@ -42,7 +45,7 @@ var loopRunRows = []loopRow{
 				case ok && (next < 0 || next > 3*brief):
 					t.Errorf("Step returns %v, true, want at most %v", next, 3*brief)
 				case !ok && tr.n.Load() != 4:
-					t.Errorf("Step returns false, and has called %q", tr.names)
+					t.Errorf("Step returns false, but has called only %q", tr.names)
 				}
 			})
 		})
@@ -55,14 +58,14 @@ var loopRunRows = []loopRow{
 		f.foreign(func(t *testing.T) {
 			f.works(t, "Step", func() {
 				if next, ok := f.l.Step(); ok {
-					t.Errorf("Step returns %v, true", next)
+					t.Errorf("Step returns %v, true, want false", next)
 				}
 			})
 		})
 	}},
 }
 
-// mixed has a loop call two functions soon and two later.
+// mixed schedules four callbacks: two are due at once and two later.
 func (f *loopTest) mixed() *loopTrace {
 	tr := &loopTrace{f: f}
 	f.own(func(t *testing.T) {
@@ -74,8 +77,8 @@ func (f *loopTest) mixed() *loopTrace {
 	return tr
 }
 
-// runHere tries Run or RunUntilIdle. If it is not refused, it must call what is due in the place
-// of the loop. What it does not call is called there.
+// runHere tries Run or RunUntilIdle. If it is not refused, it must call the callbacks that come
+// due. Then the loop runs in its own place and calls the others.
 func (f *loopTest) runHere(what string, run func(*loop.Loop, context.Context) error) {
 	tr := f.mixed()
 	ctx := f.limitOf(300 * millisecond)
@@ -85,10 +88,11 @@ func (f *loopTest) runHere(what string, run func(*loop.Loop, context.Context) er
 		switch {
 		case err == nil || errors.Is(err, context.DeadlineExceeded):
 			if timePasses := f.virtual || !f.made; timePasses && called != 4 {
-				t.Errorf("%s returns %v, and has called %q, but not what came due meanwhile", what, err, tr.names)
+				t.Errorf("%s returns %v and has called %q, want all four callbacks",
+					what, err, tr.names)
 			}
 		case refusedByLoop(t, what, err) && called > 0:
-			t.Errorf("%s returns %v, and has called %q", what, err, tr.names)
+			t.Errorf("%s returns %v, but has called %q", what, err, tr.names)
 		}
 	})
 	f.own(func(t *testing.T) {

@@ -33,15 +33,15 @@ var manualRows = []foreignRow{
 		f.foreign(func(t *testing.T) {
 			advanced = f.advance(t, brief)
 			if n := c.runs.Load(); advanced && n != 1 || !advanced && n != 0 {
-				t.Errorf("%d timers have fired; Advance has worked: %t", n, advanced)
+				t.Errorf("%d timers have fired, but Advance has worked: %t", n, advanced)
 			}
 		})
 		if advanced || !f.ownEnded {
 			c.want.Store(2)
-			f.then(func(t *testing.T) { f.mustAdvance(t, hour) })
+			f.inWorkingPlace(func(t *testing.T) { f.mustAdvance(t, hour) })
 		}
 	}},
-	{"ManualClock.Advance, with a Sleep and a Wait in the place of the runtime", notEndedManual, func(f *foreignTest) {
+	{"ManualClock.Advance, while the own place sleeps and waits", notEndedManual, func(f *foreignTest) {
 		q := f.queueOf(9)
 		w := f.waiting(q, 0)
 		var slept atomic.Bool
@@ -63,7 +63,7 @@ var manualRows = []foreignRow{
 				f.mustAdvance(t, hour)
 			}
 			f.within(t, "Sleep returns", slept.Load)
-			f.within(t, "Wait delivers", func() bool { return len(w.values()) == 1 })
+			f.within(t, "Wait returns the value", func() bool { return len(w.values()) == 1 })
 			w.wantAnother(t)
 			f.before = f.rt.Stats()
 		})
@@ -76,7 +76,7 @@ var manualRows = []foreignRow{
 				select {
 				case <-f.release:
 				default:
-					t.Error("Advance does not wait for a poll")
+					t.Error("Advance returns before the poll has ended")
 				}
 			}
 		})
@@ -95,7 +95,7 @@ var manualRows = []foreignRow{
 			f.advance(t, hour)
 		})
 	}},
-	{"New, on the clock of a runtime in another place", onManual, newOnTheSameClock},
+	{"New, on the clock of a runtime in another place", onManual, newOnSameClock},
 }
 
 func notEndedManual(w variant) bool { return w.manual && !w.setting.ended }
@@ -108,7 +108,7 @@ func (f *foreignTest) advance(t *testing.T, d time.Duration) bool {
 	text := foreignPanic(func() { f.clock.Advance(d) })
 	if text == "" {
 		want = want.Add(d)
-	} else if !advises(text, "foliot") {
+	} else if !namesBubble(text, "foliot") {
 		t.Errorf("Advance panics with %q", text)
 	}
 	if got := f.clock.Now(); !got.Equal(want) {
@@ -117,7 +117,7 @@ func (f *foreignTest) advance(t *testing.T, d time.Duration) bool {
 	return text == ""
 }
 
-// mustAdvance is Advance where it must not panic.
+// mustAdvance calls Advance, which must not panic.
 func (f *foreignTest) mustAdvance(t *testing.T, d time.Duration) {
 	t.Helper()
 	if text := foreignPanic(func() { f.clock.Advance(d) }); text != "" {
@@ -125,10 +125,10 @@ func (f *foreignTest) mustAdvance(t *testing.T, d time.Duration) {
 	}
 }
 
-// newOnTheSameClock makes a second runtime in the foreign place, on the clock of the first
-// one. Both places advance that clock.
-func newOnTheSameClock(f *foreignTest) {
-	var second *foliot.Runtime
+// newOnSameClock makes another runtime in the foreign place, on the clock of the first one. Both
+// places advance that clock.
+func newOnSameClock(f *foreignTest) {
+	var otherRuntime *foliot.Runtime
 	var fired atomic.Int64
 	f.startAlone()
 	f.foreign(func(t *testing.T) {
@@ -136,26 +136,30 @@ func newOnTheSameClock(f *foreignTest) {
 		if refused(t, "New", err) {
 			return
 		}
-		second = rt
-		other := kit.After(t, second, hour, func() { f.problem("a stopped timer of the second runtime fires") })
-		kit.After(t, second, brief, func() {
+		otherRuntime = rt
+		other := kit.After(t, otherRuntime, hour, func() {
+			f.problem("a stopped timer of the other runtime fires")
+		})
+		kit.After(t, otherRuntime, brief, func() {
 			if !other.Stop() {
-				f.problem("Stop in a callback of the second runtime returns false")
+				f.problem("Stop in a callback of the other runtime returns false")
 			}
 			fired.Add(1)
 		})
 	})
-	if second == nil {
+	if otherRuntime == nil {
 		return
 	}
 	f.own(func(t *testing.T) {
-		f.within(t, "the place of the first runtime fires a timer of the second", func() bool { return fired.Load() == 1 })
+		f.within(t, "the place of the first runtime fires a timer of the other", func() bool {
+			return fired.Load() == 1
+		})
 		f.wantWorks(t)
 	})
 	f.foreign(func(t *testing.T) {
 		first := f.rt
-		f.rt = second
-		f.within(t, "the timer of the second runtime has fired", func() bool { return fired.Load() == 1 })
+		f.rt = otherRuntime
+		f.within(t, "the timer of the other runtime fires", func() bool { return fired.Load() == 1 })
 		f.wantWorks(t)
 		f.wantShutdown(t)
 		f.rt = first

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// A bubblePlace is where functions are run: a goroutine outside of all bubbles, or the main
-// goroutine of a bubble. Its channels are made outside, so functions can be sent to it from
-// any other place.
+// A bubblePlace runs functions on a goroutine outside of all bubbles, or on the main goroutine of
+// a bubble. Its channels are made outside, so functions can be sent to it from any other place.
 type bubblePlace struct {
 	inBubble bool
 	name     string // as bubbleName returns it
@@ -23,8 +22,8 @@ type bubblePlace struct {
 	ended    chan struct{}
 }
 
-// newPlace makes a place, and lets some time pass in it if it is a bubble. It must be called
-// outside of all bubbles.
+// newPlace makes a place. If it is a bubble, its clock is advanced by passed. newPlace must be
+// called outside of all bubbles.
 func newPlace(t *testing.T, inBubble bool, passed time.Duration) *bubblePlace {
 	p := &bubblePlace{
 		inBubble: inBubble,
@@ -63,9 +62,8 @@ func (p *bubblePlace) run(t *testing.T, f func(t *testing.T)) {
 	ok = true
 }
 
-// do runs f in the place, and returns when f has returned. While the place is a bubble and f
-// does not run, the time of the bubble stands still. If f fails, do ends the calling
-// goroutine.
+// do runs f in the place and returns when f has returned. The clock of a bubble stops while no
+// such f runs. If f fails, do ends the calling goroutine.
 func (p *bubblePlace) do(f func(t *testing.T)) {
 	select {
 	case p.calls <- f:
@@ -83,8 +81,8 @@ func (p *bubblePlace) end() {
 	<-p.ended
 }
 
-// bubbleName returns a text that tells the bubble of the calling goroutine from others, and
-// the empty text outside of all bubbles.
+// bubbleName returns a text that identifies the bubble of the calling goroutine, or "" outside of
+// all bubbles.
 func bubbleName() string {
 	buf := make([]byte, 200)
 	line, _, _ := strings.Cut(string(buf[:runtime.Stack(buf, false)]), "\n")
@@ -113,7 +111,7 @@ func (s setting) String() string {
 	return "made in a bubble, used outside"
 }
 
-// settings are all that there are, but for the use of an object where it was made.
+// settings has all settings other than the use of an object where it was made.
 var settings = []setting{
 	{made: false, used: true},
 	{made: true, used: false},
@@ -147,7 +145,7 @@ func (p *twoPlaces) open() {
 	}
 }
 
-// close ends the places, and reports what problem has noted.
+// close ends the places and reports the problems.
 func (p *twoPlaces) close() {
 	p.releaseNow()
 	p.endOwn()
@@ -178,7 +176,7 @@ func (p *twoPlaces) endOwn() {
 	}
 }
 
-// problem notes what is wrong, from any goroutine.
+// problem records an error. It may be called on any goroutine and in any place.
 func (p *twoPlaces) problem(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +185,7 @@ func (p *twoPlaces) problem(format string, args ...any) {
 	}
 }
 
-// report reports what problem has noted.
+// report fails the test with the recorded problems.
 func (p *twoPlaces) report() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +210,7 @@ func (p *twoPlaces) releaseNow() { p.released.Do(func() { close(p.release) }) }
 // releaseSoon closes release after a while, from outside.
 func (p *twoPlaces) releaseSoon() { time.AfterFunc(20*millisecond, p.releaseNow) }
 
-// foreignPanic returns what f panics with as a text, and the empty text if it does not.
+// foreignPanic calls f and returns the text of its panic, or "" if f does not panic.
 func foreignPanic(f func()) (text string) {
 	defer func() {
 		switch v := recover().(type) {
@@ -222,14 +220,14 @@ func foreignPanic(f func()) (text string) {
 		case string:
 			text = v
 		default:
-			text = "a value that is no text"
+			text = fmt.Sprintf("a value of type %T", v)
 		}
 	}()
 	f()
 	return ""
 }
 
-// advises reports whether a text begins with the name of the package and names the bubble.
-func advises(text, pkg string) bool {
+// namesBubble reports whether a text begins with the name of the package and mentions the bubble.
+func namesBubble(text, pkg string) bool {
 	return strings.HasPrefix(text, pkg+":") && strings.Contains(text, "bubble")
 }

@@ -42,7 +42,7 @@ var queueRows = []foreignRow{
 			_, err := q.Push(4*brief, 5)
 			pushed = !refused(t, "Push", err)
 			if n := q.Len(); !pushed && n != 3 {
-				t.Errorf("Push returns an error, and then Len returns %d, want 3", n)
+				t.Errorf("Push returns an error, but then Len returns %d, want 3", n)
 			}
 		})
 		f.own(func(t *testing.T) { q.wantRest(t, pushed, 5) })
@@ -59,7 +59,7 @@ var queueRows = []foreignRow{
 		})
 		f.own(func(t *testing.T) {
 			if pushed {
-				f.within(t, "the value pushed in the foreign place is delivered", func() bool { return len(w.values()) == 3 })
+				f.within(t, "Wait returns the pushed value", func() bool { return len(w.values()) == 3 })
 			}
 			w.wantAnother(t)
 		})
@@ -98,7 +98,7 @@ var queueRows = []foreignRow{
 	{"Queue.Wait, with nothing due", nil, func(f *foreignTest) {
 		q := f.queueOf(9)
 		f.start()
-		f.waitInVain(q)
+		f.waitWithNothingDue(q)
 		f.own(func(t *testing.T) {
 			if n := q.Len(); n != 1 {
 				t.Errorf("Len returns %d, want 1", n)
@@ -109,7 +109,7 @@ var queueRows = []foreignRow{
 	{"Queue.Wait, with nothing in the queue", nil, func(f *foreignTest) {
 		q := f.queueOf()
 		f.start()
-		f.waitInVain(q)
+		f.waitWithNothingDue(q)
 		f.own(func(t *testing.T) { q.wantAnother(t) })
 	}},
 	{"Queue.Wait, with values due", nil, func(f *foreignTest) {
@@ -123,7 +123,7 @@ var queueRows = []foreignRow{
 			if n, err = q.Wait(ctx, buf[:]); err != nil {
 				waitEnded(t, n, err)
 			} else {
-				q.ordered(t, buf[:n], 1, 2)
+				q.wantOrdered(t, buf[:n], 1, 2)
 			}
 		})
 		f.own(func(t *testing.T) {
@@ -137,7 +137,7 @@ var queueRows = []foreignRow{
 		q := f.queueOf(9)
 		f.start()
 		w := f.waiting(q, 0)
-		f.waitInVain(q)
+		f.waitWithNothingDue(q)
 		f.own(func(t *testing.T) { w.wantAnother(t) })
 	}},
 	{"Queue.Wait, with a context that has ended", nil, func(f *foreignTest) {
@@ -159,9 +159,9 @@ var queueRows = []foreignRow{
 		defer cancel()
 		ctx.Done() // makes the channel outside of all bubbles
 		f.foreign(func(t *testing.T) {
-			over := make(chan struct{})
+			returned := make(chan struct{})
 			go func() {
-				defer close(over)
+				defer close(returned)
 				var err error
 				buf := make([]int, 3)
 				if n, err = q.Wait(ctx, buf); err != nil {
@@ -173,7 +173,7 @@ var queueRows = []foreignRow{
 			if !f.advance(t, hour) {
 				cancel()
 			}
-			<-over
+			<-returned
 		})
 		f.own(func(t *testing.T) {
 			if n == 0 {
@@ -196,8 +196,8 @@ func (f *foreignTest) queueOf(values ...int) (q *checkedQueue) {
 	return q
 }
 
-// filledQueue returns a queue with the values 1 and 2, which are due soon, and 9, which is
-// due in an hour, and the handle of the last.
+// filledQueue returns a queue with the values 1 and 2, which are due soon, and 9, which is due in
+// an hour. far is the handle of the latter.
 func (f *foreignTest) filledQueue() (q *checkedQueue, far wheel.Handle) {
 	f.own(func(t *testing.T) {
 		q = f.newQueue()
@@ -208,7 +208,8 @@ func (f *foreignTest) filledQueue() (q *checkedQueue, far wheel.Handle) {
 	return q, far
 }
 
-// wantRest checks that a filledQueue delivers 1 and 2, then v if there is more, and then what is pushed.
+// wantRest checks that a filledQueue delivers 1 and 2, then v if more is true, and then a value
+// that is pushed.
 func (q *checkedQueue) wantRest(t *testing.T, more bool, v int) {
 	t.Helper()
 	want := []int{1, 2}
@@ -226,32 +227,32 @@ func (q *checkedQueue) wantAnother(t *testing.T) {
 	q.wantValues(t, 100)
 }
 
-// waiting returns a goroutine that fetches values, when it has fetched n.
+// waiting starts a goroutine that fetches values. It returns when the goroutine has fetched n.
 func (f *foreignTest) waiting(q *checkedQueue, n int) (w *queueWaiter) {
 	f.own(func(t *testing.T) {
 		w = q.wait()
-		f.within(t, "the values that are due are delivered", func() bool { return len(w.values()) == n })
-		f.pass(millisecond) // it waits again
+		f.within(t, "Wait returns the due values", func() bool { return len(w.values()) == n })
+		f.pass(millisecond) // until it waits again
 	})
 	return w
 }
 
-// wantAnother checks that a value that is pushed now is delivered to the goroutine, and ends it.
+// wantAnother checks that the goroutine fetches a value that is pushed now, and ends it.
 func (w *queueWaiter) wantAnother(t *testing.T) {
 	t.Helper()
 	n := len(w.values())
 	w.q.push(t, brief, 100)
-	w.q.f.within(t, "a value is delivered to the one who waits", func() bool { return len(w.values()) == n+1 })
+	w.q.f.within(t, "the waiting goroutine gets a value", func() bool { return len(w.values()) == n+1 })
 	if got := w.values()[n]; got != 100 {
-		t.Errorf("%d is delivered, want 100", got)
+		t.Errorf("Wait returns %d, want 100", got)
 	}
 	if err := w.end(t); !errors.Is(err, context.Canceled) {
-		t.Errorf("Wait in the place of the runtime returns %v", err)
+		t.Errorf("Wait in the place of the runtime returns %v, want Canceled", err)
 	}
 }
 
-// waitInVain tries Wait where no value is due.
-func (f *foreignTest) waitInVain(q *checkedQueue) {
+// waitWithNothingDue tries Wait while no value is due.
+func (f *foreignTest) waitWithNothingDue(q *checkedQueue) {
 	ctx := f.limit()
 	f.foreign(func(t *testing.T) {
 		n, err := q.Wait(ctx, make([]int, 3))
@@ -259,12 +260,12 @@ func (f *foreignTest) waitInVain(q *checkedQueue) {
 	})
 }
 
-// waitEnded checks that a Wait has returned nothing but an error, that of its context or one
-// that names the bubble.
+// waitEnded checks that Wait has returned no value and an error: that of its context, or one that
+// names the bubble.
 func waitEnded(t *testing.T, n int, err error) {
 	t.Helper()
 	if n != 0 || err == nil {
-		t.Errorf("Wait returns %d, %v", n, err)
+		t.Errorf("Wait returns %d, %v, want 0 and an error", n, err)
 	} else if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		refused(t, "Wait", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// A variant is a kind of runtime, and where it is made and used.
+// A variant is a kind of runtime, and the places where it is made and used.
 type variant struct {
 	name    string
 	workers int
@@ -41,10 +41,10 @@ func variants() (all []variant) {
 	return all
 }
 
-// A foreignRow is a use of a function or a method that is tried with many variants.
+// A foreignRow is a use of a function or a method. It is tried with many variants.
 type foreignRow struct {
-	name string             // the function or method, and after a comma what is special
-	in   func(variant) bool // reports whether it makes sense for a variant; nil: for all
+	name string             // the function or method, then a comma and the condition
+	in   func(variant) bool // reports whether to try it with a variant; nil: always
 	run  func(f *foreignTest)
 }
 
@@ -62,14 +62,18 @@ func fromOutside(w variant) bool       { return !w.setting.made && !w.manual }
 
 func runtimeGroups() (groups []foreignGroup) {
 	var rows []foreignRow
-	for _, table := range [][]foreignRow{timerRows, taskRows, contextRows, queueRows, sleepRows, manualRows, statsRows, shutdownRows} {
+	for _, table := range [][]foreignRow{
+		timerRows, taskRows, contextRows, queueRows, sleepRows, manualRows, statsRows, shutdownRows,
+	} {
 		rows = append(rows, table...)
 	}
 	for _, w := range variants() {
 		group := foreignGroup{name: w.String()}
 		for _, row := range rows {
 			if row.in == nil || row.in(w) {
-				group.cases = append(group.cases, foreignCase{row.name, []string{row.covers("foliot")}, func(t *testing.T) { runForeignRow(t, w, row) }})
+				run := func(t *testing.T) { runForeignRow(t, w, row) }
+				group.cases = append(group.cases,
+					foreignCase{row.name, []string{row.covers("foliot")}, run})
 			}
 		}
 		groups = append(groups, group)
@@ -77,20 +81,21 @@ func runtimeGroups() (groups []foreignGroup) {
 	return groups
 }
 
-// A foreignTest is a runtime with a place of its own, and a foreign place.
+// A foreignTest is a runtime, the place where it was made, and a foreign place.
 type foreignTest struct {
 	twoPlaces
 	variant
 	rt    *foliot.Runtime
-	clock *foliot.ManualClock // nil: the clock of the system
+	clock *foliot.ManualClock // nil: the system clock
 
-	// What Stats must say at the end, compared with the beginning.
+	// before is Stats at the start of the case, the others by how much Stats must have changed at
+	// the end.
 	before              foliot.Stats
 	armed, slots, tasks int
 	closed              bool // the runtime is shut down
 
 	callbacks []*callback
-	queues    []*checkedQueue // held until the end: the values of a queue that was collected do not count
+	queues    []*checkedQueue // kept alive: the values of a collected queue do not count
 }
 
 func runForeignRow(t *testing.T, w variant, row foreignRow) {
@@ -115,9 +120,9 @@ func runForeignRow(t *testing.T, w variant, row foreignRow) {
 	runtime.KeepAlive(f)
 }
 
-// then runs a function that checks the runtime, in a place where this is possible: its own,
-// or for a manual clock whose bubble has ended the foreign one.
-func (f *foreignTest) then(fn func(t *testing.T)) {
+// inWorkingPlace runs a function in a place where the runtime works: its own place or, with a
+// manual clock whose bubble has ended, the foreign one.
+func (f *foreignTest) inWorkingPlace(fn func(t *testing.T)) {
 	switch {
 	case !f.ownEnded:
 		f.ownPlace.do(fn)
@@ -126,9 +131,9 @@ func (f *foreignTest) then(fn func(t *testing.T)) {
 	}
 }
 
-// check checks what the case expects, and that the runtime works.
+// check checks the expected runs and Stats, and that the runtime works.
 func (f *foreignTest) check() {
-	f.then(func(t *testing.T) { f.awaitCallbacks(t) })
+	f.inWorkingPlace(func(t *testing.T) { f.awaitCallbacks(t) })
 	f.own(func(t *testing.T) {
 		if f.closed {
 			f.wantClosed(t)
@@ -145,10 +150,10 @@ func (f *foreignTest) check() {
 			{"Tasks", st.Tasks, f.before.Tasks + f.tasks},
 		} {
 			if n.got != n.want {
-				t.Errorf("Stats has %d for %s afterwards, want %d", n.got, n.name, n.want)
+				t.Errorf("%s is %d afterwards, want %d", n.name, n.got, n.want)
 			}
 		}
-		f.wantWorks(t) // takes longer than any callback that must not run is delayed
+		f.wantWorks(t) // takes longer than the delay of any callback that must not run
 		if !f.shared {
 			f.wantShutdown(t)
 		}
@@ -156,7 +161,8 @@ func (f *foreignTest) check() {
 	for _, c := range f.callbacks {
 		switch got, want := c.runs.Load(), c.want.Load(); {
 		case f.ownEnded && !f.manual && want > c.base.Load():
-			f.t.Errorf("%s: the call is not refused, and it cannot run: its bubble has ended", c.what)
+			f.t.Errorf("%s: the call is not refused, but it cannot run since its bubble has ended",
+				c.what)
 		case (!f.ownEnded || f.manual) && got != want:
 			f.t.Errorf("%s has run %d times, want %d", c.what, got, want)
 		}
@@ -189,7 +195,7 @@ func (f *foreignTest) within(t *testing.T, what string, ok func() bool) {
 			f.mustAdvance(t, millisecond)
 		}
 		if time.Now().After(end) && !ok() {
-			t.Fatalf("%s: not so after five seconds", what)
+			t.Fatalf("%s: not true after 5s", what)
 		}
 	}
 }
@@ -197,14 +203,14 @@ func (f *foreignTest) within(t *testing.T, what string, ok func() bool) {
 // refused reports whether a call has returned an error. The error must name the bubble.
 func refused(t *testing.T, what string, err error) bool {
 	t.Helper()
-	if err != nil && !advises(err.Error(), "foliot") {
-		t.Errorf("%s returns %q, which does not begin with foliot: and name the bubble", what, err)
+	if err != nil && !namesBubble(err.Error(), "foliot") {
+		t.Errorf("%s returns %q, want an error of package foliot that names the bubble", what, err)
 	}
 	return err != nil
 }
 
-// start notes the Stats, and arms some timers in all shards that must fire on time whatever
-// happens in the foreign place.
+// start records Stats and arms timers in all shards. They must fire on time, whatever happens in
+// the foreign place.
 func (f *foreignTest) start() {
 	f.own(func(t *testing.T) { f.before = f.rt.Stats() })
 	if f.ended {
@@ -221,7 +227,7 @@ func (f *foreignTest) start() {
 	c.want.Store(manyGoroutines)
 }
 
-// startBeside is start or startAlone.
+// startBeside calls start if others is true, and startAlone otherwise.
 func (f *foreignTest) startBeside(others bool) {
 	if others {
 		f.start()
@@ -230,31 +236,32 @@ func (f *foreignTest) startBeside(others bool) {
 	}
 }
 
-// startAlone notes the Stats, and arms nothing.
+// startAlone records Stats and arms nothing.
 func (f *foreignTest) startAlone() {
 	f.own(func(t *testing.T) { f.before = f.rt.Stats() })
 }
 
-// A callback counts how often it runs, and notes if it runs too early or in the wrong place.
+// A callback counts its runs. It reports a run that is early or in the wrong place.
 type callback struct {
 	f    *foreignTest
 	what string
 	due  atomic.Pointer[time.Time] // it must not run before this
-	base atomic.Int64              // how many runs there were before the foreign place was used
+	base atomic.Int64              // runs before the foreign place was used
 	want atomic.Int64
 	runs atomic.Int64
 }
 
-// callback returns one that must not run before d has passed.
+// callback returns a callback that must not run before d has passed.
 func (f *foreignTest) callback(what string, d time.Duration) *callback {
 	c := &callback{f: f, what: what}
 	f.callbacks = append(f.callbacks, c)
-	f.own(func(*testing.T) { c.again(d) })
+	f.own(func(*testing.T) { c.startDelay(d) })
 	return c
 }
 
-// again makes d count from now. It is called in the place of the runtime.
-func (c *callback) again(d time.Duration) {
+// startDelay says that the callback must not run before d has passed from now. It is called in the
+// place of the runtime.
+func (c *callback) startDelay(d time.Duration) {
 	due := c.f.now().Add(d)
 	c.due.Store(&due)
 }
@@ -270,15 +277,16 @@ func (c *callback) run() {
 	}
 }
 
-// expect notes whether the runtime has accepted a call after which the callback runs once.
+// expect is called with the result of a call that arms the callback. If it is true, one more run is
+// wanted.
 func (c *callback) expect(accepted bool) {
 	if accepted {
 		c.want.Add(1)
 	}
 }
 
-// noted notes that the callback has run as often as it should, before the foreign place is used.
-func (c *callback) noted() {
+// setBase says that the callback has run as often as wanted, before the foreign place is used.
+func (c *callback) setBase() {
 	c.base.Store(c.runs.Load())
 	c.want.Store(c.runs.Load())
 }
@@ -286,7 +294,8 @@ func (c *callback) noted() {
 func (f *foreignTest) awaitCallbacks(t *testing.T) {
 	t.Helper()
 	for _, c := range f.callbacks {
-		f.within(t, fmt.Sprintf("%s runs (%d of %d runs)", c.what, c.runs.Load(), c.want.Load()), func() bool { return c.runs.Load() >= c.want.Load() })
+		what := fmt.Sprintf("%s runs (%d of %d runs)", c.what, c.runs.Load(), c.want.Load())
+		f.within(t, what, func() bool { return c.runs.Load() >= c.want.Load() })
 	}
 }
 
@@ -298,7 +307,7 @@ func (f *foreignTest) wantShutdown(t *testing.T) {
 	}
 	armed := f.rt.Stats().Armed
 	got := kit.Shutdown(t, f.rt)
-	// A Wait may have fetched a value until then. None is fetched afterwards.
+	// A Wait may have fetched a value before Shutdown, but not afterwards.
 	if want := armed + f.rt.Stats().Queued; got != want {
 		t.Errorf("Shutdown returns %d, want %d", got, want)
 	}
@@ -308,11 +317,12 @@ func (f *foreignTest) wantShutdown(t *testing.T) {
 // wantClosed checks that a runtime is shut down.
 func (f *foreignTest) wantClosed(t *testing.T) {
 	t.Helper()
-	if _, err := f.rt.AfterFunc(hour, kit.Never(t, "a timer of a closed runtime")); !errors.Is(err, foliot.ErrClosed) {
-		t.Errorf("AfterFunc of a closed runtime returns %v", err)
+	_, err := f.rt.AfterFunc(hour, kit.Never(t, "a timer of a closed runtime"))
+	if !errors.Is(err, foliot.ErrClosed) {
+		t.Errorf("AfterFunc of a closed runtime returns %v, want ErrClosed", err)
 	}
 	if err := f.rt.Sleep(context.Background(), hour); !errors.Is(err, foliot.ErrClosed) {
-		t.Errorf("Sleep of a closed runtime returns %v", err)
+		t.Errorf("Sleep of a closed runtime returns %v, want ErrClosed", err)
 	}
 	first := kit.Shutdown(t, f.rt)
 	if second := kit.Shutdown(t, f.rt); first != second {

@@ -26,7 +26,7 @@ var shutdownRows = []foreignRow{
 		f.start()
 		f.foreign(func(t *testing.T) {
 			if _, err := f.rt.Shutdown(context.Background()); err == nil {
-				t.Error("Shutdown of the default runtime returns nil")
+				t.Error("Shutdown of the default runtime returns nil, want an error")
 			}
 		})
 	}},
@@ -42,50 +42,50 @@ var shutdownRows = []foreignRow{
 		c, _ := f.task()
 		f.startAlone()
 		f.foreign(func(t *testing.T) { f.shutdownHere(t, context.Background(), manyGoroutines) })
-		c.noted()
+		c.setBase()
 	}},
 	{"Runtime.Shutdown, while a callback runs", notEndedNotShared, func(f *foreignTest) {
-		over := f.running()
+		returned := f.running()
 		f.releaseSoon()
 		f.foreign(func(t *testing.T) {
-			if f.shutdownHere(t, context.Background(), 0) == nil && !over.Load() {
+			if f.shutdownHere(t, context.Background(), 0) == nil && !returned.Load() {
 				t.Error("Shutdown returns nil before the callback has returned")
 			}
 		})
 		f.awaitRelease()
 	}},
 	{"Runtime.Shutdown, with a context of the foreign place, while a callback runs", notEndedNotShared, func(f *foreignTest) {
-		over := f.running()
+		returned := f.running()
 		f.releaseSoon()
 		f.foreign(func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*millisecond)
 			defer cancel()
-			if f.shutdownHere(t, ctx, 0) == nil && !over.Load() {
+			if f.shutdownHere(t, ctx, 0) == nil && !returned.Load() {
 				t.Error("Shutdown returns nil before the callback has returned")
 			}
 		})
 		f.awaitRelease()
 	}},
 	{"Runtime.Shutdown, with a context that ends while a callback runs", notEndedNotShared, func(f *foreignTest) {
-		over := f.running()
+		returned := f.running()
 		ctx := f.limit()
 		f.foreign(func(t *testing.T) {
 			if f.shutdownHere(t, ctx, 0) == nil {
 				t.Error("Shutdown returns nil while a callback runs")
 			}
-			if over.Load() {
+			if returned.Load() {
 				t.Error("the callback has returned")
 			}
 		})
 		f.releaseNow()
 	}},
 	{"Runtime.Shutdown, in both places while a callback runs", notEndedNotShared, func(f *foreignTest) {
-		over := f.running()
+		returned := f.running()
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			f.foreign(func(t *testing.T) {
-				if f.shutdownHere(t, context.Background(), 0) == nil && !over.Load() {
+				if f.shutdownHere(t, context.Background(), 0) == nil && !returned.Load() {
 					t.Error("Shutdown returns nil before the callback has returned")
 				}
 			})
@@ -93,14 +93,15 @@ var shutdownRows = []foreignRow{
 		time.Sleep(10 * millisecond)
 		f.releaseSoon()
 		f.own(func(t *testing.T) {
-			if n := kit.Shutdown(t, f.rt); n != 0 || !over.Load() {
-				t.Errorf("Shutdown in the place of the runtime returns %d; the callback has returned: %t", n, over.Load())
+			if n := kit.Shutdown(t, f.rt); n != 0 || !returned.Load() {
+				t.Errorf("Shutdown in the place of the runtime returns %d, callback returned: %t, want 0, true",
+					n, returned.Load())
 			}
 		})
 		<-ended
 		f.closed = true
 	}},
-	{"Runtime.Shutdown, while others sleep and wait", notEndedNotShared, func(f *foreignTest) {
+	{"Runtime.Shutdown, while goroutines sleep and wait", notEndedNotShared, func(f *foreignTest) {
 		q := f.queueOf(9)
 		w := f.waiting(q, 0)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -116,7 +117,9 @@ var shutdownRows = []foreignRow{
 				runtime.Gosched()
 			}
 		})
-		f.foreign(func(t *testing.T) { f.shutdownHere(t, context.Background(), 2) }) // the sleep and the value
+		f.foreign(func(t *testing.T) {
+			f.shutdownHere(t, context.Background(), 2) // the sleep and the value
+		})
 		if !f.closed {
 			cancel()
 		}
@@ -138,15 +141,15 @@ var shutdownRows = []foreignRow{
 	}},
 }
 
-// shutdownHere tries Shutdown in the foreign place and returns its error. A runtime that was
-// made in a bubble may refuse it. It must not if it was made outside.
+// shutdownHere tries Shutdown in the foreign place and returns its error. Only a runtime that was
+// made in a bubble may refuse it.
 func (f *foreignTest) shutdownHere(t *testing.T, ctx context.Context, want int) error {
 	t.Helper()
 	n, err := f.rt.Shutdown(ctx)
 	if err != nil && ctx.Err() == nil {
 		refused(t, "Shutdown", err)
 		if !f.made {
-			t.Errorf("Shutdown returns %v", err)
+			t.Errorf("Shutdown returns %v, want nil", err)
 		}
 		return err
 	}
@@ -157,17 +160,17 @@ func (f *foreignTest) shutdownHere(t *testing.T, ctx context.Context, want int) 
 	return err
 }
 
-// running makes a callback that runs until release is closed; on a manual clock a task that
-// is polled for so long.
-func (f *foreignTest) running() (over *atomic.Bool) {
-	over = new(atomic.Bool)
+// running starts a callback that runs until release is closed. On a manual clock it starts a task
+// whose poll runs as long.
+func (f *foreignTest) running() (returned *atomic.Bool) {
+	returned = new(atomic.Bool)
 	f.startAlone()
 	f.own(func(t *testing.T) {
 		var began atomic.Bool
 		block := func() {
 			began.Store(true)
 			<-f.release
-			over.Store(true)
+			returned.Store(true)
 		}
 		if f.manual {
 			f.mustSpawn(t, func(*foliot.Context) foliot.Status { block(); return foliot.Done })
@@ -175,10 +178,11 @@ func (f *foreignTest) running() (over *atomic.Bool) {
 			kit.After(t, f.rt, 0, block)
 		}
 		for !began.Load() {
-			runtime.Gosched() // the time of a bubble stands still while the callback waits
+			// Sleep would not return: the clock of a bubble stops while the callback waits.
+			runtime.Gosched()
 		}
 	})
-	return over
+	return returned
 }
 
 // awaitRelease returns when release is closed.

@@ -17,8 +17,8 @@ var sleepRows = []foreignRow{
 		f.own(func(t *testing.T) { f.wantSleepWorks(t) })
 		f.sleep(brief)
 	}},
-	{"Runtime.Sleep, while others sleep", notEnded, func(f *foreignTest) {
-		var over atomic.Int64
+	{"Runtime.Sleep, while other goroutines sleep", notEnded, func(f *foreignTest) {
+		var returned atomic.Int64
 		f.own(func(t *testing.T) {
 			for range 3 {
 				go func() {
@@ -27,7 +27,7 @@ var sleepRows = []foreignRow{
 						f.problem("Sleep in the place of the runtime returns %v", err)
 					}
 					early()
-					over.Add(1)
+					returned.Add(1)
 				}()
 			}
 		})
@@ -40,7 +40,7 @@ var sleepRows = []foreignRow{
 		})
 		f.sleep(brief)
 		f.own(func(t *testing.T) {
-			f.within(t, "Sleep in the place of the runtime returns", func() bool { return over.Load() == 3 })
+			f.within(t, "Sleep in the place of the runtime returns", func() bool { return returned.Load() == 3 })
 			f.awaitCallbacks(t)
 			f.before = f.rt.Stats()
 		})
@@ -51,7 +51,7 @@ var sleepRows = []foreignRow{
 		cancel()
 		f.foreign(func(t *testing.T) {
 			if err := f.rt.Sleep(ctx, hour); err == nil {
-				t.Error("Sleep returns nil")
+				t.Error("Sleep returns nil, want an error")
 			} else {
 				sleepEnded(t, err)
 			}
@@ -63,17 +63,17 @@ var sleepRows = []foreignRow{
 		defer cancel()
 		ctx.Done() // makes the channel outside of all bubbles
 		f.foreign(func(t *testing.T) {
-			var over atomic.Bool
+			var returned atomic.Bool
 			end := f.clock.Now().Add(hour)
 			go func() {
-				defer over.Store(true)
+				defer returned.Store(true)
 				if err := f.rt.Sleep(ctx, hour); err != nil {
 					sleepEnded(t, err)
 				} else if left := end.Sub(f.clock.Now()); left > 0 {
 					t.Errorf("Sleep returns %v early", left)
 				}
 			}()
-			for !over.Load() {
+			for !returned.Load() {
 				if !f.advance(t, hour) {
 					cancel()
 				}
@@ -83,8 +83,8 @@ var sleepRows = []foreignRow{
 	}},
 }
 
-// sleep tries Sleep, for at most as long as limit. It may sleep as it does elsewhere, if the
-// time of the runtime passes meanwhile.
+// sleep tries Sleep with a context that ends soon. Sleep may work as usual if the clock of the
+// runtime advances meanwhile.
 func (f *foreignTest) sleep(d time.Duration) {
 	f.start()
 	ctx := f.limit()
@@ -98,12 +98,13 @@ func (f *foreignTest) sleep(d time.Duration) {
 	})
 	f.own(func(t *testing.T) {
 		if left := end.Sub(f.now()); slept && left > 0 {
-			t.Errorf("Sleep returns nil %v early", left)
+			t.Errorf("Sleep returns %v early", left)
 		}
 	})
 }
 
-// sleepEnded checks the error of Sleep: nil, that of the context or one that names the bubble.
+// sleepEnded checks that the error of Sleep is nil, that of the context, or one that names the
+// bubble.
 func sleepEnded(t *testing.T, err error) {
 	t.Helper()
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {

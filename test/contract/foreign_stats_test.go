@@ -17,8 +17,9 @@ var statsRows = []foreignRow{
 	{"Runtime.Stats", nil, func(f *foreignTest) {
 		f.withStats(func(t *testing.T, want foliot.Stats) {
 			got := f.rt.Stats()
-			if got.Workers != want.Workers || got.Armed != want.Armed || got.Slots != want.Slots || got.Tasks != want.Tasks ||
-				got.Polls != want.Polls || got.Fired != want.Fired || got.Stopped != want.Stopped || got.Rearmed != want.Rearmed {
+			if got.Workers != want.Workers || got.Armed != want.Armed ||
+				got.Slots != want.Slots || got.Tasks != want.Tasks || got.Polls != want.Polls ||
+				got.Fired != want.Fired || got.Stopped != want.Stopped || got.Rearmed != want.Rearmed {
 				t.Errorf("Stats returns %+v, want %+v", got, want)
 			}
 			if len(got.Worker) != len(want.Worker) {
@@ -29,7 +30,7 @@ var statsRows = []foreignRow{
 				due += w.Due
 			}
 			if due != 0 {
-				t.Errorf("Stats says that %d shards have timers due, want none", due)
+				t.Errorf("the sum of WorkerStats.Due is %d, want 0", due)
 			}
 		})
 	}},
@@ -40,7 +41,8 @@ var statsRows = []foreignRow{
 				t.Fatalf("String returns %q: %v", f.rt, err)
 			}
 			if got.Armed != want.Armed || got.Slots != want.Slots || got.Tasks != want.Tasks {
-				t.Errorf("String returns %+v, want %d, %d, %d", got, want.Armed, want.Slots, want.Tasks)
+				t.Errorf("String returns %+v, want %d, %d, %d",
+					got, want.Armed, want.Slots, want.Tasks)
 			}
 		})
 	}},
@@ -64,14 +66,17 @@ var statsRows = []foreignRow{
 	{"Runtime.Resize", nil, func(f *foreignTest) { f.resize(5, 1, 4) }},
 	{"Runtime.Resize, to one worker", nil, func(f *foreignTest) { f.resize(1) }},
 	{"Runtime.Resize, to as many as there are", nil, func(f *foreignTest) { f.resize(f.rt.Stats().Workers) }},
-	{"Runtime.Resize, while another sleeps", func(w variant) bool { return notEndedNotShared(w) && !w.manual }, resizeWhileAnotherSleeps},
-	{"Runtime.Stats, and all else in both places at once", notEndedNotShared, bothAtOnce},
+	{"Runtime.Resize, while a goroutine sleeps", func(w variant) bool {
+		return notEndedNotShared(w) && !w.manual
+	}, resizeDuringSleeps},
+	{"Runtime.Stats, and other calls in both places at once", notEndedNotShared, useBothAtOnce},
 }
 
-// oneWorker is for what does not depend on the runtime.
+// oneWorker selects one variant, for calls that do not depend on the runtime.
 func oneWorker(w variant) bool { return w.workers == 1 }
 
-// withStats has some timers armed and some fired, and compares Stats in both places.
+// withStats fires some timers and arms others. Then it calls compare in the foreign place with the
+// Stats of the own place.
 func (f *foreignTest) withStats(compare func(t *testing.T, want foliot.Stats)) {
 	c := f.callback("a timer", 0)
 	var timer foliot.Timer
@@ -83,7 +88,7 @@ func (f *foreignTest) withStats(compare func(t *testing.T, want foliot.Stats)) {
 		}
 		c.want.Store(5)
 		f.awaitCallbacks(t)
-		c.noted()
+		c.setBase()
 		timer = kit.After(t, f.rt, hour, kit.Never(t, "a timer of an hour"))
 		f.within(t, "nothing runs", func() bool { return f.rt.Stats().Running == 0 })
 		want = f.rt.Stats()
@@ -97,39 +102,40 @@ func histogramRow[V comparable](method func(foliot.Histogram) V) func(f *foreign
 	return func(f *foreignTest) {
 		f.withStats(func(t *testing.T, want foliot.Stats) {
 			if got, want := method(f.rt.Stats().Late), method(want.Late); got != want {
-				t.Errorf("it returns %v, want %v", got, want)
+				t.Errorf("got %v, want %v", got, want)
 			}
 		})
 	}
 }
 
-// resize tries Resize while timers are armed in all shards, and sets the number of workers back.
+// resize tries Resize while timers are armed in all shards, and then restores the number of
+// workers.
 func (f *foreignTest) resize(numbers ...int) {
 	f.start()
-	var was int
-	f.own(func(t *testing.T) { was = f.rt.Stats().Workers })
+	var before int
+	f.own(func(t *testing.T) { before = f.rt.Stats().Workers })
 	f.foreign(func(t *testing.T) {
 		for _, n := range numbers {
-			now := f.rt.Stats().Workers
+			want := f.rt.Stats().Workers
 			if !refused(t, "Resize", f.rt.Resize(n)) {
-				now = n
+				want = n
 			}
-			if got := f.rt.Stats().Workers; got != now {
-				t.Errorf("there are %d workers after Resize, want %d", got, now)
+			if got := f.rt.Stats().Workers; got != want {
+				t.Errorf("Workers is %d after Resize, want %d", got, want)
 			}
 		}
 	})
 	f.own(func(t *testing.T) {
 		f.awaitCallbacks(t)
 		f.wantWorks(t)
-		if err := f.rt.Resize(was); err != nil {
+		if err := f.rt.Resize(before); err != nil {
 			t.Errorf("Resize in the place of the runtime returns %v", err)
 		}
 	})
 }
 
-// resizeWhileAnotherSleeps calls Resize again and again while timers are armed one after the other.
-func resizeWhileAnotherSleeps(f *foreignTest) {
+// resizeDuringSleeps calls Resize again and again while a goroutine of the own place calls Sleep.
+func resizeDuringSleeps(f *foreignTest) {
 	f.startAlone()
 	var stop atomic.Bool
 	ended := make(chan struct{})
@@ -156,8 +162,8 @@ func resizeWhileAnotherSleeps(f *foreignTest) {
 	<-ended
 }
 
-// bothAtOnce uses the runtime in both places at the same time.
-func bothAtOnce(f *foreignTest) {
+// useBothAtOnce uses the runtime in both places at the same time.
+func useBothAtOnce(f *foreignTest) {
 	var timers []foliot.Timer
 	_, h := f.task()
 	q := f.queueOf(9)
@@ -178,7 +184,7 @@ func bothAtOnce(f *foreignTest) {
 				}
 				_ = f.rt.Stats()
 				if f.manual {
-					continue // what is armed here may fire in the other place, and count there
+					continue // a timer armed here may fire in the other place and count there
 				}
 				if i%20 == 0 {
 					if err := f.rt.Resize(1 + i/20%3); err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// These are the uses of the drop-in context that the standard package allows. It does not
-// allow to close the channel of Done outside of the bubble in which the channel was made, nor
-// to receive from it there, and it makes the channel with the first call of Done or the first
-// context derived: these are fatal errors.
+// These cases use the drop-in context in ways that the standard package allows. With the standard
+// package it is a fatal error to close the channel of Done, or to receive from it, outside of the
+// bubble in which it was made. The first call of Done or the first derived context makes the
+// channel.
 
 var errForeignCause = errors.New("a cause")
 
-// constructors make a context that ends within the time d if it has a deadline, and else
-// when it is cancelled.
+// constructors make a context that ends after d if it has a deadline, and otherwise when it is
+// cancelled.
 var constructors = []struct {
 	name     string
 	deadline bool
@@ -49,26 +49,28 @@ func dropInContextCases() (cases []foreignCase) {
 	for _, make := range constructors {
 		for _, c := range []struct {
 			name string
-			run  func(t *testing.T, parent std.Context, make func(std.Context, time.Duration) (std.Context, std.CancelFunc))
+			run  func(t *testing.T, parent std.Context, make makeContext)
 		}{
 			{"", madeInABubble},
 			{", below a context from outside", childInABubble},
-			{", left in a bubble that has ended", leftInABubble},
+			{", whose bubble has ended", bubbleEnded},
 			{", cancelled in a bubble", cancelledInABubble},
-			{", asked in a bubble and cancelled outside", askedInABubble},
+			{", read in a bubble and cancelled outside", readInABubble},
 			{", waited for in a bubble", waitedForInABubble},
-			{", asked outside", askedOutside},
+			{", read outside", readOutside},
 			{", below a context of a bubble", childOutside},
 		} {
 			cases = append(cases, foreignCase{make.name + c.name, []string{"context." + make.name}, func(t *testing.T) {
 				before := foliot.Default().Stats().Armed
-				// WithCancel makes a context of its own only below another one of the package.
+				// With another parent, WithCancel would return a context of the standard package.
 				parent, cancel := context.WithTimeout(std.Background(), 2*hour)
 				parent.Done() // makes the channel outside of all bubbles
 				c.run(t, parent, make.make)
 				cancel()
 				wantContextsWork(t)
-				testkit.Eventually(t, "nothing is armed", func() bool { return foliot.Default().Stats().Armed == before })
+				testkit.Eventually(t, "nothing is armed", func() bool {
+					return foliot.Default().Stats().Armed == before
+				})
 			}})
 		}
 	}
@@ -87,16 +89,17 @@ func madeInABubble(t *testing.T, _ std.Context, make makeContext) {
 		if _, ok := ctx.Deadline(); ok {
 			<-ctx.Done()
 			if took := time.Since(began); took != hour || !errors.Is(ctx.Err(), std.DeadlineExceeded) {
-				t.Errorf("it ends with %v after %v, want an hour", ctx.Err(), took)
+				t.Errorf("the context ends with %v after %v, want DeadlineExceeded after 1h",
+					ctx.Err(), took)
 			}
 		}
 		cancel()
 		if ctx.Err() == nil {
-			t.Error("a context that was cancelled has no error")
+			t.Error("Err of a cancelled context returns nil")
 		}
 	})
 	if n := foliot.Default().Stats().Armed; n != before {
-		t.Errorf("%d timers are armed outside, and %d before", n, before)
+		t.Errorf("Armed of the default runtime is %d, want %d as before", n, before)
 	}
 }
 
@@ -106,13 +109,14 @@ func childInABubble(t *testing.T, parent std.Context, make makeContext) {
 		ctx, cancel := make(parent, hour)
 		select {
 		case <-ctx.Done():
-			t.Error("it has ended")
+			t.Error("the context has ended before cancel was called")
 		default:
 		}
 		cancel()
 		<-ctx.Done()
 		if !errors.Is(ctx.Err(), std.Canceled) || std.Cause(ctx) == nil {
-			t.Errorf("a context that was cancelled ends with %v for %v", ctx.Err(), std.Cause(ctx))
+			t.Errorf("Err and Cause of a cancelled context return %v and %v",
+				ctx.Err(), std.Cause(ctx))
 		}
 	})
 	if err := parent.Err(); err != nil {
@@ -120,9 +124,10 @@ func childInABubble(t *testing.T, parent std.Context, make makeContext) {
 	}
 }
 
-// leftInABubble ends a context outside below which there is one of a bubble that has ended.
-// With a deadline, the standard package would stop a timer of the bubble, a fatal error.
-func leftInABubble(t *testing.T, _ std.Context, make makeContext) {
+// bubbleEnded cancels a context outside that has a child of a bubble that has ended. A child with a
+// deadline is cancelled before: the standard package would stop a timer of the bubble, which is a
+// fatal error.
+func bubbleEnded(t *testing.T, _ std.Context, make makeContext) {
 	top, cancelTop := context.WithCancel(std.Background())
 	top.Done() // makes the channel outside of all bubbles
 	var ctx std.Context
@@ -135,11 +140,11 @@ func leftInABubble(t *testing.T, _ std.Context, make makeContext) {
 	})
 	cancelTop()
 	if !errors.Is(ctx.Err(), std.Canceled) {
-		t.Errorf("Err returns %v", ctx.Err())
+		t.Errorf("Err returns %v, want Canceled", ctx.Err())
 	}
 }
 
-// cancelledInABubble calls a CancelFunc from outside in a bubble.
+// cancelledInABubble cancels a context that was made outside in a bubble.
 func cancelledInABubble(t *testing.T, parent std.Context, make makeContext) {
 	ctx, cancel := make(parent, hour)
 	child, cancelChild := context.WithTimeout(ctx, hour)
@@ -148,24 +153,24 @@ func cancelledInABubble(t *testing.T, parent std.Context, make makeContext) {
 	synctest.Test(t, func(t *testing.T) {
 		cancel()
 		if !errors.Is(ctx.Err(), std.Canceled) {
-			t.Errorf("Err returns %v in the bubble", ctx.Err())
+			t.Errorf("Err returns %v in the bubble, want Canceled", ctx.Err())
 		}
 	})
 	testkit.Receive(t, done, "Done outside")
-	testkit.Receive(t, childDone, "Done of a context below, outside")
+	testkit.Receive(t, childDone, "Done of the child, outside")
 	if !errors.Is(child.Err(), std.Canceled) {
-		t.Errorf("Err returns %v outside", child.Err())
+		t.Errorf("Err returns %v outside, want Canceled", child.Err())
 	}
 }
 
-// askedInABubble calls all methods but Done in a bubble, and cancels outside.
-func askedInABubble(t *testing.T, parent std.Context, make makeContext) {
+// readInABubble calls all methods except Done in a bubble, and cancels outside.
+func readInABubble(t *testing.T, parent std.Context, make makeContext) {
 	ctx, cancel := make(parent, hour)
 	synctest.Test(t, func(t *testing.T) { wantAlive(t, ctx) })
 	cancel()
 	testkit.Receive(t, ctx.Done(), "Done outside")
 	if !errors.Is(ctx.Err(), std.Canceled) {
-		t.Errorf("Err returns %v outside", ctx.Err())
+		t.Errorf("Err returns %v outside, want Canceled", ctx.Err())
 	}
 }
 
@@ -182,12 +187,12 @@ func waitedForInABubble(t *testing.T, parent std.Context, make makeContext) {
 		}
 	})
 	if took := time.Since(began); took < brief {
-		t.Errorf("it has ended after %v, want %v", took, brief)
+		t.Errorf("the context has ended after %v, want at least %v", took, brief)
 	}
 }
 
-// askedOutside calls all methods but Done outside, of a context that was made in a bubble.
-func askedOutside(t *testing.T, _ std.Context, make makeContext) {
+// readOutside calls all methods except Done outside, of a context that was made in a bubble.
+func readOutside(t *testing.T, _ std.Context, make makeContext) {
 	p := &twoPlaces{setting: setting{made: true}, t: t}
 	p.open()
 	defer p.close()
@@ -206,8 +211,8 @@ func askedOutside(t *testing.T, _ std.Context, make makeContext) {
 	})
 }
 
-// childOutside derives a context outside from one that was made in a bubble, and ends the
-// latter there.
+// childOutside derives a context outside from one that was made in a bubble, and cancels the
+// latter in the bubble.
 func childOutside(t *testing.T, _ std.Context, make makeContext) {
 	p := &twoPlaces{setting: setting{made: true}, t: t}
 	p.open()
@@ -224,25 +229,25 @@ func childOutside(t *testing.T, _ std.Context, make makeContext) {
 	p.foreign(func(t *testing.T) {
 		testkit.Receive(t, child.Done(), "Done outside")
 		if !errors.Is(child.Err(), std.Canceled) {
-			t.Errorf("Err returns %v", child.Err())
+			t.Errorf("Err returns %v, want Canceled", child.Err())
 		}
 		cancelChild()
 	})
 }
 
-// wantAlive calls all methods but Done of a context that has not ended.
+// wantAlive calls all methods except Done of a context that has not ended.
 func wantAlive(t *testing.T, ctx std.Context) {
 	t.Helper()
 	if ctx.Err() != nil || std.Cause(ctx) != nil {
-		t.Errorf("Err and Cause return %v and %v", ctx.Err(), std.Cause(ctx))
+		t.Errorf("Err and Cause return %v and %v, want nil", ctx.Err(), std.Cause(ctx))
 	}
 	ctx.Deadline()
 	if v := ctx.Value("a key"); v != nil {
-		t.Errorf("Value returns %v", v)
+		t.Errorf("Value returns %v, want nil", v)
 	}
 }
 
-// wantContextsWork checks that everything works outside.
+// wantContextsWork checks that contexts work outside.
 func wantContextsWork(t *testing.T) {
 	t.Helper()
 	for _, c := range constructors {
@@ -254,7 +259,8 @@ func wantContextsWork(t *testing.T) {
 			cancel()
 		}
 		testkit.Receive(t, child.Done(), c.name)
-		if took := time.Since(began); c.deadline && (took < brief || !errors.Is(child.Err(), std.DeadlineExceeded)) {
+		took := time.Since(began)
+		if c.deadline && (took < brief || !errors.Is(child.Err(), std.DeadlineExceeded)) {
 			t.Errorf("%s ends with %v after %v, want %v", c.name, child.Err(), took, brief)
 		}
 		cancel()

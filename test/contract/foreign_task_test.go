@@ -20,7 +20,7 @@ var taskRows = []foreignRow{
 		c, h := f.task()
 		f.start()
 		f.abort(h)
-		c.noted()
+		c.setBase()
 	}},
 	{"TaskHandle.Abort, of a task with a deadline", nil, func(f *foreignTest) {
 		c := f.callback("the task", 0)
@@ -31,8 +31,10 @@ var taskRows = []foreignRow{
 				cx.WakeAfter(hour)
 				return foliot.Pending
 			})
-			f.within(t, "the task has a deadline", func() bool { return c.runs.Load() == 1 && f.rt.Stats().Armed > 0 })
-			c.noted()
+			f.within(t, "the task has a deadline", func() bool {
+				return c.runs.Load() == 1 && f.rt.Stats().Armed > 0
+			})
+			c.setBase()
 		})
 		f.startAlone()
 		f.armed = -1
@@ -46,12 +48,13 @@ var taskRows = []foreignRow{
 		f.own(func(t *testing.T) {
 			done = f.mustSpawn(t, func(*foliot.Context) foliot.Status { c.run(); return foliot.Done })
 			f.within(t, "the task is done", func() bool { return !done.Alive() })
-			c.noted()
+			c.setBase()
 		})
 		f.start()
 		f.foreign(func(t *testing.T) {
 			if !alive.Alive() || done.Alive() {
-				t.Errorf("Alive returns %t for a task that is alive and %t for one that is done", alive.Alive(), done.Alive())
+				t.Errorf("Alive returns %t and %t for a task that is alive and one that is done",
+					alive.Alive(), done.Alive())
 			}
 		})
 		f.own(func(t *testing.T) {
@@ -70,28 +73,33 @@ func (f *foreignTest) mustSpawn(t *testing.T, poll foliot.TaskFunc) foliot.TaskH
 	return h
 }
 
-// task makes a task in the place of the runtime that has been polled once.
+// task spawns a task in the place of the runtime and returns when it has been polled once.
 func (f *foreignTest) task() (c *callback, h foliot.TaskHandle) {
 	c = f.callback("the task", 0)
 	f.own(func(t *testing.T) {
 		h = f.mustSpawn(t, func(*foliot.Context) foliot.Status { c.run(); return foliot.Pending })
-		f.within(t, "the task is polled", func() bool { return c.runs.Load() == 1 && f.rt.Stats().Running == 0 })
-		c.noted()
+		f.within(t, "the task is polled", func() bool {
+			return c.runs.Load() == 1 && f.rt.Stats().Running == 0
+		})
+		c.setBase()
 	})
 	return c, h
 }
 
-// spawn tries Spawn. A timer that fires has its worker poll tasks, too; alone means that
-// there is none.
+// spawn tries Spawn. If alone is true, no timer is armed: a timer that fires would start a worker,
+// which polls tasks too.
 func (f *foreignTest) spawn(n int, alone bool) {
 	c := f.callback("a task spawned in the foreign place", 0)
 	f.startBeside(!alone)
 	f.foreign(func(t *testing.T) {
 		for range n {
-			h, err := f.rt.Spawn(foliot.TaskFunc(func(*foliot.Context) foliot.Status { c.run(); return foliot.Done }))
+			h, err := f.rt.Spawn(foliot.TaskFunc(func(*foliot.Context) foliot.Status {
+				c.run()
+				return foliot.Done
+			}))
 			if refused(t, "Spawn", err) {
 				if h.Alive() || h.Wake() || h.Abort() {
-					t.Error("Spawn returns an error and the handle of a task")
+					t.Error("Spawn returns an error and a valid handle")
 				}
 				continue
 			}
@@ -113,19 +121,21 @@ func (f *foreignTest) wake(times int, alone bool) {
 			t.Error("the task has ended")
 		}
 	})
-	f.then(func(t *testing.T) {
+	f.inWorkingPlace(func(t *testing.T) {
 		if woken {
-			f.within(t, "the task is polled after a Wake that returned true", func() bool { return c.runs.Load() > c.base.Load() })
+			f.within(t, "the task is polled after a Wake that returned true", func() bool {
+				return c.runs.Load() > c.base.Load()
+			})
 		}
-		// Wakes are polled once or several times.
+		// One poll or several may follow several wake-ups.
 		f.within(t, "nothing runs", func() bool { return f.rt.Stats().Running == 0 })
 		if !woken && c.runs.Load() > c.base.Load() {
 			t.Error("the task is polled after a Wake that returned false")
 		}
-		c.noted()
+		c.setBase()
 	})
 	if woken && f.ownEnded && !f.manual {
-		f.t.Error("Wake returns true, and the task cannot be polled: its bubble has ended")
+		f.t.Error("Wake returns true, but the task cannot be polled since its bubble has ended")
 	}
 	f.own(func(t *testing.T) {
 		c.expect(true)
@@ -151,8 +161,8 @@ func (f *foreignTest) abort(h foliot.TaskHandle) {
 	})
 }
 
-// polling makes a task whose second poll lasts until release is closed, and returns when
-// that poll has begun.
+// polling spawns a task whose second poll lasts until release is closed. It returns when that poll
+// has begun.
 func (f *foreignTest) polling() (h foliot.TaskHandle, polls *atomic.Int64) {
 	polls = new(atomic.Int64)
 	f.own(func(t *testing.T) {
@@ -162,10 +172,13 @@ func (f *foreignTest) polling() (h foliot.TaskHandle, polls *atomic.Int64) {
 			}
 			return foliot.Pending
 		})
-		f.within(t, "the task is polled", func() bool { return polls.Load() == 1 && f.rt.Stats().Running == 0 })
+		f.within(t, "the task is polled", func() bool {
+			return polls.Load() == 1 && f.rt.Stats().Running == 0
+		})
 		h.Wake()
 		for polls.Load() < 2 {
-			runtime.Gosched() // the time of a bubble stands still while the poll waits
+			// Sleep would not return: the clock of a bubble stops while the poll waits.
+			runtime.Gosched()
 		}
 	})
 	return h, polls
@@ -177,11 +190,13 @@ func wakeWhilePolled(f *foreignTest) {
 	f.foreign(func(t *testing.T) { woken = h.Wake() })
 	f.releaseNow()
 	f.own(func(t *testing.T) {
-		f.within(t, "the poll is over", func() bool { return f.rt.Stats().Running == 0 })
+		f.within(t, "the poll ends", func() bool { return f.rt.Stats().Running == 0 })
 		want := int64(2)
 		if woken {
 			want++
-			f.within(t, "the task is polled after a Wake that returned true", func() bool { return polls.Load() == want })
+			f.within(t, "the task is polled after a Wake that returned true", func() bool {
+				return polls.Load() == want
+			})
 		}
 		if !h.Wake() {
 			t.Error("Wake in the place of the runtime returns false afterwards")
@@ -197,9 +212,9 @@ func abortWhilePolled(f *foreignTest) {
 	f.abort(h)
 	f.releaseNow()
 	f.own(func(t *testing.T) {
-		f.within(t, "the poll is over and the task is gone", func() bool { return f.rt.Stats().Tasks == 0 })
+		f.within(t, "the poll and the task end", func() bool { return f.rt.Stats().Tasks == 0 })
 		if n := polls.Load(); n != 2 {
-			t.Errorf("%d polls of a task that was aborted in the second", n)
+			t.Errorf("%d polls of a task that was aborted in the second poll, want 2", n)
 		}
 		f.before, f.tasks = f.rt.Stats(), 0
 	})

@@ -13,16 +13,14 @@ import (
 	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// A foreign bubble is a testing/synctest bubble other than the place in which a runtime, a
-// queue, a loop, a timer or a context was made. The place may be another bubble, or the
-// program outside of all bubbles.
+// An object of the library is made in a place: in a testing/synctest bubble, or outside of all
+// bubbles. A foreign bubble is a bubble in which the object was not made.
 //
-// A call in a foreign bubble must return an error, return false, panic with a text that
-// names the bubble, or do what it does elsewhere. The same holds for a call from outside on
-// what was made in a bubble. In the place where the object was made it must work afterwards
-// as if nothing had happened.
+// A call in a foreign bubble must return an error, return false, panic with a message that names
+// the bubble, or work as usual. The same holds for a call from outside on an object that was made
+// in a bubble. Afterwards the object must work as usual in the place where it was made.
 
-// A foreignCase is one use of the library in a foreign place.
+// A foreignCase is one use of an object in a place where it was not made.
 type foreignCase struct {
 	name   string
 	covers []string // the functions and methods that it calls, as exportedNames returns them
@@ -47,37 +45,37 @@ func foreignGroups() []foreignGroup {
 }
 
 const (
-	// foreignVariable is set in a child process. It has the number of the group, and of the
-	// first case to be run.
+	// foreignVariable is set in a child process. It has the index of the group and of the first
+	// case to run.
 	foreignVariable = "FOLIOT_CONTRACT_FOREIGN"
 
 	// foreignLimit is how long a case may take. A case takes some 30 ms.
 	foreignLimit = 10 * second
 
-	// foreignOutput bounds the output of a case that is shown.
+	// foreignOutput is the maximum length of the output of a case in an error.
 	foreignOutput = 2500
 )
 
-// The cases run in child processes, since many mistakes in the use of a bubble are fatal
-// errors. When a case fails or crashes, another child runs the cases after it.
-func TestInAForeignBubbleEveryCallIsRefusedOrWorksAndBreaksNothing(t *testing.T) {
+// The cases run in child processes, since many mistakes in the use of a bubble are fatal errors.
+// When a case fails or crashes, another child runs the remaining cases.
+func TestInAForeignBubbleEveryCallIsRefusedOrWorks(t *testing.T) {
 	groups := foreignGroups()
-	if where := os.Getenv(foreignVariable); where != "" {
+	if value := os.Getenv(foreignVariable); value != "" {
 		var group, first int
-		if _, err := fmt.Sscan(where, &group, &first); err != nil {
+		if _, err := fmt.Sscan(value, &group, &first); err != nil {
 			t.Fatal(err)
 		}
 		runForeignCases(t, groups[group].cases, first)
 		return
 	}
-	self, err := os.Executable()
+	executable, err := os.Executable()
 	if err != nil {
-		t.Skip("this platform does not tell where the program is")
+		t.Skip(err)
 	}
 	for g, group := range groups {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel() // with the other groups
-			texts := inChildren(self, g, len(group.cases))
+			texts := inChildren(executable, g, len(group.cases))
 			for i, c := range group.cases {
 				t.Run(c.name, func(t *testing.T) {
 					if texts[i] != "" {
@@ -89,23 +87,23 @@ func TestInAForeignBubbleEveryCallIsRefusedOrWorksAndBreaksNothing(t *testing.T)
 	}
 }
 
-// The lines that a child writes before and after each case.
+// A child writes these lines before and after each case.
 const (
 	beginLine = "foreign-case-begins"
 	endLine   = "foreign-case-ends"
 )
 
-// runForeignCases runs in a child. It ends after a case that has failed: the default runtime
-// is not what it was.
+// runForeignCases runs the cases from first on, in a child. It returns after a case that fails,
+// since this may have changed the default runtime.
 func runForeignCases(t *testing.T, cases []foreignCase, first int) {
 	for i, c := range cases[first:] {
 		fmt.Printf("\n%s %d\n", beginLine, first+i)
-		watch := time.AfterFunc(foreignLimit, func() {
-			fmt.Printf("the case does not end\n%s\n", testkit.Stacks())
+		timeout := time.AfterFunc(foreignLimit, func() {
+			fmt.Printf("the case has not ended in %v\n%s\n", foreignLimit, testkit.Stacks())
 			os.Exit(3)
 		})
 		ok := t.Run(c.name, c.run)
-		watch.Stop()
+		timeout.Stop()
 		fmt.Printf("\n%s %t\n", endLine, ok)
 		if !ok {
 			return
@@ -113,21 +111,24 @@ func runForeignCases(t *testing.T, cases []foreignCase, first int) {
 	}
 }
 
-// inChildren runs the cases of a group and returns a text for each. The text is empty if
-// the case has passed.
-func inChildren(self string, group, cases int) []string {
+// inChildren runs the cases of a group and returns a text for each. The text is empty if the case
+// has passed.
+func inChildren(executable string, group, cases int) []string {
 	texts := make([]string, cases)
 	for first := 0; first < cases; {
 		ctx, cancel := context.WithCancel(context.Background())
 		out := &childOutput{silent: time.AfterFunc(2*foreignLimit, cancel)}
-		child := exec.CommandContext(ctx, self, "-test.run=^TestInAForeignBubbleEveryCallIsRefusedOrWorksAndBreaksNothing$", "-test.v", "-test.timeout=0")
-		child.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", foreignVariable, group, first), "GORACE=atexit_sleep_ms=0")
+		child := exec.CommandContext(ctx, executable,
+			"-test.run=^TestInAForeignBubbleEveryCallIsRefusedOrWorks$", "-test.v", "-test.timeout=0")
+		child.Env = append(os.Environ(),
+			fmt.Sprintf("%s=%d %d", foreignVariable, group, first), "GORACE=atexit_sleep_ms=0")
 		child.Stdout, child.Stderr = out, out
 		err := child.Run()
 		cancel()
 		next := readForeignOutput(out.text.String(), texts)
 		if next <= first {
-			texts[first] = fmt.Sprintf("the child does not begin: %v\n%s", err, shortened(out.text.String()))
+			texts[first] = fmt.Sprintf("the child has not started a case: %v\n%s",
+				err, shortened(out.text.String()))
 			next = first + 1
 		}
 		first = next
@@ -135,7 +136,7 @@ func inChildren(self string, group, cases int) []string {
 	return texts
 }
 
-// A childOutput is what a child has written. The timer silent goes off if the child writes
+// A childOutput collects the output of a child. The timer silent ends the child if it writes
 // nothing for longer than a case may take: a process does not always end after a fatal error.
 type childOutput struct {
 	text   strings.Builder
@@ -154,7 +155,7 @@ func readForeignOutput(out string, texts []string) (next int) {
 		number, text, _ := strings.Cut(part, "\n")
 		i, err := strconv.Atoi(number)
 		if err != nil {
-			continue // what comes before the first case
+			continue // the output before the first case
 		}
 		next = i + 1
 		text, result, ended := strings.Cut(text, "\n"+endLine+" ")

@@ -12,9 +12,9 @@ import (
 	"github.com/foliot-go/foliot/time"
 )
 
-// These are the uses of the drop-in time that the standard package allows. It does not allow
-// Stop, Reset and a receive from C outside of the bubble in which a timer was made: they are
-// fatal errors.
+// These cases use the drop-in time in ways that the standard package allows. With the standard
+// package Stop, Reset and a receive from C are fatal errors outside of the bubble in which the
+// timer was made.
 
 func dropInTimeCases() (cases []foreignCase) {
 	for _, c := range []struct {
@@ -22,21 +22,21 @@ func dropInTimeCases() (cases []foreignCase) {
 		run  func(t *testing.T)
 	}{
 		{"After", func(t *testing.T) {
-			inABubbleAfter(t, hour, func(t *testing.T) { <-time.After(hour) })
+			wantDurationInABubble(t, hour, func(t *testing.T) { <-time.After(hour) })
 		}},
 		{"After, received from in a bubble", func(t *testing.T) {
 			c := time.After(brief)
 			receivedInABubble(t, c)
 		}},
 		{"AfterFunc", func(t *testing.T) {
-			inABubbleAfter(t, hour, func(t *testing.T) {
+			wantDurationInABubble(t, hour, func(t *testing.T) {
 				ran := make(chan struct{})
 				time.AfterFunc(hour, func() { close(ran) })
 				<-ran
 			})
 		}},
 		{"NewTimer", func(t *testing.T) {
-			inABubbleAfter(t, 3*hour, func(t *testing.T) {
+			wantDurationInABubble(t, 3*hour, func(t *testing.T) {
 				timer := time.NewTimer(hour)
 				<-timer.C
 				if timer.Reset(2 * hour) {
@@ -55,7 +55,7 @@ func dropInTimeCases() (cases []foreignCase) {
 			testkit.Receive(t, timer.C, "a timer that is reset outside")
 		}},
 		{"NewTicker", func(t *testing.T) {
-			inABubbleAfter(t, 2*hour, func(t *testing.T) {
+			wantDurationInABubble(t, 2*hour, func(t *testing.T) {
 				ticker := time.NewTicker(hour)
 				defer ticker.Stop()
 				<-ticker.C
@@ -69,16 +69,16 @@ func dropInTimeCases() (cases []foreignCase) {
 			testkit.Receive(t, ticker.C, "a tick outside")
 		}},
 		{"Tick", func(t *testing.T) {
-			inABubbleAfter(t, 2*hour, func(t *testing.T) {
+			wantDurationInABubble(t, 2*hour, func(t *testing.T) {
 				c := time.Tick(hour)
 				<-c
 				<-c
 			})
 		}},
 		{"Sleep", func(t *testing.T) {
-			inABubbleAfter(t, hour, func(t *testing.T) { time.Sleep(hour) })
-			inABubbleAfter(t, 1, func(t *testing.T) { time.Sleep(1) })
-			inABubbleAfter(t, 0, func(t *testing.T) { time.Sleep(0) })
+			wantDurationInABubble(t, hour, func(t *testing.T) { time.Sleep(hour) })
+			wantDurationInABubble(t, 1, func(t *testing.T) { time.Sleep(1) })
+			wantDurationInABubble(t, 0, func(t *testing.T) { time.Sleep(0) })
 		}},
 		{"Timer.Stop", func(t *testing.T) {
 			timer, f := time.NewTimer(hour), time.AfterFunc(hour, kit.Never(t, "a stopped timer"))
@@ -116,9 +116,9 @@ func dropInTimeCases() (cases []foreignCase) {
 			idle.Stop()
 			synctest.Test(t, func(t *testing.T) {
 				for _, d := range []std.Duration{0, brief, hour} {
-					wantAdvice(t, "Reset of a timer", func() { timer.Reset(d) })
-					wantAdvice(t, "Reset of a timer with a function", func() { f.Reset(d) })
-					wantAdvice(t, "Reset of a stopped timer", func() { idle.Reset(d) })
+					wantBubblePanic(t, "Reset of a timer", func() { timer.Reset(d) })
+					wantBubblePanic(t, "Reset of a timer with a function", func() { f.Reset(d) })
+					wantBubblePanic(t, "Reset of a stopped timer", func() { idle.Reset(d) })
 				}
 			})
 			testkit.Receive(t, timer.C, "a timer that was not reset")
@@ -152,7 +152,7 @@ func dropInTimeCases() (cases []foreignCase) {
 		{"Ticker.Reset", func(t *testing.T) {
 			ticker := time.NewTicker(brief)
 			synctest.Test(t, func(t *testing.T) {
-				wantAdvice(t, "Reset of a ticker", func() { ticker.Reset(hour) })
+				wantBubblePanic(t, "Reset of a ticker", func() { ticker.Reset(hour) })
 			})
 			testkit.Receive(t, ticker.C, "a ticker that was not reset")
 			testkit.Receive(t, ticker.C, "a ticker that was not reset")
@@ -163,30 +163,32 @@ func dropInTimeCases() (cases []foreignCase) {
 			before := foliot.Default().Stats()
 			c.run(t)
 			wantTimeWorks(t)
-			testkit.Eventually(t, "nothing is armed", func() bool { return foliot.Default().Stats().Armed == before.Armed })
+			testkit.Eventually(t, "nothing is armed", func() bool {
+				return foliot.Default().Stats().Armed == before.Armed
+			})
 		}})
 	}
 	return cases
 }
 
-// inABubbleAfter checks how long f takes by the time of a bubble, and that the default
-// runtime has nothing to do with it.
-func inABubbleAfter(t *testing.T, want std.Duration, f func(t *testing.T)) {
+// wantDurationInABubble checks how long f takes by the clock of a bubble, and that f does not use
+// the default runtime.
+func wantDurationInABubble(t *testing.T, want std.Duration, f func(t *testing.T)) {
 	t.Helper()
 	before := foliot.Default().Stats()
 	synctest.Test(t, func(t *testing.T) {
 		began := std.Now()
 		f(t)
 		if took := std.Since(began); took != want {
-			t.Errorf("it takes %v, want %v", took, want)
+			t.Errorf("the call takes %v, want %v", took, want)
 		}
 	})
 	if after := foliot.Default().Stats(); after.Armed != before.Armed || after.Fired != before.Fired {
-		t.Error("the default runtime had something to do")
+		t.Error("the call has used the default runtime")
 	}
 }
 
-// receivedInABubble checks that a channel made outside delivers in a bubble.
+// receivedInABubble checks that a value from a channel made outside can be received in a bubble.
 func receivedInABubble(t *testing.T, c <-chan std.Time) {
 	t.Helper()
 	began := std.Now()
@@ -194,48 +196,48 @@ func receivedInABubble(t *testing.T, c <-chan std.Time) {
 		<-c
 	})
 	if took := std.Since(began); took > testkit.Timeout {
-		t.Errorf("a value comes after %v", took)
+		t.Errorf("the value came after %v, want at most %v", took, testkit.Timeout)
 	}
 }
 
-// wantAdvice checks that f panics with a text of the package time that names the bubble.
-func wantAdvice(t *testing.T, what string, f func()) {
+// wantBubblePanic checks that f panics with a text of package time that names the bubble.
+func wantBubblePanic(t *testing.T, what string, f func()) {
 	t.Helper()
-	if text := foreignPanic(f); !advises(text, "time") {
+	if text := foreignPanic(f); !namesBubble(text, "time") {
 		t.Errorf("%s panics with %q, want a text that names the bubble", what, text)
 	}
 }
 
-// wantTimeWorks checks that everything works outside.
+// wantTimeWorks checks that timers, tickers and Sleep work outside.
 func wantTimeWorks(t *testing.T) {
 	t.Helper()
 	failed := make(chan string, manyGoroutines)
 	f := &foreignTest{}
 	f.fromManyGoroutines(func() {
-		early := func(what string, began std.Time, d std.Duration) {
+		notEarly := func(what string, began std.Time, d std.Duration) {
 			if took := std.Since(began); took < d {
-				failed <- fmt.Sprintf("%s takes %v, want %v", what, took, d)
+				failed <- fmt.Sprintf("%s takes %v, want at least %v", what, took, d)
 			}
 		}
 		began := std.Now()
 		timer, ran, ticker := time.NewTimer(brief), make(chan struct{}), time.NewTicker(brief)
 		time.AfterFunc(brief, func() { close(ran) })
 		<-timer.C
-		early("NewTimer", began, brief)
+		notEarly("NewTimer", began, brief)
 		<-ran
-		early("AfterFunc", began, brief)
+		notEarly("AfterFunc", began, brief)
 		<-ticker.C
 		<-ticker.C
-		early("two ticks", began, 2*brief)
+		notEarly("two ticks", began, 2*brief)
 		ticker.Stop()
 		began = std.Now()
 		timer.Reset(brief)
 		<-timer.C
-		early("Reset", began, brief)
+		notEarly("Reset", began, brief)
 		began = std.Now()
 		time.Sleep(brief)
 		<-time.After(brief)
-		early("Sleep and After", began, 2*brief)
+		notEarly("Sleep and After", began, 2*brief)
 		if stopped := time.NewTimer(hour); !stopped.Stop() || stopped.Stop() {
 			failed <- "Stop does not return true and then false"
 		}

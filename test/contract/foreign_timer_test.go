@@ -63,7 +63,8 @@ var timerRows = []foreignRow{
 		var armed, idle foliot.Timer
 		var want time.Time
 		f.own(func(t *testing.T) {
-			armed, idle = kit.After(t, f.rt, hour, kit.Never(t, "a timer of an hour")), kit.NewTimer(t, f.rt, kit.Never(t, "a timer that is not armed"))
+			armed = kit.After(t, f.rt, hour, kit.Never(t, "a timer of an hour"))
+			idle = kit.NewTimer(t, f.rt, kit.Never(t, "a timer that is not armed"))
 			want, _ = armed.Deadline()
 		})
 		f.start()
@@ -81,7 +82,7 @@ var timerRows = []foreignRow{
 			f.armed, f.slots = -1, -2
 		})
 	}},
-	{"Timer.Deadline, of a timer that came due while its callback runs", fromOutside, deadlineWhileItRuns},
+	{"Timer.Deadline, of a timer that is due while its callback runs", fromOutside, deadlineDuringCallback},
 	{"Timer.Reset", nil, func(f *foreignTest) { f.reset(brief) }},
 	{"Timer.Reset, with no delay", nil, func(f *foreignTest) { f.reset(0) }},
 	{"Timer.Reset, of an armed timer", nil, func(f *foreignTest) {
@@ -101,7 +102,8 @@ var timerRows = []foreignRow{
 		})
 		f.own(func(t *testing.T) {
 			if got, ok := timer.Deadline(); !accepted && (!ok || !got.Equal(want)) {
-				t.Errorf("after a Reset that returned false, Deadline returns %v, %t, want %v", got, ok, want)
+				t.Errorf("after a Reset that returned false, Deadline returns %v, %t, want %v",
+					got, ok, want)
 			}
 			f.awaitCallbacks(t)
 			timer.Free()
@@ -115,7 +117,9 @@ var timerRows = []foreignRow{
 		f.resetAt(5*brief, true, func() time.Time { return f.now().Add(5 * brief) })
 	}},
 	{"Timer.ResetAt, with a time of the runtime's clock and no monotonic reading", nil, func(f *foreignTest) {
-		f.resetAt(2*brief-millisecond, false, func() time.Time { return f.now().Round(0).Add(2 * brief) })
+		f.resetAt(2*brief-millisecond, false, func() time.Time {
+			return f.now().Round(0).Add(2 * brief)
+		})
 	}},
 	{"Timer.ResetAt, with a time of the foreign place", onSystem, func(f *foreignTest) {
 		f.resetAt(0, false, nil)
@@ -140,7 +144,7 @@ func (f *foreignTest) afterFunc(d time.Duration) {
 func (f *foreignTest) resetAndFree(t *testing.T, timer foliot.Timer, c *callback) {
 	t.Helper()
 	f.awaitCallbacks(t)
-	c.again(brief)
+	c.startDelay(brief)
 	c.expect(true)
 	if !timer.Reset(brief) {
 		t.Error("Reset returns false")
@@ -160,12 +164,12 @@ func (f *foreignTest) stop(stop func(foliot.Timer) bool, alone bool) {
 	f.armed, f.slots = -1, -1
 	f.foreign(func(t *testing.T) {
 		if !stop(timer) {
-			t.Error("it returns false for an armed timer")
+			t.Error("the call returns false for an armed timer")
 		}
 		if stop(timer) {
-			t.Error("it returns true for a stale Timer")
+			t.Error("the call returns true for a stale Timer")
 		}
-		wantStale(t, "a stopped one-shot", timer)
+		wantStale(t, "a stopped one-shot timer", timer)
 	})
 	f.own(func(t *testing.T) {
 		if f.made || f.manual {
@@ -174,7 +178,7 @@ func (f *foreignTest) stop(stop func(foliot.Timer) bool, alone bool) {
 	})
 }
 
-// stopMany stops so many timers that their memory is scrubbed.
+// stopMany stops so many timers that the runtime scrubs.
 func stopMany(f *foreignTest) {
 	const n = 20_000
 	var timers []foliot.Timer
@@ -218,8 +222,8 @@ func (f *foreignTest) reset(d time.Duration) {
 	})
 }
 
-// resetAt tries ResetAt of a timer that must not fire before d has passed. A nil when means
-// the present time of the foreign place.
+// resetAt tries ResetAt with the result of when. The timer must not fire before d has passed. If
+// when is nil, the time is the current time of the foreign place.
 func (f *foreignTest) resetAt(d time.Duration, later bool, when func() time.Time) {
 	c := f.callback("the timer", d)
 	var timer foliot.Timer
@@ -229,7 +233,7 @@ func (f *foreignTest) resetAt(d time.Duration, later bool, when func() time.Time
 	})
 	f.startBeside(later)
 	f.own(func(t *testing.T) {
-		c.again(d)
+		c.startDelay(d)
 		if when != nil {
 			at = when()
 		}
@@ -250,8 +254,8 @@ func (f *foreignTest) resetAt(d time.Duration, later bool, when func() time.Time
 	})
 }
 
-// deadlineWhileItRuns asks for the Deadline of a timer that waits for its own callback.
-func deadlineWhileItRuns(f *foreignTest) {
+// deadlineDuringCallback calls Deadline of a timer that is due again while its callback runs.
+func deadlineDuringCallback(f *foreignTest) {
 	var timer foliot.Timer
 	var want time.Time
 	c := f.callback("the timer", 0)

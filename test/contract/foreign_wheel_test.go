@@ -11,9 +11,9 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A wheel reads no clock and has no channel. It must do in a bubble what it does outside.
+// A wheel has no clock and no channel. It must work in a bubble as it does outside.
 
-// wheelSteps use a wheel of which others holds handles. They return what they have seen.
+// wheelSteps use a wheel and the handles of its entries. Each returns its results as a text.
 var wheelSteps = []struct {
 	covers string
 	do     func(w *wheel.Wheel[int], handles []wheel.Handle) string
@@ -95,8 +95,8 @@ var wheelSteps = []struct {
 	{"Wheel.Trim", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.Trim(math.MaxInt)) }},
 }
 
-// wheelCases run one step in a bubble and the others outside, and compare this with all of
-// them outside.
+// wheelCases run one step in a bubble and the others outside. The results must be the same as with
+// all steps outside.
 func wheelCases() (cases []foreignCase) {
 	outside := func(_ *testing.T, f func()) { f() }
 	inside := func(t *testing.T, f func()) { synctest.Test(t, func(*testing.T) { f() }) }
@@ -108,16 +108,17 @@ func wheelCases() (cases []foreignCase) {
 			want := runWheel(t, -1, outside)
 			got := runWheel(t, i, inside)
 			if !slices.Equal(got, want) {
-				t.Errorf("with %s in a bubble the wheel returns\n%q, want\n%q", step.covers, got, want)
+				t.Errorf("with %s in a bubble the results are\n%q, want\n%q",
+					step.covers, got, want)
 			}
 		}})
 	}
 	return cases
 }
 
-// runWheel runs all steps on a new wheel, the one with the given number in a special way. The
-// number after the last is that of the making of the wheel.
-func runWheel(t *testing.T, special int, run func(t *testing.T, f func())) (seen []string) {
+// runWheel runs all steps on a new wheel. It runs the step with the index special by calling run.
+// The index after the last step stands for the creation of the wheel.
+func runWheel(t *testing.T, special int, run func(t *testing.T, f func())) (results []string) {
 	var w *wheel.Wheel[int]
 	do := func(i int, f func()) {
 		if i == special {
@@ -132,7 +133,7 @@ func runWheel(t *testing.T, special int, run func(t *testing.T, f func())) (seen
 		handles = append(handles, w.Schedule(at, 100+i))
 	}
 	for i, step := range wheelSteps {
-		do(i, func() { seen = append(seen, step.covers+" "+step.do(w, handles)) })
+		do(i, func() { results = append(results, step.covers+" "+step.do(w, handles)) })
 	}
-	return seen
+	return results
 }

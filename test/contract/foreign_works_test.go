@@ -12,50 +12,53 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// manyGoroutines is how many goroutines use a runtime at the same time, so that all shards
-// are used: the shard depends on the goroutine.
+// manyGoroutines is the number of goroutines that use a runtime at the same time. The shard of a
+// timer depends on the goroutine, so with so many all shards are used.
 const manyGoroutines = 48
 
-// fromManyGoroutines calls fn once from each of many goroutines, which are all alive when the first call is made.
+// fromManyGoroutines calls fn once on each of manyGoroutines goroutines. All of them exist before
+// the first call.
 func (f *foreignTest) fromManyGoroutines(fn func()) {
-	var alive, over sync.WaitGroup
+	var alive, returned sync.WaitGroup
 	alive.Add(manyGoroutines)
 	for range manyGoroutines {
-		over.Go(func() {
+		returned.Go(func() {
 			alive.Done()
 			alive.Wait()
 			fn()
 		})
 	}
-	over.Wait()
+	returned.Wait()
 }
 
-// wantWorks checks that everything works, in the place of the runtime.
+// wantWorks checks that the runtime works in its own place.
 func (f *foreignTest) wantWorks(t *testing.T) {
 	t.Helper()
 	before := f.rt.Stats()
-	f.wantTasksWork(t) // first: a timer that fires has its worker poll tasks, too
+	// Tasks are first, since a timer that fires would start a worker, which polls tasks too.
+	f.wantTasksWork(t)
 	f.wantTimersWork(t)
 	f.wantSleepWorks(t)
 	f.wantQueuesWork(t)
 	f.within(t, "nothing runs", func() bool { return f.rt.Stats().Running == 0 })
 	after := f.rt.Stats()
 	if after.Armed != before.Armed || after.Slots != before.Slots || after.Tasks != before.Tasks {
-		t.Errorf("Stats has %d, %d, %d for Armed, Slots, Tasks after the use of the runtime, and %d, %d, %d before",
+		t.Errorf("Armed, Slots, Tasks are %d, %d, %d afterwards, want %d, %d, %d as before",
 			after.Armed, after.Slots, after.Tasks, before.Armed, before.Slots, before.Tasks)
 	}
 	if after.Armed < 0 || after.Slots < 0 || after.Tasks < 0 {
-		t.Errorf("Stats has negative numbers: %d, %d, %d", after.Armed, after.Slots, after.Tasks)
+		t.Errorf("Armed, Slots, Tasks are %d, %d, %d, want no negative numbers",
+			after.Armed, after.Slots, after.Tasks)
 	}
 	if n := after.Stopped - before.Stopped; n != manyGoroutines {
-		t.Errorf("Stats has %d timers stopped, want %d", n, manyGoroutines)
+		t.Errorf("Stopped has grown by %d, want %d", n, manyGoroutines)
 	}
 	if n := after.Polls - before.Polls; n != 3*manyGoroutines {
-		t.Errorf("Stats has %d polls, want %d", n, 3*manyGoroutines)
+		t.Errorf("Polls has grown by %d, want %d", n, 3*manyGoroutines)
 	}
 }
 
-// notBefore returns a function that notes a problem if it is called before d has passed.
+// notBefore returns a function that reports a problem if it is called before d has passed.
 func (f *foreignTest) notBefore(what string, d time.Duration) func() {
 	due := f.now().Add(d)
 	return func() {
@@ -67,21 +70,23 @@ func (f *foreignTest) notBefore(what string, d time.Duration) func() {
 
 func (f *foreignTest) wantTimersWork(t *testing.T) {
 	t.Helper()
-	var once, again, stopped atomic.Int64
+	var oneShots, reset, stopped atomic.Int64
 	var mu sync.Mutex
 	var timers []foliot.Timer
 	f.fromManyGoroutines(func() {
-		early := f.notBefore("AfterFunc", millisecond)
-		if _, err := f.rt.AfterFunc(millisecond, func() { early(); once.Add(1) }); err != nil {
+		checkAfterFunc := f.notBefore("AfterFunc", millisecond)
+		_, err := f.rt.AfterFunc(millisecond, func() { checkAfterFunc(); oneShots.Add(1) })
+		if err != nil {
 			f.problem("AfterFunc: %v", err)
 		}
-		if timer, err := f.rt.AfterFunc(hour, func() { f.problem("a stopped timer fires") }); err != nil {
+		timer, err := f.rt.AfterFunc(hour, func() { f.problem("a stopped timer fires") })
+		if err != nil {
 			f.problem("AfterFunc: %v", err)
 		} else if timer.Stop() && !timer.Stop() {
 			stopped.Add(1)
 		}
-		reset := f.notBefore("Reset", millisecond)
-		timer, err := f.rt.NewTimer(func() { reset(); again.Add(1) })
+		checkReset := f.notBefore("Reset", millisecond)
+		timer, err = f.rt.NewTimer(func() { checkReset(); reset.Add(1) })
 		if err != nil || !timer.Reset(millisecond) {
 			f.problem("NewTimer: %v, or Reset returns false", err)
 		}
@@ -89,10 +94,11 @@ func (f *foreignTest) wantTimersWork(t *testing.T) {
 		defer mu.Unlock()
 		timers = append(timers, timer)
 	})
-	f.within(t, "AfterFunc fires", func() bool { return once.Load() == manyGoroutines })
-	f.within(t, "NewTimer and Reset fire", func() bool { return again.Load() == manyGoroutines })
+	f.within(t, "AfterFunc fires", func() bool { return oneShots.Load() == manyGoroutines })
+	f.within(t, "NewTimer and Reset fire", func() bool { return reset.Load() == manyGoroutines })
 	if n := stopped.Load(); n != manyGoroutines {
-		t.Errorf("Stop of %d timers returns true and then false, want %d", n, manyGoroutines)
+		t.Errorf("two calls of Stop return true and false for %d timers, want %d",
+			n, manyGoroutines)
 	}
 	for _, timer := range timers {
 		if !timer.Free() {
@@ -122,14 +128,16 @@ func (f *foreignTest) wantTasksWork(t *testing.T) {
 		defer mu.Unlock()
 		tasks = append(tasks, h)
 	})
-	f.within(t, "Spawn is polled", func() bool { return polls.Load() == manyGoroutines })
+	f.within(t, "the tasks are polled after Spawn", func() bool { return polls.Load() == manyGoroutines })
 	for round := int64(2); round <= 3; round++ {
 		for _, h := range tasks {
 			if !h.Wake() {
 				t.Error("Wake returns false")
 			}
 		}
-		f.within(t, "Wake is polled", func() bool { return polls.Load() == round*manyGoroutines })
+		f.within(t, "the tasks are polled after Wake", func() bool {
+			return polls.Load() == round*manyGoroutines
+		})
 	}
 	for _, h := range tasks {
 		f.within(t, "a task is done", func() bool { return !h.Alive() })
@@ -138,18 +146,18 @@ func (f *foreignTest) wantTasksWork(t *testing.T) {
 
 func (f *foreignTest) wantSleepWorks(t *testing.T) {
 	t.Helper()
-	var over atomic.Int64
+	var returned atomic.Int64
 	for range 8 {
 		go func() {
-			early := f.notBefore("Sleep", millisecond)
+			checkSleep := f.notBefore("Sleep", millisecond)
 			if err := f.rt.Sleep(context.Background(), millisecond); err != nil {
 				f.problem("Sleep: %v", err)
 			}
-			early()
-			over.Add(1)
+			checkSleep()
+			returned.Add(1)
 		}()
 	}
-	f.within(t, "Sleep returns", func() bool { return over.Load() == 8 })
+	f.within(t, "Sleep returns", func() bool { return returned.Load() == 8 })
 }
 
 func (f *foreignTest) wantQueuesWork(t *testing.T) {
@@ -173,7 +181,7 @@ type checkedQueue struct {
 	due map[int]dueTime
 }
 
-// A dueTime is when a value comes out: the earliest time, and the latest if nobody is slow.
+// A dueTime has the earliest and the latest deadline that a value may have.
 type dueTime struct{ from, to time.Time }
 
 // newQueue makes a queue in the place where it is called.
@@ -183,18 +191,18 @@ func (f *foreignTest) newQueue() *checkedQueue {
 	return q
 }
 
-// expect notes that a value comes out after d or later. It is called in the place of the runtime.
+// expect says that a value is due after d or later. It is called in the place of the runtime.
 func (q *checkedQueue) expect(d time.Duration, v int) {
-	q.note(v, dueTime{q.f.now().Add(d), q.f.now().Add(100 * hour)})
+	q.setDue(v, dueTime{q.f.now().Add(d), q.f.now().Add(100 * hour)})
 }
 
-func (q *checkedQueue) note(v int, due dueTime) {
+func (q *checkedQueue) setDue(v int, due dueTime) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.due[v] = due
 }
 
-// push puts a value in, in the place of the runtime.
+// push pushes a value in the place of the runtime.
 func (q *checkedQueue) push(t *testing.T, d time.Duration, v int) wheel.Handle {
 	t.Helper()
 	q.expect(d, v)
@@ -203,11 +211,12 @@ func (q *checkedQueue) push(t *testing.T, d time.Duration, v int) wheel.Handle {
 	if err != nil {
 		t.Errorf("Push: %v", err)
 	}
-	q.note(v, dueTime{from, q.f.now().Add(d + millisecond/10)}) // it is rounded up to the resolution
+	// Deadlines are rounded up to the resolution.
+	q.setDue(v, dueTime{from, q.f.now().Add(d + millisecond/10)})
 	return h
 }
 
-// fetched checks that a value has not come out too early.
+// fetched checks that Wait has not returned a value too early.
 func (q *checkedQueue) fetched(v int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -216,9 +225,8 @@ func (q *checkedQueue) fetched(v int) {
 	}
 }
 
-// ordered checks that values have come out in the order of their deadlines, and that they are
-// those that are wanted.
-func (q *checkedQueue) ordered(t *testing.T, got []int, want ...int) {
+// wantOrdered checks that got has the values of want, in the order of their deadlines.
+func (q *checkedQueue) wantOrdered(t *testing.T, got []int, want ...int) {
 	t.Helper()
 	if !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("the queue delivers %v, want %v", got, want)
@@ -229,7 +237,8 @@ func (q *checkedQueue) ordered(t *testing.T, got []int, want ...int) {
 	for i, v := range got {
 		for _, later := range got[i+1:] {
 			if q.due[v].from.After(q.due[later].to) {
-				t.Errorf("the queue delivers %v: %d comes before %d, which is due earlier", got, v, later)
+				t.Errorf("the queue delivers %v: %d comes before %d, which is due earlier",
+					got, v, later)
 			}
 		}
 	}
@@ -284,11 +293,12 @@ func (w *queueWaiter) end(t *testing.T) error {
 	return w.err
 }
 
-// wantValues checks that the queue delivers these values in this order, and not early.
+// wantValues checks that the queue delivers these values in the order of their deadlines, not
+// early.
 func (q *checkedQueue) wantValues(t *testing.T, want ...int) {
 	t.Helper()
 	w := q.wait()
 	q.f.within(t, "the queue delivers all values", func() bool { return len(w.values()) >= len(want) })
 	_ = w.end(t)
-	q.ordered(t, w.values(), want...)
+	q.wantOrdered(t, w.values(), want...)
 }

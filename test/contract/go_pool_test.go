@@ -14,16 +14,17 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// pool returns an Options.Go that runs callbacks on n goroutines, and blocks when room others wait.
-func pool(t *testing.T, n, room int) func(f func()) {
-	jobs := make(chan func(), room)
+// pool returns an Options.Go that runs callbacks on n goroutines. It blocks when all of them are
+// busy and queued callbacks wait.
+func pool(t *testing.T, n, queued int) func(f func()) {
+	callbacks := make(chan func(), queued)
 	end := make(chan struct{})
 	t.Cleanup(func() { close(end) })
 	for range n {
 		go func() {
 			for {
 				select {
-				case f := <-jobs:
+				case f := <-callbacks:
 					f()
 				case <-end:
 					return
@@ -33,13 +34,13 @@ func pool(t *testing.T, n, room int) func(f func()) {
 	}
 	return func(f func()) {
 		select {
-		case jobs <- f:
+		case callbacks <- f:
 		case <-end:
 		}
 	}
 }
 
-func TestCallbacksThatSleepInAFullPoolAreWoken(t *testing.T) {
+func TestSleepReturnsInCallbacksOfAFullPool(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: pool(t, 1, 0)})
 	var ran sync.WaitGroup
 	for range 20 {
@@ -54,7 +55,7 @@ func TestCallbacksThatSleepInAFullPoolAreWoken(t *testing.T) {
 	testkit.Returns(t, "twenty callbacks that sleep, on a pool of one", ran.Wait)
 }
 
-func TestCallbacksThatWaitOnAQueueInAFullPoolAreWoken(t *testing.T) {
+func TestQueueWaitReturnsInCallbacksOfAFullPool(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: pool(t, 1, 0)})
 	q := foliot.NewQueue[int](r)
 	var ran sync.WaitGroup
@@ -64,14 +65,14 @@ func TestCallbacksThatWaitOnAQueueInAFullPoolAreWoken(t *testing.T) {
 		kit.After(t, r, 0, func() {
 			defer ran.Done()
 			if n, err := q.Wait(context.Background(), make([]int, 1)); n != 1 || err != nil {
-				t.Errorf("Wait is %d, %v", n, err)
+				t.Errorf("Wait returns %d, %v, want 1, nil", n, err)
 			}
 		})
 	}
 	testkit.Returns(t, "twenty callbacks that wait on a queue, on a pool of one", ran.Wait)
 }
 
-func TestAFullPoolKeepsFewGoroutines(t *testing.T) {
+func TestAFullPoolDoesNotMakeManyGoroutines(t *testing.T) {
 	release := make(chan struct{})
 	const callbacks = 300
 	r := kit.NewRuntime(t, foliot.Options{Workers: 2, Go: func(f func()) {
@@ -90,16 +91,17 @@ func TestAFullPoolKeepsFewGoroutines(t *testing.T) {
 	}
 	time.Sleep((callbacks + 100) * millisecond)
 	if grown := runtime.NumGoroutine() - before; grown > 10 {
-		t.Errorf("%d goroutines more after %d callbacks that a full pool has not taken", grown, callbacks)
+		t.Errorf("%d new goroutines for %d callbacks that a full pool has not taken, want at most 10",
+			grown, callbacks)
 	}
 	if got := r.Stats(); got.Handed != callbacks || got.Armed != 0 {
-		t.Errorf("Handed is %d, Armed is %d", got.Handed, got.Armed)
+		t.Errorf("Handed is %d, Armed is %d, want %d, 0", got.Handed, got.Armed, callbacks)
 	}
 	if err := r.Sleep(context.Background(), millisecond); err != nil {
-		t.Errorf("Sleep while the pool is full: %v", err)
+		t.Errorf("Sleep while the pool is full returns %v, want nil", err)
 	}
 	close(release)
-	testkit.Eventually(t, "all have run", func() bool {
+	testkit.Eventually(t, "a run of each callback", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(order) == callbacks
@@ -110,14 +112,15 @@ func TestAFullPoolKeepsFewGoroutines(t *testing.T) {
 	}
 }
 
-// The caller runs what the pool has no room for. Such a callback may take long, and others do not wait for it.
-func TestAPoolWhoseCallerRunsCallbacksDelaysNoOthers(t *testing.T) {
+// The pool is full, so Options.Go runs the callback itself. The callback may block for long, but
+// other callbacks must run.
+func TestAnOptionsGoThatRunsCallbacksItselfDelaysNoOthers(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	var calls atomic.Int32
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) {
 		if calls.Add(1) == 1 {
-			time.Sleep(20 * millisecond) // as if the pool were full
+			time.Sleep(20 * millisecond) // like a pool that is full
 		}
 		f()
 	}})
@@ -137,16 +140,16 @@ func TestShutdownDoesNotWaitForABlockedOptionsGo(t *testing.T) {
 	for range 10 {
 		kit.After(t, r, 0, kit.Never(t, "a callback that Shutdown has counted as armed"))
 	}
-	testkit.Eventually(t, "ten are handed", func() bool { return r.Stats().Handed == 10 })
+	testkit.Eventually(t, "ten callbacks handed to Options.Go", func() bool { return r.Stats().Handed == 10 })
 	if got := kit.Shutdown(t, r); got != 10 {
-		t.Errorf("Shutdown counts %d, want all that have not started", got)
+		t.Errorf("Shutdown returns %d, want 10 that have not started", got)
 	}
 	if got := r.Stats(); got.Fired != 0 || got.Handed != 0 {
-		t.Errorf("Fired is %d, Handed is %d", got.Fired, got.Handed)
+		t.Errorf("Fired is %d, Handed is %d, want 0", got.Fired, got.Handed)
 	}
 }
 
-func TestACallbackThatOptionsGoDropsIsRunAllTheSame(t *testing.T) {
+func TestACallbackThatOptionsGoDropsStillRuns(t *testing.T) {
 	var drop atomic.Bool
 	drop.Store(true)
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) {
@@ -157,26 +160,26 @@ func TestACallbackThatOptionsGoDropsIsRunAllTheSame(t *testing.T) {
 	ran := make(chan struct{}, 2)
 	timer := kit.NewTimer(t, r, func() { ran <- struct{}{} })
 	timer.Reset(0)
-	testkit.Eventually(t, "it is dropped", func() bool { return r.Stats().Handed == 1 })
+	testkit.Eventually(t, "a dropped callback", func() bool { return r.Stats().Handed == 1 })
 	drop.Store(false)
-	testkit.Eventually(t, "it has run", func() bool { runtime.GC(); return len(ran) == 1 })
+	testkit.Eventually(t, "a run", func() bool { runtime.GC(); return len(ran) == 1 })
 	<-ran
 	if got := r.Stats().Rescued; got != 1 {
-		t.Errorf("Rescued is %d", got)
+		t.Errorf("Rescued is %d, want 1", got)
 	}
 	timer.Reset(0)
 	testkit.Receive(t, ran, "the next run")
 }
 
-func TestShutdownRunsWhatOptionsGoHasDropped(t *testing.T) {
+func TestShutdownRunsOrCountsCallbacksThatOptionsGoHasDropped(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) {}})
 	var ran atomic.Int32
 	for range 10 {
 		kit.After(t, r, 0, func() { ran.Add(1) })
 	}
-	testkit.Eventually(t, "ten are handed", func() bool { return r.Stats().Handed == 10 })
+	testkit.Eventually(t, "ten callbacks handed to Options.Go", func() bool { return r.Stats().Handed == 10 })
 	if armed := kit.Shutdown(t, r); armed+int(ran.Load()) != 10 {
-		t.Errorf("%d armed, %d ran, want ten in all", armed, ran.Load())
+		t.Errorf("%d armed + %d ran, want 10", armed, ran.Load())
 	}
 }
 
@@ -200,22 +203,22 @@ func TestAnOptionsGoThatDoesNotReturnNormallyLosesNoCallback(t *testing.T) {
 			timer := kit.NewTimer(t, r, func() { ran.Add(1) })
 			for i := range int32(10) {
 				if !timer.Reset(0) {
-					t.Fatal("Reset is false")
+					t.Fatal("Reset returns false, want true")
 				}
-				testkit.Eventually(t, "it has run", func() bool { return ran.Load() == i+1 })
+				testkit.Eventually(t, "a run", func() bool { return ran.Load() == i+1 })
 			}
-			testkit.Eventually(t, "five are counted", func() bool { return r.Stats().Rescued == 5 })
+			testkit.Eventually(t, "Rescued is 5", func() bool { return r.Stats().Rescued == 5 })
 			if name == "panic" && panics.Load() != 5 {
 				t.Errorf("OnPanic was called %d times, want 5", panics.Load())
 			}
 			if got := kit.Shutdown(t, r); got != 0 {
-				t.Errorf("Shutdown counts %d", got)
+				t.Errorf("Shutdown returns %d, want 0", got)
 			}
 		})
 	}
 }
 
-func TestTheFunctionThatOptionsGoGetsRunsItsCallbackOnce(t *testing.T) {
+func TestTheCallbackRunsOnceIfOptionsGoCallsItsArgumentSeveralTimes(t *testing.T) {
 	var ran atomic.Int32
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) {
 		for range 3 {
@@ -223,9 +226,9 @@ func TestTheFunctionThatOptionsGoGetsRunsItsCallbackOnce(t *testing.T) {
 		}
 	}})
 	kit.After(t, r, 0, func() { ran.Add(1) })
-	testkit.Eventually(t, "it has run", func() bool { return ran.Load() > 0 })
+	testkit.Eventually(t, "a run", func() bool { return ran.Load() > 0 })
 	kit.Shutdown(t, r)
 	if ran.Load() != 1 {
-		t.Errorf("it ran %d times", ran.Load())
+		t.Errorf("the callback ran %d times, want once", ran.Load())
 	}
 }

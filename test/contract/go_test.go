@@ -27,7 +27,7 @@ func TestOptionsGoIsCalledOncePerCallback(t *testing.T) {
 		for range 100 {
 			kit.After(t, r, hour, kit.Never(t, "a stopped timer")).Stop()
 		}
-		testkit.Eventually(t, "all have run", func() bool { return ran.Load() == n })
+		testkit.Eventually(t, "a run of each timer", func() bool { return ran.Load() == n })
 		kit.Shutdown(t, r)
 		if calls.Load() != n || ran.Load() != n {
 			t.Errorf("%d calls of Go, %d runs, want %d", calls.Load(), ran.Load(), n)
@@ -35,32 +35,32 @@ func TestOptionsGoIsCalledOncePerCallback(t *testing.T) {
 	})
 }
 
-func TestOptionsGoMayRunTheCallbackInPlace(t *testing.T) {
-	var inside atomic.Int32
+func TestOptionsGoMayRunTheCallbackItself(t *testing.T) {
+	var inGo atomic.Int32 // calls of Go that have not returned
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) {
-		inside.Add(1)
-		defer inside.Add(-1)
+		inGo.Add(1)
+		defer inGo.Add(-1)
 		f()
 	}})
 	ran := make(chan int32, 1)
 	for range 100 {
-		kit.After(t, r, 0, func() { ran <- inside.Load() })
+		kit.After(t, r, 0, func() { ran <- inGo.Load() })
 		if testkit.Receive(t, ran, "a callback") < 1 {
-			t.Fatal("a callback ran outside Options.Go")
+			t.Fatal("a callback ran outside of Options.Go")
 		}
 	}
 }
 
-// A pool that is far behind: f starts long after Go was called for it.
+// The callback starts long after Go was called for it.
 func TestCallbacksOfASlowPoolNeverOverlapWithThemselves(t *testing.T) {
-	jobs := make(chan func(), 10_000)
+	callbacks := make(chan func(), 10_000)
 	end := make(chan struct{})
 	defer close(end)
 	for range 4 {
 		go func() {
 			for {
 				select {
-				case f := <-jobs:
+				case f := <-callbacks:
 					time.Sleep(kit.Random(200 * microsecond))
 					f()
 				case <-end:
@@ -69,16 +69,16 @@ func TestCallbacksOfASlowPoolNeverOverlapWithThemselves(t *testing.T) {
 			}
 		}()
 	}
-	r := kit.NewRuntime(t, foliot.Options{Workers: 2, Go: func(f func()) { jobs <- f }})
-	var inside, overlaps atomic.Int32
+	r := kit.NewRuntime(t, foliot.Options{Workers: 2, Go: func(f func()) { callbacks <- f }})
+	var running, overlaps atomic.Int32
 	var ran, armed, stopped int64
 	timer := kit.NewTimer(t, r, func() {
-		if inside.Add(1) != 1 {
+		if running.Add(1) != 1 {
 			overlaps.Add(1)
 		}
-		ran++ // without a lock: runs of one timer follow each other
+		ran++ // without a lock: a run happens before the next one
 		time.Sleep(kit.Random(100 * microsecond))
-		inside.Add(-1)
+		running.Add(-1)
 	})
 	for i := range 800 {
 		if timer.Reset(kit.Random(50 * microsecond)) {
@@ -91,39 +91,38 @@ func TestCallbacksOfASlowPoolNeverOverlapWithThemselves(t *testing.T) {
 	}
 	testkit.Eventually(t, "nothing armed", func() bool { return r.Stats().Armed == 0 })
 	if got := kit.Shutdown(t, r); got != 0 {
-		t.Errorf("%d armed", got)
+		t.Errorf("Shutdown returns %d, want 0", got)
 	}
 	if overlaps.Load() != 0 {
-		t.Errorf("%d runs overlapped", overlaps.Load())
+		t.Errorf("%d runs overlapped, want none", overlaps.Load())
 	}
 	if rearmed := int64(r.Stats().Rearmed); ran+stopped+rearmed != armed {
-		t.Errorf("%d armed, but %d ran, %d stopped, %d re-armed", armed, ran, stopped, rearmed)
+		t.Errorf("%d ran + %d stopped + Rearmed %d, want %d armings", ran, stopped, rearmed, armed)
 	}
 }
 
-func TestShutdownWaitsForWhatOptionsGoWasGiven(t *testing.T) {
+func TestShutdownCountsOrWaitsForACallbackOfOptionsGo(t *testing.T) {
 	var ended atomic.Int32
 	called := make(chan struct{}, 10)
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) {
 		called <- struct{}{}
 		go func() {
-			time.Sleep(40 * millisecond) // the callback has not even started when Shutdown is called
+			time.Sleep(40 * millisecond) // Shutdown is called before the callback starts
 			f()
 			ended.Add(1)
 		}()
 	}})
-	var ran int // written by one callback after the other, read after Shutdown
+	var ran int // without a lock: Shutdown happens after the callback
 	timer := kit.NewTimer(t, r, func() { ran++ })
 	timer.Reset(0)
 	testkit.Receive(t, called, "Go")
 	armed := kit.Shutdown(t, r)
 	if armed+ran != 1 {
-		t.Errorf("%d armed, %d ran, want one in all", armed, ran)
+		t.Errorf("%d armed + %d ran, want 1", armed, ran)
 	}
 }
 
-// Go blocks: the pool is full. Other shards go on, and so does every call.
-func TestAnOptionsGoThatBlocksHoldsUpNoCall(t *testing.T) {
+func TestNoCallWaitsForAnOptionsGoThatBlocks(t *testing.T) {
 	release := make(chan struct{})
 	var calls atomic.Int32
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) {
@@ -135,14 +134,14 @@ func TestAnOptionsGoThatBlocksHoldsUpNoCall(t *testing.T) {
 	for range 10 {
 		kit.After(t, r, 0, func() { ran.Add(1) })
 	}
-	testkit.Eventually(t, "Go was called", func() bool { return calls.Load() > 0 })
+	testkit.Eventually(t, "a call of Go", func() bool { return calls.Load() > 0 })
 	testkit.Returns(t, "AfterFunc and Stop", func() {
 		for range 100 {
 			if !kit.After(t, r, hour, kit.Never(t, "a stopped timer")).Stop() {
-				t.Error("Stop is false")
+				t.Error("Stop returns false, want true")
 			}
 		}
 	})
 	close(release)
-	testkit.Eventually(t, "all have run", func() bool { return ran.Load() == 10 })
+	testkit.Eventually(t, "a run of each timer", func() bool { return ran.Load() == 10 })
 }

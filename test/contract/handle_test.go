@@ -11,35 +11,36 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// gate is a callback that tells when it started and waits to be let go.
+// A gate makes a callback that blocks until open is called.
 type gate struct {
-	started chan struct{}
+	started chan struct{} // gets a value when the callback starts
 	release chan struct{}
 	once    sync.Once
 	runs    atomic.Int32
-	inside  atomic.Int32
+	running atomic.Int32 // callbacks that are running now
 }
 
 func newGate() *gate {
 	return &gate{started: make(chan struct{}, 1000), release: make(chan struct{})}
 }
 
+// run returns the callback.
 func (g *gate) run(t testing.TB) func() {
 	return func() {
-		if g.inside.Add(1) != 1 {
+		if g.running.Add(1) != 1 {
 			t.Error("a callback runs concurrently with itself")
 		}
-		defer g.inside.Add(-1)
+		defer g.running.Add(-1)
 		g.runs.Add(1)
 		g.started <- struct{}{}
 		<-g.release
 	}
 }
 
-// open lets the callbacks go, now and later.
+// open lets callbacks return, now and later.
 func (g *gate) open() { g.once.Do(func() { close(g.release) }) }
 
-// runners are the ways to run callbacks.
+// runners has values of Options.Go.
 var runners = map[string]func(f func()){
 	"inline": nil,
 	"go":     func(f func()) { go f() },
@@ -84,17 +85,17 @@ func TestAStoppedOneShotIsStaleAndNeverRuns(t *testing.T) {
 			timer := kit.After(t, r, 20*millisecond+time.Duration(i%3)*hour, kit.Never(t, "a stopped timer"))
 			if i%2 == 0 {
 				if !timer.Stop() {
-					t.Error("Stop is false")
+					t.Error("Stop returns false, want true")
 				}
 			} else if !timer.Free() {
-				t.Error("Free of an armed one-shot is false")
+				t.Error("Free of an armed one-shot timer returns false")
 			}
 			timers = append(timers, timer)
 		}
 		for _, timer := range timers {
 			wantStale(t, "after Stop or Free", timer)
 		}
-		time.Sleep(30 * millisecond) // past the deadline of a third of them
+		time.Sleep(30 * millisecond) // until a third of the deadlines have passed
 	})
 }
 
@@ -105,80 +106,80 @@ func TestAnArmedOneShotMayBeResetAndStillRunsOnce(t *testing.T) {
 		timer := kit.After(t, r, 10*second, func() { runs++ })
 		for _, d := range []time.Duration{hour, second, 20 * second, 5 * second, 7 * second} {
 			if !timer.Reset(d) {
-				t.Fatalf("Reset(%v) is false", d)
+				t.Fatalf("Reset(%v) returns false, want true", d)
 			}
 			if at, ok := timer.Deadline(); !ok || !at.Equal(kit.Epoch.Add(d)) {
-				t.Fatalf("Deadline is %v, %t after Reset(%v)", at, ok, d)
+				t.Fatalf("Deadline is %v, %t after Reset(%v), want %v", at, ok, d, kit.Epoch.Add(d))
 			}
 		}
 		clock.Advance(7*second - 1)
 		if runs != 0 {
-			t.Fatalf("ran %d times before its deadline", runs)
+			t.Fatalf("the timer ran %d times before its deadline, want 0", runs)
 		}
 		clock.Advance(1)
 		if runs != 1 {
-			t.Fatalf("ran %d times at its deadline", runs)
+			t.Fatalf("the timer ran %d times at its deadline, want 1", runs)
 		}
 		clock.Advance(2 * hour)
 		if runs != 1 {
-			t.Fatalf("ran %d times", runs)
+			t.Fatalf("the timer ran %d times, want 1", runs)
 		}
-		wantStale(t, "a fired one-shot", timer)
+		wantStale(t, "a fired one-shot timer", timer)
 	})
 }
 
-func TestANewTimerIsNotArmedAndReusableUntilFree(t *testing.T) {
+func TestANewTimerIsNotArmedAndIsReusableUntilFree(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r, clock := kit.NewManual(t, foliot.Options{Workers: workers})
 		runs := 0
 		timer := kit.NewTimer(t, r, func() { runs++ })
-		idle := func(when string) {
+		wantIdle := func(when string) {
 			t.Helper()
 			if at, ok := timer.Deadline(); ok {
-				t.Errorf("%s: Deadline is %v, true", when, at)
+				t.Errorf("%s: Deadline returns %v, true, want false", when, at)
 			}
 			if timer.Stop() {
-				t.Errorf("%s: Stop is true", when)
+				t.Errorf("%s: Stop returns true, want false", when)
 			}
 			if got := r.Stats().Armed; got != 0 {
-				t.Errorf("%s: %d armed", when, got)
+				t.Errorf("%s: Armed is %d, want 0", when, got)
 			}
 		}
-		idle("before the first Reset")
+		wantIdle("before the first Reset")
 		clock.Advance(hour)
 		for round := 1; round <= 20; round++ {
 			if !timer.Reset(second) {
-				t.Fatal("Reset is false")
+				t.Fatal("Reset returns false, want true")
 			}
 			clock.Advance(second)
 			if runs != round {
-				t.Fatalf("ran %d times, want %d", runs, round)
+				t.Fatalf("the timer ran %d times, want %d", runs, round)
 			}
-			idle("after it fired")
+			wantIdle("after it fired")
 			timer.Reset(second)
 			if !timer.Stop() {
-				t.Fatal("Stop is false")
+				t.Fatal("Stop returns false, want true")
 			}
-			idle("after Stop")
+			wantIdle("after Stop")
 			clock.Advance(hour)
 		}
 		timer.Reset(second)
-		clone := timer
+		copied := timer
 		if !timer.Free() {
-			t.Error("Free is false")
+			t.Error("Free returns false, want true")
 		}
-		wantStale(t, "a copy after Free", clone)
+		wantStale(t, "a copy after Free", copied)
 		clock.Advance(hour)
 		if runs != 20 {
-			t.Errorf("ran %d times, want 20", runs)
+			t.Errorf("the timer ran %d times, want 20", runs)
 		}
 		if unarmed := kit.NewTimer(t, r, func() {}); !unarmed.Free() {
-			t.Error("Free of a timer that was never armed is false")
+			t.Error("Free of a timer that was never armed returns false")
 		}
 	})
 }
 
-func TestResetWhileTheCallbackRunsMakesANewArmingThatRunsAfterwards(t *testing.T) {
+func TestAfterResetDuringTheCallbackTheTimerRunsAgain(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
 		g := newGate()
@@ -187,12 +188,12 @@ func TestResetWhileTheCallbackRunsMakesANewArmingThatRunsAfterwards(t *testing.T
 		timer.Reset(0)
 		testkit.Receive(t, g.started, "the first run")
 		if !timer.Reset(0) {
-			t.Fatal("Reset while the callback runs is false")
+			t.Fatal("Reset while the callback runs returns false, want true")
 		}
-		// Time enough for the shard to go on with a fresh goroutine, which must leave this timer alone.
+		// Meanwhile another goroutine takes over the worker. It must not run this timer.
 		time.Sleep(60 * millisecond)
 		if got := g.runs.Load(); got != 1 {
-			t.Fatalf("%d runs while the first goes on", got)
+			t.Fatalf("%d runs while the first has not returned, want 1", got)
 		}
 		g.open()
 		testkit.Receive(t, g.started, "the run after Reset")
@@ -203,7 +204,7 @@ func TestResetWhileTheCallbackRunsMakesANewArmingThatRunsAfterwards(t *testing.T
 	})
 }
 
-func TestStopWhileTheCallbackRuns(t *testing.T) {
+func TestStopDuringTheCallbackReportsWhetherTheTimerWasArmedAgain(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
 		g := newGate()
@@ -212,23 +213,23 @@ func TestStopWhileTheCallbackRuns(t *testing.T) {
 		timer.Reset(0)
 		testkit.Receive(t, g.started, "the first run")
 		if timer.Stop() {
-			t.Error("Stop is true while the callback runs with nothing armed")
+			t.Error("Stop returns true while the callback runs and nothing is armed")
 		}
 		if _, ok := timer.Deadline(); ok {
-			t.Error("Deadline is true while the callback runs with nothing armed")
+			t.Error("Deadline returns true while the callback runs and nothing is armed")
 		}
 		for _, d := range []time.Duration{0, hour} {
 			if !timer.Reset(d) {
-				t.Error("Reset is false")
+				t.Error("Reset returns false, want true")
 			}
 			if _, ok := timer.Deadline(); !ok {
-				t.Error("Deadline is false after Reset in the run")
+				t.Error("Deadline returns false after Reset during the callback")
 			}
 			if !timer.Stop() {
-				t.Error("Stop of an arming made while the callback runs is false")
+				t.Error("Stop after Reset during the callback returns false")
 			}
 			if timer.Stop() {
-				t.Error("Stop is true twice")
+				t.Error("a second Stop returns true, want false")
 			}
 		}
 		g.open()
@@ -239,7 +240,7 @@ func TestStopWhileTheCallbackRuns(t *testing.T) {
 	})
 }
 
-func TestFreeWhileTheCallbackRunsIsTrueAndDoesNotWait(t *testing.T) {
+func TestFreeDuringTheCallbackReturnsTrueAndDoesNotWait(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
 		for _, rearm := range []bool{false, true} {
@@ -253,11 +254,12 @@ func TestFreeWhileTheCallbackRunsIsTrueAndDoesNotWait(t *testing.T) {
 			}
 			testkit.Returns(t, "Free", func() {
 				if !timer.Free() {
-					t.Error("Free while the callback runs is false")
+					t.Error("Free while the callback runs returns false, want true")
 				}
 			})
 			wantStale(t, "a freed timer", timer)
-			// Others take slots while the freed timer's callback still runs; it must not run any of theirs twice.
+			// Other timers use the slot while the callback of the freed timer runs. None of them
+			// may run twice.
 			others := make(chan struct{}, 100)
 			for range 100 {
 				kit.After(t, r, 0, func() { others <- struct{}{} })
@@ -266,10 +268,11 @@ func TestFreeWhileTheCallbackRunsIsTrueAndDoesNotWait(t *testing.T) {
 				testkit.Receive(t, others, "another timer")
 			}
 			g.open()
-			testkit.Eventually(t, "the callback has ended", func() bool { return g.inside.Load() == 0 })
+			testkit.Eventually(t, "the end of the callback", func() bool { return g.running.Load() == 0 })
 			time.Sleep(2 * millisecond)
 			if got := g.runs.Load(); got != 1 || len(others) != 0 {
-				t.Errorf("%d runs of a freed timer, %d extra runs of others", got, len(others))
+				t.Errorf("%d runs of a freed timer, %d extra runs of others, want 1, 0",
+					got, len(others))
 			}
 		}
 	})
@@ -285,20 +288,20 @@ func TestACallbackMayResetStopAndFreeItsOwnTimer(t *testing.T) {
 			switch run++; {
 			case run < 5:
 				if timer.Stop() {
-					t.Error("Stop in the own callback is true with nothing armed")
+					t.Error("Stop in the callback returns true while nothing is armed")
 				}
 				if !timer.Reset(hour) || !timer.Stop() || timer.Stop() {
-					t.Error("Reset and Stop in the own callback are not true once")
+					t.Error("Reset, Stop, Stop in the callback do not return true, true, false")
 				}
 				if !timer.Reset(hour) || !timer.Reset(time.Duration(run%2)*millisecond) {
-					t.Error("Reset in the own callback is false")
+					t.Error("Reset in the callback returns false, want true")
 				}
 			case run == 5:
 				timer.Reset(0)
 				if !timer.Free() || timer.Free() {
-					t.Error("Free in the own callback is not true once")
+					t.Error("Free, Free in the callback do not return true, false")
 				}
-				wantStale(t, "after Free in the own callback", timer)
+				wantStale(t, "after Free in the callback", timer)
 				close(done)
 			default:
 				t.Error("a freed timer ran")
@@ -307,35 +310,35 @@ func TestACallbackMayResetStopAndFreeItsOwnTimer(t *testing.T) {
 		timer.Reset(0)
 		testkit.Receive(t, done, "five runs")
 		if got := kit.Shutdown(t, r); got != 0 {
-			t.Errorf("%d armed, want none", got)
+			t.Errorf("Shutdown returns %d, want 0", got)
 		}
 	})
 }
 
-// Every call comes back while the only worker is inside a callback.
+// Every call returns while the only worker runs a callback.
 func TestNoCallWaitsForACallback(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	g := newGate()
 	defer g.open()
-	early := kit.After(t, r, hour, kit.Never(t, "a stopped timer"))
-	kept := kit.NewTimer(t, r, kit.Never(t, "a freed timer"))
+	oneShot := kit.After(t, r, hour, kit.Never(t, "a stopped timer"))
+	reusable := kit.NewTimer(t, r, kit.Never(t, "a freed timer"))
 	kit.After(t, r, 0, g.run(t))
 	testkit.Receive(t, g.started, "the callback")
 	testkit.Returns(t, "calls while a callback runs", func() {
-		if !early.Reset(2*hour) || !early.ResetAt(time.Now().Add(hour)) || !early.Stop() {
-			t.Error("Reset, ResetAt or Stop is false")
+		if !oneShot.Reset(2*hour) || !oneShot.ResetAt(time.Now().Add(hour)) || !oneShot.Stop() {
+			t.Error("Reset, ResetAt or Stop returns false, want true")
 		}
-		if !kept.Reset(hour) || !kept.Free() {
-			t.Error("Reset or Free is false")
+		if !reusable.Reset(hour) || !reusable.Free() {
+			t.Error("Reset or Free returns false, want true")
 		}
 		for range 1000 {
 			timer := kit.After(t, r, hour, kit.Never(t, "a stopped timer"))
 			if _, ok := timer.Deadline(); !ok || !timer.Stop() {
-				t.Error("Deadline or Stop is false")
+				t.Error("Deadline or Stop returns false, want true")
 			}
 		}
 		if got := r.Stats().Armed; got != 0 {
-			t.Errorf("%d armed", got)
+			t.Errorf("Armed is %d, want 0", got)
 		}
 	})
 }

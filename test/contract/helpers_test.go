@@ -18,33 +18,33 @@ const (
 	hour        = time.Hour
 )
 
-// wantError checks that err is there and has the prefix of all errors of the package.
+// wantError checks that err is not nil, begins with "foliot: " and has a text.
 func wantError(t testing.TB, what string, err error) {
 	t.Helper()
 	if err == nil {
-		t.Errorf("%s: no error", what)
+		t.Errorf("%s: got no error, want one", what)
 	} else if text := err.Error(); !strings.HasPrefix(text, "foliot: ") || len(text) < len("foliot: ")+5 {
-		t.Errorf("%s: the error %q does not begin with foliot: and say something", what, text)
+		t.Errorf("%s: the error is %q, want foliot: and a text", what, text)
 	}
 }
 
-// wantStale checks that a handle names nothing.
+// wantStale checks that all calls on a timer that is gone return false.
 func wantStale(t testing.TB, what string, timer foliot.Timer) {
 	t.Helper()
 	if at, ok := timer.Deadline(); ok {
-		t.Errorf("%s: Deadline is %v, true", what, at)
+		t.Errorf("%s: Deadline returns %v, true, want false", what, at)
 	}
 	if timer.Stop() {
-		t.Errorf("%s: Stop is true", what)
+		t.Errorf("%s: Stop returns true, want false", what)
 	}
 	if timer.Reset(hour) {
-		t.Errorf("%s: Reset is true", what)
+		t.Errorf("%s: Reset returns true, want false", what)
 	}
 	if timer.ResetAt(time.Now().Add(hour)) {
-		t.Errorf("%s: ResetAt is true", what)
+		t.Errorf("%s: ResetAt returns true, want false", what)
 	}
 	if timer.Free() {
-		t.Errorf("%s: Free is true", what)
+		t.Errorf("%s: Free returns true, want false", what)
 	}
 }
 
@@ -52,8 +52,13 @@ func wantStale(t testing.TB, what string, timer foliot.Timer) {
 func wantNoGoroutines(t testing.TB, when string) {
 	t.Helper()
 	var left []string
-	if !testkit.TrueWithin(5*second, func() bool { left = kit.LibraryGoroutines(); return len(left) == 0 }) {
-		t.Fatalf("%s: %d goroutines of the library\n%s", when, len(left), strings.Join(left, "\n\n"))
+	none := func() bool {
+		left = kit.LibraryGoroutines()
+		return len(left) == 0
+	}
+	if !testkit.TrueWithin(5*second, none) {
+		t.Fatalf("%s: %d goroutines of the library run, want none\n%s",
+			when, len(left), strings.Join(left, "\n\n"))
 	}
 }
 

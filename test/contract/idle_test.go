@@ -15,7 +15,8 @@ import (
 func TestARuntimeWithNothingArmedHasNoGoroutine(t *testing.T) {
 	for name, o := range map[string]foliot.Options{
 		"default": {}, "1 worker": {Workers: 1}, "8 workers": {Workers: 8}, "precise": {Precise: true},
-		"slack": {Slack: millisecond}, "go": {Go: func(f func()) { go f() }}, "manual": {Clock: foliot.NewManualClock(kit.Epoch)},
+		"slack": {Slack: millisecond}, "go": {Go: func(f func()) { go f() }},
+		"manual": {Clock: foliot.NewManualClock(kit.Epoch)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
@@ -28,7 +29,7 @@ func TestARuntimeWithNothingArmedHasNoGoroutine(t *testing.T) {
 			for _, timer := range timers {
 				timer.Stop()
 			}
-			wantNoGoroutines(t, "after all were stopped")
+			wantNoGoroutines(t, "after all timers were stopped")
 
 			kept := kit.NewTimer(t, r, func() {})
 			kept.Reset(hour)
@@ -36,7 +37,7 @@ func TestARuntimeWithNothingArmedHasNoGoroutine(t *testing.T) {
 			wantNoGoroutines(t, "with a reusable timer that is not armed")
 			kept.Reset(hour)
 			kept.Free()
-			wantNoGoroutines(t, "after all were freed")
+			wantNoGoroutines(t, "after all timers were freed")
 
 			if clock, ok := o.Clock.(*foliot.ManualClock); ok {
 				kit.After(t, r, second, func() {})
@@ -51,7 +52,7 @@ func TestARuntimeWithNothingArmedHasNoGoroutine(t *testing.T) {
 					kit.After(t, r, kit.Random(2*millisecond), wg.Done)
 				}
 				testkit.Returns(t, "all timers", wg.Wait)
-				wantNoGoroutines(t, "after all fired")
+				wantNoGoroutines(t, "after all timers have fired")
 			}
 		})
 	}
@@ -74,7 +75,7 @@ func TestAfterShutdownNoGoroutineIsLeft(t *testing.T) {
 	}
 }
 
-func TestAfterBlockedCallbacksCameBackNoGoroutineIsLeft(t *testing.T) {
+func TestAfterBlockedCallbacksReturnNoGoroutineIsLeft(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
 	release := make(chan struct{})
 	var started, ended sync.WaitGroup
@@ -90,11 +91,12 @@ func TestAfterBlockedCallbacksCameBackNoGoroutineIsLeft(t *testing.T) {
 	testkit.Returns(t, "a hundred callbacks", started.Wait)
 	close(release)
 	testkit.Returns(t, "the end of a hundred callbacks", ended.Wait)
-	wantNoGoroutines(t, "after a hundred blocked callbacks came back")
+	wantNoGoroutines(t, "after a hundred blocked callbacks have returned")
 }
 
-// A timer that is soon due leaves less time to look than a busy machine may need.
-func TestTheDefaultRuntimeHasNoGoroutineWhileParked(t *testing.T) {
+// With a timer that is due soon, a busy machine may not leave enough time to check. So there are
+// several attempts with longer delays.
+func TestTheDefaultRuntimeHasNoGoroutineWhileItsTimersAreFar(t *testing.T) {
 	r := foliot.Default()
 	wantNoGoroutines(t, "with nothing armed")
 	far := kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
@@ -125,5 +127,5 @@ func TestTheDefaultRuntimeHasNoGoroutineWhileParked(t *testing.T) {
 			return
 		}
 	}
-	t.Error("there was a goroutine all the while until the timer fired, in three attempts")
+	t.Error("in three attempts there was a goroutine all the time until the timer fired")
 }

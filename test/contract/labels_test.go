@@ -13,14 +13,14 @@ import (
 	foliottime "github.com/foliot-go/foliot/time"
 )
 
-// labelled reports whether the calling goroutine has a label.
-func labelled(t *testing.T, label string) bool {
+// hasLabel reports whether the calling goroutine has a profile label.
+func hasLabel(t *testing.T, label string) bool {
 	var b bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
 		t.Error(err)
 	}
 	for _, group := range strings.Split(b.String(), "\n\n") {
-		if strings.Contains(group, "contract_test.labelled") {
+		if strings.Contains(group, "contract_test.hasLabel") {
 			return strings.Contains(group, label)
 		}
 	}
@@ -33,10 +33,10 @@ func TestAGoroutineOfOptionsGoHasNoLabelOfTheRuntime(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Go: func(f func()) {
 		go func() {
 			f()
-			seen <- labelled(t, `"foliot":`)
+			seen <- hasLabel(t, `"foliot":`)
 		}()
 	}})
-	kit.After(t, r, 0, func() { seen <- labelled(t, `"foliot":`) })
+	kit.After(t, r, 0, func() { seen <- hasLabel(t, `"foliot":`) })
 	if testkit.Receive(t, seen, "the callback") || testkit.Receive(t, seen, "the goroutine afterwards") {
 		t.Error("a goroutine that Options.Go started has the label foliot")
 	}
@@ -44,26 +44,26 @@ func TestAGoroutineOfOptionsGoHasNoLabelOfTheRuntime(t *testing.T) {
 
 func TestAGoroutineOfTheDropInsAfterFuncHasNoLabelOfTheRuntime(t *testing.T) {
 	seen := make(chan bool, 1)
-	foliottime.AfterFunc(millisecond, func() { seen <- labelled(t, `"foliot":`) })
+	foliottime.AfterFunc(millisecond, func() { seen <- hasLabel(t, `"foliot":`) })
 	if testkit.Receive(t, seen, "the function") {
 		t.Error("the goroutine of a function has the label foliot")
 	}
 }
 
-func TestLabelsThatACallbackSetsAreGoneInTheNext(t *testing.T) {
+func TestLabelsThatACallbackSetsAreResetBeforeTheNext(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	seen := make(chan bool, 2)
 	kit.After(t, r, millisecond, func() {
 		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("left", "behind")))
 	})
 	kit.After(t, r, millisecond, func() {
-		seen <- labelled(t, `"left":`)
-		seen <- labelled(t, `"foliot":`)
+		seen <- hasLabel(t, `"left":`)
+		seen <- hasLabel(t, `"foliot":`)
 	})
 	if testkit.Receive(t, seen, "the next callback") {
-		t.Error("a label of the callback before is there")
+		t.Error("the callback has a label of the previous callback")
 	}
 	if !testkit.Receive(t, seen, "the next callback") {
-		t.Error("the label foliot is not there")
+		t.Error("the callback does not have the label foliot")
 	}
 }

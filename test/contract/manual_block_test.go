@@ -13,11 +13,14 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// A call that waits for the clock, in a callback that the clock waits for, would wait for ever.
+// Advance waits for the callback, so a call in the callback that waits for the clock would never
+// return.
 func TestWaitingForAManualClockInItsOwnCallbackPanics(t *testing.T) {
 	clock := foliot.NewManualClock(kit.Epoch)
 	panics := make(chan string, 10)
-	r := kit.NewRuntime(t, foliot.Options{Clock: clock, OnPanic: func(v any, _ []byte) { panics <- fmt.Sprint(v) }})
+	r := kit.NewRuntime(t, foliot.Options{
+		Clock: clock, OnPanic: func(v any, _ []byte) { panics <- fmt.Sprint(v) },
+	})
 	q := foliot.NewQueue[int](r)
 	ctx := context.Background()
 	for name, wait := range map[string]func(){
@@ -27,38 +30,39 @@ func TestWaitingForAManualClockInItsOwnCallbackPanics(t *testing.T) {
 	} {
 		kit.After(t, r, second, wait)
 		testkit.Returns(t, "Advance over "+name, func() { clock.Advance(second) })
-		if text := testkit.Receive(t, panics, name); !strings.Contains(text, name) || !strings.HasPrefix(text, "foliot: ") {
-			t.Errorf("%s in a callback panics with %q", name, text)
+		text := testkit.Receive(t, panics, name)
+		if !strings.Contains(text, name) || !strings.HasPrefix(text, "foliot: ") {
+			t.Errorf("%s in a callback panics with %q, want foliot: and its name", name, text)
 		}
 		task := foliot.TaskFunc(func(*foliot.Context) foliot.Status { wait(); return foliot.Done })
 		if _, err := r.Spawn(task); err != nil {
 			t.Fatal(err)
 		}
 		if text := testkit.Receive(t, panics, name); !strings.Contains(text, name) {
-			t.Errorf("%s in a poll panics with %q", name, text)
+			t.Errorf("%s in a poll panics with %q, want its name", name, text)
 		}
 	}
 	if r.Stats().Armed != 0 {
-		t.Errorf("%d armed", r.Stats().Armed)
+		t.Errorf("Armed is %d, want 0", r.Stats().Armed)
 	}
-	// What need not wait does not panic.
+	// Calls that do not wait do not panic.
 	push(t, q, 0, 7)
 	kit.After(t, r, second, func() {
 		if err := r.Sleep(ctx, 0); err != nil {
-			t.Errorf("Sleep of nothing: %v", err)
+			t.Errorf("Sleep(0) returns %v, want nil", err)
 		}
 		if n, err := q.Wait(ctx, make([]int, 1)); n != 1 || err != nil {
-			t.Errorf("Wait for what is due: %d, %v", n, err)
+			t.Errorf("Wait with a due value returns %d, %v, want 1, nil", n, err)
 		}
 	})
 	testkit.Returns(t, "Advance", func() { clock.Advance(second) })
 	if len(panics) != 0 {
-		t.Error(<-panics)
+		t.Errorf("got an unexpected panic: %v", <-panics)
 	}
 }
 
-// Options.Go may run a callback right on the goroutine of Advance.
-func TestAdvanceInACallbackPanicsAlsoAfterAnotherRanInOptionsGo(t *testing.T) {
+// Options.Go runs callbacks on the goroutine of Advance.
+func TestAdvanceInACallbackPanicsAfterOptionsGoHasRunAnother(t *testing.T) {
 	clock := foliot.NewManualClock(kit.Epoch)
 	panics := make(chan any, 1)
 	r := kit.NewRuntime(t, foliot.Options{
@@ -71,7 +75,7 @@ func TestAdvanceInACallbackPanicsAlsoAfterAnotherRanInOptionsGo(t *testing.T) {
 	testkit.Receive(t, panics, "the panic of Advance")
 }
 
-func TestDeadlinesOfTasksTakeTheirPlaceInTheOrderOfArmingAcrossRuntimes(t *testing.T) {
+func TestTasksAndTimersOfSeveralRuntimesFireInArmingOrder(t *testing.T) {
 	clock := foliot.NewManualClock(kit.Epoch)
 	var order []string
 	runtimes := []*foliot.Runtime{
@@ -101,10 +105,10 @@ func TestDeadlinesOfTasksTakeTheirPlaceInTheOrderOfArmingAcrossRuntimes(t *testi
 		if err != nil {
 			t.Fatal(err)
 		}
-		clock.Advance(0) // it is polled, and armed, before the next
+		clock.Advance(0) // polls the task, which arms its timer before the next
 	}
 	clock.Advance(second)
 	if !slices.Equal(order, want) {
-		t.Errorf("fired %v, armed %v", order, want)
+		t.Errorf("the order is %v, want %v", order, want)
 	}
 }

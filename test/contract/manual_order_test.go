@@ -11,53 +11,56 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// ordered arms timers from one goroutine in many ways and knows in what order they are to run: by deadline, then by
-// the order of their last arming.
-type ordered struct {
-	t     *testing.T
-	clock *foliot.ManualClock
-	due   []due
-	ran   []int
+// An orderOracle arms timers from one goroutine in many ways. It knows the order in which they must
+// run: by deadline, then by their last arming.
+type orderOracle struct {
+	t       *testing.T
+	clock   *foliot.ManualClock
+	armings []arming // in the order of arming
+	ran     []int
 }
 
-type due struct {
+// An arming is the last arming of a timer.
+type arming struct {
 	id int
 	at time.Time
 }
 
-func (o *ordered) callback(id int) func() { return func() { o.ran = append(o.ran, id) } }
+func (o *orderOracle) callback(id int) func() { return func() { o.ran = append(o.ran, id) } }
 
-// arm makes id due at d from now, armed after all that were armed before.
-func (o *ordered) arm(id int, d time.Duration) {
-	o.due = slices.DeleteFunc(o.due, func(e due) bool { return e.id == id })
-	o.due = append(o.due, due{id, o.clock.Now().Add(max(0, d))})
+// armed records that timer id was armed with the delay d.
+func (o *orderOracle) armed(id int, d time.Duration) {
+	o.armings = slices.DeleteFunc(o.armings, func(a arming) bool { return a.id == id })
+	o.armings = append(o.armings, arming{id, o.clock.Now().Add(max(0, d))})
 }
 
-func (o *ordered) want() []int {
-	all := slices.Clone(o.due)
-	slices.SortStableFunc(all, func(a, b due) int { return a.at.Compare(b.at) })
-	ids := make([]int, len(all))
-	for i, e := range all {
-		ids[i] = e.id
+// want returns the timers in the order in which they must run.
+func (o *orderOracle) want() []int {
+	sorted := slices.Clone(o.armings)
+	slices.SortStableFunc(sorted, func(a, b arming) int { return a.at.Compare(b.at) })
+	ids := make([]int, len(sorted))
+	for i, a := range sorted {
+		ids[i] = a.id
 	}
 	return ids
 }
 
-func (o *ordered) check() {
+func (o *orderOracle) check() {
 	o.t.Helper()
 	want := o.want()
 	if len(o.ran) != len(want) {
-		o.t.Fatalf("%d ran, want %d", len(o.ran), len(want))
+		o.t.Fatalf("%d timers ran, want %d", len(o.ran), len(want))
 	}
 	for i := range want {
 		if o.ran[i] != want[i] {
-			o.t.Fatalf("timer %d ran at place %d, where %d was to run", o.ran[i], i, want[i])
+			o.t.Fatalf("run %d is of timer %d, want timer %d", i, o.ran[i], want[i])
 		}
 	}
 }
 
-// fill arms n timers on the runtimes in turn, with many equal deadlines, alone and in batches, some of them anew.
-func (o *ordered) fill(n int, runtimes ...*foliot.Runtime) {
+// armRandom arms n timers on the runtimes in turn, one by one and in batches, with many equal
+// deadlines. It arms some of them again.
+func (o *orderOracle) armRandom(n int, runtimes ...*foliot.Runtime) {
 	delay := func() time.Duration { return time.Duration(kit.Random(n/8)) * millisecond }
 	timers := map[int]foliot.Timer{}
 	for id := 0; id < n; {
@@ -66,14 +69,14 @@ func (o *ordered) fill(n int, runtimes ...*foliot.Runtime) {
 		case 0:
 			d := delay()
 			timers[id] = kit.After(o.t, r, d, o.callback(id))
-			o.arm(id, d)
+			o.armed(id, d)
 			id++
 		case 1:
 			timer := kit.NewTimer(o.t, r, o.callback(id))
 			for range 1 + kit.Random(2) {
 				d := delay()
 				timer.Reset(d)
-				o.arm(id, d)
+				o.armed(id, d)
 			}
 			timers[id] = timer
 			id++
@@ -81,7 +84,7 @@ func (o *ordered) fill(n int, runtimes ...*foliot.Runtime) {
 			calls := make([]foliot.Call, min(1+kit.Random(20), n-id))
 			for i := range calls {
 				calls[i] = foliot.Call{After: delay(), Func: o.callback(id + i)}
-				o.arm(id+i, calls[i].After)
+				o.armed(id+i, calls[i].After)
 			}
 			batch, err := r.AfterFuncBatch(nil, calls)
 			if err != nil {
@@ -101,7 +104,7 @@ func (o *ordered) fill(n int, runtimes ...*foliot.Runtime) {
 			} else {
 				timers[old].ResetAt(o.clock.Now().Add(d))
 			}
-			o.arm(old, d)
+			o.armed(old, d)
 		}
 	}
 }
@@ -110,18 +113,18 @@ func TestAManualClockRunsByDeadlineThenArmingOrder(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 8, 64} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			r, clock := kit.NewManual(t, foliot.Options{Workers: workers})
-			o := &ordered{t: t, clock: clock}
-			o.fill(1000, r)
+			o := &orderOracle{t: t, clock: clock}
+			o.armRandom(1000, r)
 			clock.Advance(second)
 			o.check()
 		})
 	}
 }
 
-func TestTheOrderIsTheSameInSmallSteps(t *testing.T) {
+func TestAManualClockAdvancedInSmallStepsRunsInTheSameOrder(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{Workers: 4})
-	o := &ordered{t: t, clock: clock}
-	o.fill(500, r)
+	o := &orderOracle{t: t, clock: clock}
+	o.armRandom(500, r)
 	for range 200 {
 		clock.Advance(5 * millisecond)
 	}
@@ -145,7 +148,7 @@ func TestSeveralRuntimesOnOneClockRunByDeadline(t *testing.T) {
 		t.Fatalf("%d of 600 ran", len(ran))
 	}
 	if !slices.IsSortedFunc(ran, func(a, b run) int { return cmp.Compare(a.want, b.want) }) {
-		t.Error("not in the order of their deadlines")
+		t.Error("the timers did not run in the order of their deadlines")
 	}
 	for _, e := range ran {
 		if e.at != e.want {
@@ -160,36 +163,36 @@ func TestEqualDeadlinesOnSeveralRuntimesRunInArmingOrder(t *testing.T) {
 	for i := range 3 {
 		runtimes = append(runtimes, kit.NewRuntime(t, foliot.Options{Clock: clock, Workers: 1 + i}))
 	}
-	o := &ordered{t: t, clock: clock}
-	o.fill(1000, runtimes...)
+	o := &orderOracle{t: t, clock: clock}
+	o.armRandom(1000, runtimes...)
 	clock.Advance(second)
 	o.check()
 }
 
-func TestARuntimeArmsOnAnotherOfTheSameClock(t *testing.T) {
+func TestACallbackMayArmOnAnotherRuntimeOfTheSameClock(t *testing.T) {
 	clock := foliot.NewManualClock(kit.Epoch)
 	a := kit.NewRuntime(t, foliot.Options{Clock: clock, Workers: 2})
 	b := kit.NewRuntime(t, foliot.Options{Clock: clock, Workers: 2})
 	var log []string
-	note := func(what string) { log = append(log, fmt.Sprintf("%s@%v", what, clock.Now().Sub(kit.Epoch))) }
+	record := func(what string) { log = append(log, fmt.Sprintf("%s@%v", what, clock.Now().Sub(kit.Epoch))) }
 	kit.After(t, a, second, func() {
-		note("a")
+		record("a")
 		kit.After(t, b, second, func() {
-			note("b")
-			kit.After(t, a, 0, func() { note("a") })
+			record("b")
+			kit.After(t, a, 0, func() { record("a") })
 		})
 	})
-	kit.After(t, b, 1500*millisecond, func() { note("b") })
+	kit.After(t, b, 1500*millisecond, func() { record("b") })
 	clock.Advance(3 * second)
 	if want := []string{"a@1s", "b@1.5s", "b@2s", "a@2s"}; !slices.Equal(log, want) {
 		t.Errorf("ran %v, want %v", log, want)
 	}
 }
 
-func TestTheOrderSurvivesResize(t *testing.T) {
+func TestResizeKeepsTheOrderOfAManualClock(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{Workers: 4})
-	o := &ordered{t: t, clock: clock}
-	o.fill(300, r)
+	o := &orderOracle{t: t, clock: clock}
+	o.armRandom(300, r)
 	for _, workers := range []int{2, 7, 1, 3} {
 		if err := r.Resize(workers); err != nil {
 			t.Fatal(err)

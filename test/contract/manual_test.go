@@ -26,7 +26,7 @@ func TestAManualClockMovesOnlyByAdvance(t *testing.T) {
 		}
 	}
 	if reading := clock.Now(); reading != clock.Now() {
-		t.Error("two readings differ")
+		t.Error("two calls of Now differ")
 	}
 }
 
@@ -37,27 +37,30 @@ func TestANegativeAdvanceDoesNothing(t *testing.T) {
 	for _, d := range []time.Duration{-1, -second, -hour, math.MinInt64} {
 		clock.Advance(d)
 		if !clock.Now().Equal(kit.Epoch) || ran != 0 {
-			t.Fatalf("Now is %v, %d ran after Advance(%d)", clock.Now(), ran, d)
+			t.Fatalf("after Advance(%d) Now is %v and the timer ran %d times, want %v and 0",
+				d, clock.Now(), ran, kit.Epoch)
 		}
 	}
 	if at, ok := timer.Deadline(); !ok || !at.Equal(kit.Epoch.Add(second)) {
-		t.Errorf("Deadline is %v, %t", at, ok)
+		t.Errorf("Deadline is %v, %t, want %v", at, ok, kit.Epoch.Add(second))
 	}
 	clock.Advance(second)
 	if ran != 1 {
-		t.Error("the clock does not go on")
+		t.Errorf("the timer ran %d times after Advance to its deadline, want 1", ran)
 	}
 }
 
 func TestATimerRunsInTheAdvanceThatReachesItsDeadline(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
-		for _, d := range []time.Duration{1, 2, 63, 64, 65, microsecond, millisecond - 1, second, hour, 24 * 365 * hour, 100 * 365 * 24 * hour} {
+		for _, d := range []time.Duration{
+			1, 2, 63, 64, 65, microsecond, millisecond - 1, second, hour, 24 * 365 * hour, 100 * 365 * 24 * hour,
+		} {
 			r, clock := kit.NewManual(t, foliot.Options{Workers: workers})
 			ran := 0
 			kit.After(t, r, d, func() {
 				ran++
 				if at := clock.Now(); !at.Equal(kit.Epoch.Add(d)) {
-					t.Errorf("Now is %v inside, want %v", at, kit.Epoch.Add(d))
+					t.Errorf("Now is %v in the callback, want %v", at, kit.Epoch.Add(d))
 				}
 			})
 			clock.Advance(d - 1)
@@ -66,13 +69,13 @@ func TestATimerRunsInTheAdvanceThatReachesItsDeadline(t *testing.T) {
 			}
 			clock.Advance(1)
 			if ran != 1 {
-				t.Fatalf("a timer of %v ran %d times by its deadline", d, ran)
+				t.Fatalf("a timer of %v ran %d times at its deadline, want 1", d, ran)
 			}
 		}
 	})
 }
 
-func TestADelayOfZeroHasRunByTheEndOfTheNextAdvance(t *testing.T) {
+func TestATimerOfZeroDelayRunsInTheNextAdvance(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r, clock := kit.NewManual(t, foliot.Options{Workers: workers})
 		ran := 0
@@ -88,7 +91,7 @@ func TestADelayOfZeroHasRunByTheEndOfTheNextAdvance(t *testing.T) {
 				}
 				clock.Advance(step)
 				if ran != 3 {
-					t.Fatalf("%d of 3 timers of %d had run after Advance(%v)", ran, d, step)
+					t.Fatalf("%d of 3 timers of %d ran in Advance(%v)", ran, d, step)
 				}
 			}
 			timer.ResetAt(clock.Now())
@@ -96,27 +99,27 @@ func TestADelayOfZeroHasRunByTheEndOfTheNextAdvance(t *testing.T) {
 			timer.ResetAt(kit.Epoch.Add(-hour))
 			clock.Advance(step)
 			if ran != 5 {
-				t.Fatalf("%d ran after ResetAt", ran)
+				t.Fatalf("%d runs after ResetAt, want 5", ran)
 			}
 		}
 	})
 }
 
-func TestAdvanceRunsWhatIsArmedOnTheWay(t *testing.T) {
+func TestAdvanceRunsTimersThatItsCallbacksArm(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r, clock := kit.NewManual(t, foliot.Options{Workers: workers})
 		var log []string
-		note := func(what string) {
+		record := func(what string) {
 			log = append(log, fmt.Sprintf("%s@%v", what, clock.Now().Sub(kit.Epoch)))
 		}
-		kit.After(t, r, 3*second, func() { note("c") })
+		kit.After(t, r, 3*second, func() { record("c") })
 		kit.After(t, r, second, func() {
-			note("a")
+			record("a")
 			kit.After(t, r, second, func() {
-				note("b")
-				kit.After(t, r, 0, func() { note("b0") })
-				kit.After(t, r, -second, func() { note("b-") })
-				kit.After(t, r, 9*second, func() { note("later") })
+				record("b")
+				kit.After(t, r, 0, func() { record("b0") })
+				kit.After(t, r, -second, func() { record("b-") })
+				kit.After(t, r, 9*second, func() { record("later") })
 			})
 		})
 		chain := 0
@@ -139,19 +142,20 @@ func TestAdvanceRunsWhatIsArmedOnTheWay(t *testing.T) {
 			t.Errorf("ran %s, want %s", got, want)
 		}
 		if chain != 1000 {
-			t.Errorf("%d of 1000 timers of no delay, each armed by the one before, ran", chain)
+			t.Errorf("%d timers of zero delay ran, each armed by the previous one, want 1000",
+				chain)
 		}
 		if steps != 10_000 {
-			t.Errorf("a timer of 1 ms that arms itself ran %d times in 10 s", steps)
+			t.Errorf("a timer of 1 ms that arms itself ran %d times in 10 s, want 10000", steps)
 		}
 		clock.Advance(second)
 		if got := log[len(log)-1]; got != "later@11s" {
-			t.Errorf("the last is %s", got)
+			t.Errorf("the last run is %s, want later@11s", got)
 		}
 	})
 }
 
-func TestACallbackMayStopOrMoveWhatIsDueInTheSameAdvance(t *testing.T) {
+func TestACallbackMayStopOrMoveTimersThatAreDueInTheSameAdvance(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r, clock := kit.NewManual(t, foliot.Options{Workers: workers})
 		var log []string
@@ -159,22 +163,22 @@ func TestACallbackMayStopOrMoveWhatIsDueInTheSameAdvance(t *testing.T) {
 		kit.After(t, r, second, func() {
 			log = append(log, "first")
 			if !same.Stop() || !later.Stop() || !moved.Reset(5*second) || !freed.Free() {
-				t.Error("Stop, Reset or Free of what is due in this Advance is false")
+				t.Error("Stop, Reset or Free of a timer that is due in this Advance returns false")
 			}
 		})
-		same = kit.After(t, r, second, kit.Never(t, "a stopped timer of the same instant"))
+		same = kit.After(t, r, second, kit.Never(t, "a stopped timer with the same deadline"))
 		later = kit.After(t, r, 2*second, kit.Never(t, "a stopped timer"))
 		moved = kit.After(t, r, second, func() { log = append(log, fmt.Sprint(clock.Now().Sub(kit.Epoch))) })
 		freed = kit.NewTimer(t, r, kit.Never(t, "a freed timer"))
 		freed.Reset(second)
 		clock.Advance(10 * second)
 		if got := strings.Join(log, " "); got != "first 6s" {
-			t.Errorf("got %q", got)
+			t.Errorf("got %q, want %q", got, "first 6s")
 		}
 	})
 }
 
-func TestNowInsideACallbackIsItsDeadline(t *testing.T) {
+func TestNowInACallbackIsItsDeadline(t *testing.T) {
 	for _, resolution := range []time.Duration{0, 1, microsecond, 10 * millisecond} {
 		t.Run(fmt.Sprint(resolution), func(t *testing.T) {
 			r, clock := kit.NewManual(t, foliot.Options{Workers: 3, Resolution: resolution})
@@ -184,8 +188,8 @@ func TestNowInsideACallbackIsItsDeadline(t *testing.T) {
 				d := kit.Random(second)
 				kit.After(t, r, d, func() {
 					ran++
-					if off := clock.Now().Sub(kit.Epoch.Add(d)); off < 0 || off > 2*tick {
-						t.Errorf("Now is %v past the deadline of a timer of %v", off, d)
+					if late := clock.Now().Sub(kit.Epoch.Add(d)); late < 0 || late > 2*tick {
+						t.Errorf("Now is %v after the deadline of a timer of %v", late, d)
 					}
 				})
 			}
@@ -200,17 +204,17 @@ func TestNowInsideACallbackIsItsDeadline(t *testing.T) {
 	}
 }
 
-func TestAdvanceInsideACallbackPanicsWithAClearText(t *testing.T) {
+func TestAdvanceInACallbackPanicsWithAClearText(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{Workers: 2})
-	texts := 0
+	panics := 0
 	for _, d := range []time.Duration{0, second, -second} {
 		kit.After(t, r, second, func() {
 			defer func() {
 				text := fmt.Sprint(recover())
 				if !strings.Contains(text, "foliot") || !strings.Contains(text, "Advance") {
-					t.Errorf("Advance(%v) inside a callback: %s", d, text)
+					t.Errorf("Advance(%v) in a callback panics with %s", d, text)
 				}
-				texts++
+				panics++
 			}()
 			clock.Advance(d)
 		})
@@ -218,8 +222,9 @@ func TestAdvanceInsideACallbackPanicsWithAClearText(t *testing.T) {
 	last := 0
 	kit.After(t, r, 2*second, func() { last++ })
 	testkit.Returns(t, "Advance", func() { clock.Advance(5 * second) })
-	if texts != 3 || last != 1 || !clock.Now().Equal(kit.Epoch.Add(5*second)) {
-		t.Errorf("%d panics, %d later timers, Now %v", texts, last, clock.Now())
+	if panics != 3 || last != 1 || !clock.Now().Equal(kit.Epoch.Add(5*second)) {
+		t.Errorf("%d panics, %d later timers, Now is %v, want 3, 1, 5s later",
+			panics, last, clock.Now())
 	}
 	clock.Advance(second)
 }
@@ -237,7 +242,7 @@ func TestAdvanceWaitsForSlowCallbacks(t *testing.T) {
 			}
 			clock.Advance(second)
 			if got := ended.Load(); got != 4 {
-				t.Errorf("%d of 4 callbacks had ended when Advance returned", got)
+				t.Errorf("%d of 4 callbacks have returned before Advance", got)
 			}
 		})
 	}
@@ -262,7 +267,7 @@ func TestConcurrentAdvancesAddUp(t *testing.T) {
 	testkit.Returns(t, "eighty Advances", wg.Wait)
 	clock.Advance(0)
 	if want := kit.Epoch.Add(80 * second); !clock.Now().Equal(want) || ran.Load() != 1080 {
-		t.Errorf("Now is %v, %d ran, want %v, 1080", clock.Now(), ran.Load(), want)
+		t.Errorf("Now is %v, %d timers ran, want %v, 1080", clock.Now(), ran.Load(), want)
 	}
 }
 
@@ -275,16 +280,17 @@ func TestAfterShutdownAdvanceReturns(t *testing.T) {
 	ran := 0
 	kit.After(t, open, second, func() { ran++ })
 	if got := kit.Shutdown(t, closed); got != 2 {
-		t.Errorf("%d armed, want 2", got)
+		t.Errorf("Shutdown returns %d, want 2", got)
 	}
 	testkit.Returns(t, "Advance", func() { clock.Advance(hour) })
 	if ran != 1 || !clock.Now().Equal(kit.Epoch.Add(hour)) {
-		t.Errorf("%d ran, Now %v", ran, clock.Now())
+		t.Errorf("the timer of the open runtime ran %d times, Now is %v, want 1, 1h later",
+			ran, clock.Now())
 	}
 }
 
-// The third of ten that are due calls Shutdown: it ran, and so did the two before it.
-func TestShutdownInsideAnAdvanceCountsTheDueAsArmed(t *testing.T) {
+// The third of ten due timers calls Shutdown. Three have run then.
+func TestShutdownDuringAnAdvanceCountsDueTimersAsArmed(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{Workers: 2})
 	ran, armed := 0, -1
 	for i := range 10 {
@@ -294,17 +300,17 @@ func TestShutdownInsideAnAdvanceCountsTheDueAsArmed(t *testing.T) {
 				defer cancel()
 				var err error
 				if armed, err = r.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("Shutdown inside: %v", err)
+					t.Errorf("Shutdown in the callback returns %v, want DeadlineExceeded", err)
 				}
 			}
 		})
 	}
 	testkit.Returns(t, "Advance", func() { clock.Advance(second) })
 	if ran != 3 || armed != 7 {
-		t.Errorf("%d ran, %d armed, want 3, 7", ran, armed)
+		t.Errorf("%d timers ran and Shutdown returns %d, want 3, 7", ran, armed)
 	}
 	if got := kit.Shutdown(t, r); got != 7 {
-		t.Errorf("a further Shutdown: %d armed, want 7", got)
+		t.Errorf("another Shutdown returns %d, want 7", got)
 	}
 	testkit.Returns(t, "Advance", func() { clock.Advance(second) })
 }
@@ -313,17 +319,19 @@ func TestSleepOnAManualClock(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	for _, d := range []time.Duration{1, second, hour} {
 		start := clock.Now()
-		woke := make(chan time.Time, 1)
+		returned := make(chan time.Time, 1)
 		go func() {
 			if err := r.Sleep(context.Background(), d); err != nil {
 				t.Error(err)
 			}
-			woke <- clock.Now()
+			returned <- clock.Now()
 		}()
-		for open := true; open; { // the clock may move on before Sleep begins, so it moves until Sleep has returned
+		// The clock may be advanced before Sleep begins. So it is advanced until Sleep has
+		// returned.
+		for sleeping := true; sleeping; {
 			select {
-			case at := <-woke:
-				open = false
+			case at := <-returned:
+				sleeping = false
 				if at.Sub(start) < d {
 					t.Errorf("Sleep(%v) returned after %v", d, at.Sub(start))
 				}
@@ -337,18 +345,18 @@ func TestSleepOnAManualClock(t *testing.T) {
 	defer cancel()
 	testkit.Returns(t, "Sleep", func() {
 		if err := r.Sleep(ctx, second); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Sleep is %v while the clock stands", err)
+			t.Errorf("Sleep returns %v while the clock is not advanced, want DeadlineExceeded", err)
 		}
 	})
 }
 
-func TestAManualClockSaturates(t *testing.T) {
+func TestAManualClockStopsAtItsLastTime(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	ran := 0
 	kit.After(t, r, math.MaxInt64, func() { ran++ })
 	clock.Advance(hour)
 	if ran != 0 {
-		t.Fatal("a timer of centuries ran within the hour")
+		t.Fatal("a timer of 292 years ran within an hour")
 	}
 	last := clock.Now()
 	for range 3 {
@@ -360,6 +368,6 @@ func TestAManualClockSaturates(t *testing.T) {
 		}
 	}
 	if ran != 1 {
-		t.Errorf("a timer of centuries ran %d times after they had passed", ran)
+		t.Errorf("a timer of 292 years ran %d times after that time, want 1", ran)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// These tests share plain variables. It is the race detector that finds fault with a missing edge; without it they
-// check the values.
+// These tests use variables without locks. The race detector reports a missing happens-before edge.
+// Without it the tests check the values.
 
-func TestWhatHappenedBeforeArmingIsVisibleInTheCallback(t *testing.T) {
+func TestWritesBeforeArmingAreVisibleInTheCallback(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
 		const n = 500
@@ -22,7 +22,7 @@ func TestWhatHappenedBeforeArmingIsVisibleInTheCallback(t *testing.T) {
 			return func() {
 				defer wg.Done()
 				if p[0] != i || p[1] != -i {
-					t.Errorf("the callback sees %v, want %d", *p, i)
+					t.Errorf("the callback reads %v, want [%d %d]", *p, i, -i)
 				}
 			}
 		}
@@ -37,7 +37,7 @@ func TestWhatHappenedBeforeArmingIsVisibleInTheCallback(t *testing.T) {
 			p[0], p[1] = i, -i
 			timer.Reset(kit.Random(100 * microsecond))
 
-			// Each Reset publishes anew, the one that leaves the entry where it is too.
+			// Also a Reset that leaves the entry in its bucket makes earlier writes visible.
 			p = new([2]int)
 			timer = kit.After(t, r, hour, check(p, i))
 			p[0], p[1] = i, -i
@@ -55,7 +55,7 @@ func TestWhatHappenedBeforeArmingIsVisibleInTheCallback(t *testing.T) {
 	})
 }
 
-func TestWhatACallbackDidIsVisibleToItsNextRun(t *testing.T) {
+func TestWritesOfACallbackAreVisibleInItsNextRun(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
 		const n = 1000
@@ -77,8 +77,8 @@ func TestWhatACallbackDidIsVisibleToItsNextRun(t *testing.T) {
 	})
 }
 
-// Another goroutine arms, with no edge of its own to the run before.
-func TestRunsOfOneTimerFollowEachOther(t *testing.T) {
+// Other goroutines arm the timer. They do not synchronize with its runs.
+func TestARunOfATimerHappensBeforeTheNext(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
 		runs := 0
@@ -101,42 +101,42 @@ func TestRunsOfOneTimerFollowEachOther(t *testing.T) {
 		wg.Wait()
 		kit.Shutdown(t, r)
 		if got := r.Stats().Fired; got != uint64(runs) || runs == 0 {
-			t.Errorf("%d runs, Fired is %d", runs, got)
+			t.Errorf("%d runs, Fired is %d, want equal numbers above 0", runs, got)
 		}
 	})
 }
 
-func TestWhatCallbacksDidIsVisibleAfterShutdown(t *testing.T) {
+func TestWritesOfCallbacksAreVisibleAfterShutdown(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
 		const n = 1000
-		cells := make([]int, n)
-		for i := range cells {
-			kit.After(t, r, kit.Random(2*millisecond), func() { cells[i]++ })
+		runs := make([]int, n)
+		for i := range runs {
+			kit.After(t, r, kit.Random(2*millisecond), func() { runs[i]++ })
 		}
 		time.Sleep(kit.Random(3 * millisecond))
 		armed, ran := kit.Shutdown(t, r), 0
-		for _, c := range cells {
-			ran += c
+		for _, n := range runs {
+			ran += n
 		}
 		if armed+ran != n {
-			t.Errorf("%d armed, %d ran, want %d in all", armed, ran, n)
+			t.Errorf("%d armed + %d ran, want %d", armed, ran, n)
 		}
 	})
 }
 
-func TestWhatCallbacksDidIsVisibleAfterAdvance(t *testing.T) {
+func TestWritesOfCallbacksAreVisibleAfterAdvance(t *testing.T) {
 	for name, run := range runners {
 		t.Run(name, func(t *testing.T) {
 			r, clock := kit.NewManual(t, foliot.Options{Workers: 3, Go: run})
-			cells := make([]int, 300)
-			for i := range cells {
-				kit.After(t, r, time.Duration(i)*second, func() { cells[i]++ })
+			runs := make([]int, 300)
+			for i := range runs {
+				kit.After(t, r, time.Duration(i)*second, func() { runs[i]++ })
 			}
 			clock.Advance(hour)
-			for i, c := range cells {
-				if c != 1 {
-					t.Fatalf("callback %d: %d", i, c)
+			for i, n := range runs {
+				if n != 1 {
+					t.Fatalf("callback %d ran %d times, want 1", i, n)
 				}
 			}
 		})

@@ -2,5 +2,5 @@
 
 package contract_test
 
-// blockedBound is the contract's bound on how late a timer may be while callbacks block.
+// blockedBound is how late a timer may be while callbacks block.
 const blockedBound = 50 * millisecond

@@ -22,14 +22,17 @@ func TestProfilesShowCallbacksUnderALabel(t *testing.T) {
 		}
 		profile <- b.String()
 	})
-	if text := testkit.Receive(t, profile, "the profile"); !strings.Contains(text, `"foliot":"timers"`) {
-		t.Error("no goroutine has the label foliot")
+	text := testkit.Receive(t, profile, "the profile")
+	if label := `"foliot":"timers"`; !strings.Contains(text, label) {
+		t.Errorf("no goroutine has the label %s", label)
 	}
 }
 
 func TestWorkersThatRetireAndAdoptAreLogged(t *testing.T) {
 	var b bytes.Buffer
-	r := kit.NewRuntime(t, foliot.Options{Workers: 3, Logger: slog.New(slog.NewTextHandler(&b, nil))})
+	r := kit.NewRuntime(t, foliot.Options{
+		Workers: 3, Logger: slog.New(slog.NewTextHandler(&b, nil)),
+	})
 	for range 10 {
 		kit.After(t, r, hour, func() {})
 	}
@@ -38,7 +41,7 @@ func TestWorkersThatRetireAndAdoptAreLogged(t *testing.T) {
 	}
 	for _, want := range []string{"retired", "adopted", "worker=1", "worker=2", "by=0"} {
 		if !strings.Contains(b.String(), want) {
-			t.Errorf("%q is not in the log:\n%s", want, b.String())
+			t.Errorf("got the log\n%s, want %q in it", b.String(), want)
 		}
 	}
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-func TestEveryNonsensicalOptionIsAnError(t *testing.T) {
+func TestNewRefusesInvalidOptions(t *testing.T) {
 	for name, o := range map[string]foliot.Options{
 		"Workers -1":         {Workers: -1},
-		"Workers least":      {Workers: math.MinInt},
+		"Workers min":        {Workers: math.MinInt},
 		"Workers 4097":       {Workers: 4097},
-		"Workers most":       {Workers: math.MaxInt},
+		"Workers max":        {Workers: math.MaxInt},
 		"Resolution -1":      {Resolution: -1},
-		"Resolution least":   {Resolution: math.MinInt64},
+		"Resolution min":     {Resolution: math.MinInt64},
 		"Slack -1":           {Slack: -1},
-		"Slack least":        {Slack: math.MinInt64},
+		"Slack min":          {Slack: math.MinInt64},
 		"Capacity -1":        {Capacity: -1},
 		"MaxTimers -1":       {MaxTimers: -1},
 		"SlowCallback -1":    {SlowCallback: -1},
@@ -32,14 +32,14 @@ func TestEveryNonsensicalOptionIsAnError(t *testing.T) {
 		"ScrubBudget -1":     {ScrubBudget: -1},
 		"ScrubInterval -1":   {ScrubInterval: -1},
 		"a nil ManualClock":  {Clock: (*foliot.ManualClock)(nil)},
-		"one bad, one fine":  {Workers: 2, Slack: -second},
-		"one bad on a clock": {Workers: -2, Clock: foliot.NewManualClock(kit.Epoch)},
+		"one invalid option": {Workers: 2, Slack: -second},
+		"a manual clock":     {Workers: -2, Clock: foliot.NewManualClock(kit.Epoch)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := foliot.New(o)
 			wantError(t, "New", err)
 			if r != nil {
-				t.Error("New returns a runtime as well")
+				t.Error("New returns an error and a runtime")
 			}
 		})
 	}
@@ -55,12 +55,12 @@ func TestErrorsOfOptionsNameTheOption(t *testing.T) {
 		"SlowCallback": {SlowCallback: -1},
 	} {
 		if _, err := foliot.New(o); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("the error of a negative %s is %v", name, err)
+			t.Errorf("the error of a negative %s is %v, want one with its name", name, err)
 		}
 	}
 }
 
-func TestEverySensibleOptionWorks(t *testing.T) {
+func TestNewAcceptsValidOptions(t *testing.T) {
 	for name, o := range map[string]foliot.Options{
 		"zero":                  {},
 		"one worker":            {Workers: 1},
@@ -78,7 +78,7 @@ func TestEverySensibleOptionWorks(t *testing.T) {
 		"huge bound":            {MaxTimers: math.MaxInt},
 		"go":                    {Go: func(f func()) { go f() }},
 		"logger":                {Logger: slog.New(slog.DiscardHandler), SlowCallback: 1},
-		"small garbage knobs":   {StaleLimit: 1, ScrubBudget: 1, ScrubInterval: 1},
+		"small scrub limits":    {StaleLimit: 1, ScrubBudget: 1, ScrubInterval: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
@@ -86,10 +86,10 @@ func TestEverySensibleOptionWorks(t *testing.T) {
 			before := time.Now()
 			kit.After(t, r, 2*millisecond, func() { ran <- time.Now() })
 			if at := testkit.Receive(t, ran, "a timer"); at.Sub(before) < 2*millisecond {
-				t.Errorf("%v early", 2*millisecond-at.Sub(before))
+				t.Errorf("the timer ran %v early", 2*millisecond-at.Sub(before))
 			}
 			if o.Workers != 0 && r.Stats().Workers != o.Workers {
-				t.Errorf("%d workers, want %d", r.Stats().Workers, o.Workers)
+				t.Errorf("Workers is %d, want %d", r.Stats().Workers, o.Workers)
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestANilCallbackIsAnError(t *testing.T) {
 	_, err = r.AfterFuncBatch(nil, []foliot.Call{{}})
 	wantError(t, "AfterFuncBatch", err)
 	if !kit.After(t, r, hour, func() {}).Stop() {
-		t.Error("Stop is false")
+		t.Error("Stop returns false, want true")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestResizeBelowOneAndAbove4096IsAnError(t *testing.T) {
 	for _, workers := range []int{0, -1, math.MinInt, 4097, math.MaxInt} {
 		wantError(t, "Resize", r.Resize(workers))
 		if got := r.Stats().Workers; got != 3 {
-			t.Fatalf("Resize(%d) made it %d workers", workers, got)
+			t.Fatalf("Workers is %d after Resize(%d), want 3", got, workers)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestTheDefaultRuntimeRefusesShutdown(t *testing.T) {
 		wantError(t, "Shutdown", err)
 	}
 	if !timer.Stop() {
-		t.Error("Stop after a refused Shutdown is false")
+		t.Error("Stop after a refused Shutdown returns false, want true")
 	}
 	ran := make(chan struct{})
 	kit.After(t, r, 0, func() { close(ran) })
@@ -153,9 +153,10 @@ func TestCallbacksSlowerThanSlowCallbackAreLogged(t *testing.T) {
 		kit.After(t, r, 0, func() { ran <- struct{}{} })
 		testkit.Receive(t, ran, "a quick callback")
 	}
-	for _, text := range h.Records() { // a busy machine may make a worker look blocked
+	// Other records may be there: on a busy machine a worker looks blocked.
+	for _, text := range h.Records() {
 		if strings.Contains(text, "slow") {
-			t.Errorf("logged for a quick callback: %s", text)
+			t.Errorf("got the record %q for a quick callback", text)
 		}
 	}
 	kit.After(t, r, 0, func() { time.Sleep(510 * millisecond); ran <- struct{}{} })
@@ -190,6 +191,6 @@ func TestWithoutALoggerNothingIsLogged(t *testing.T) {
 	}
 	kit.Shutdown(t, r)
 	if got := h.Records(); len(got) != 0 {
-		t.Errorf("logged: %q", got)
+		t.Errorf("got the records %q, want none", got)
 	}
 }

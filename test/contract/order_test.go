@@ -12,9 +12,10 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// inOrder arms n timers of one delay one after the other and answers in what order they ran. Their deadlines never
-// decrease, and with a coarse tick many of them are equal. Some are armed with another delay first.
-func inOrder(t *testing.T, r *foliot.Runtime, n int, d, first time.Duration) []int {
+// runOrder arms n timers with the delay d one after the other, and returns the order in which they
+// ran. Their deadlines never decrease, and with a coarse resolution many of them are equal. Some
+// are first armed with the delay first.
+func runOrder(t *testing.T, r *foliot.Runtime, n int, d, first time.Duration) []int {
 	t.Helper()
 	var mu sync.Mutex
 	var ran []int
@@ -53,59 +54,59 @@ func inOrder(t *testing.T, r *foliot.Runtime, n int, d, first time.Duration) []i
 	return ran
 }
 
-// checkOrder allows for a machine that is busy with other things, where a callback can look blocked and the next one
-// overtake it.
+// checkOrder checks that timers run in the order of arming. It makes three attempts: on a busy
+// machine a callback can look blocked, and then the next one may overtake it.
 func checkOrder(t *testing.T, d, first time.Duration) {
 	for _, resolution := range []time.Duration{0, millisecond, 20 * millisecond} {
 		t.Run(fmt.Sprint(resolution), func(t *testing.T) {
 			var ran []int
 			for range 3 {
 				r := kit.NewRuntime(t, foliot.Options{Workers: 1, Resolution: resolution})
-				if ran = inOrder(t, r, 500, d, first); slices.IsSorted(ran) {
+				if ran = runOrder(t, r, 500, d, first); slices.IsSorted(ran) {
 					return
 				}
 			}
 			for i := 1; i < len(ran); i++ {
 				if ran[i] < ran[i-1] {
-					t.Fatalf("in three attempts timers overtook each other, as %d did %d", ran[i-1], ran[i])
+					t.Fatalf("timer %d ran before timer %d, want arming order in one of three attempts",
+						ran[i-1], ran[i])
 				}
 			}
 		})
 	}
 }
 
-// M-46
 func TestTimersOfOneTickRunInArmingOrder(t *testing.T) {
 	checkOrder(t, 30*millisecond, hour)
 }
 
-// M-46. A Reset is an arming, the one that pushes a deadline back as well.
-func TestATimerPushedBackHasThePlaceOfItsLastArming(t *testing.T) {
+// The order is that of the last Reset, also of a Reset that moves the deadline back.
+func TestATimerThatWasMovedBackRunsInTheOrderOfItsLastArming(t *testing.T) {
 	checkOrder(t, 30*millisecond, 15*millisecond)
 }
 
-// The same instant, and so the same tick, whatever the machine does.
-func TestTimersOfOneInstantRunInArmingOrder(t *testing.T) {
+// On a manual clock all timers have the same deadline, however slow the machine is.
+func TestTimersOfOneDeadlineRunInArmingOrder(t *testing.T) {
 	for _, resolution := range []time.Duration{1, millisecond, second} {
 		t.Run(fmt.Sprint(resolution), func(t *testing.T) {
 			r, clock := kit.NewManual(t, foliot.Options{Workers: 1, Resolution: resolution})
 			var ran []int
 			for i := range 1000 {
 				timer := kit.After(t, r, 5*second, func() { ran = append(ran, i) })
-				if i%7 == 0 { // a timer armed anew has the place of its last arming
+				if i%7 == 0 { // stop it and arm another
 					timer.Stop()
 					kit.After(t, r, 5*second, func() { ran = append(ran, i) })
 				}
 			}
 			clock.Advance(5*second + resolution)
 			if len(ran) != 1000 || !slices.IsSorted(ran) {
-				t.Errorf("%d ran, not in order", len(ran))
+				t.Errorf("%d timers ran, sorted: %t, want 1000, true",
+					len(ran), slices.IsSorted(ran))
 			}
 		})
 	}
 }
 
-// After a stall all that is overdue runs at once, by deadline.
 func TestOverdueTimersRunInTheOrderOfTheirDeadlines(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{Workers: 3})
 	var ran []time.Duration
@@ -115,6 +116,6 @@ func TestOverdueTimersRunInTheOrderOfTheirDeadlines(t *testing.T) {
 	}
 	clock.Advance(24 * hour)
 	if len(ran) != 1000 || !slices.IsSorted(ran) {
-		t.Errorf("%d ran, not in order", len(ran))
+		t.Errorf("%d timers ran, sorted: %t, want 1000, true", len(ran), slices.IsSorted(ran))
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // With GODEBUG=panicnil=1 recover returns nil for panic(nil), as it does for runtime.Goexit.
-func TestPanicNilReachesOnPanicWhateverGODEBUGSays(t *testing.T) {
+func TestOnPanicIsCalledForPanicNilWithAnyGODEBUG(t *testing.T) {
 	for _, setting := range []string{"panicnil=0", "panicnil=1"} {
 		for name, o := range map[string]foliot.Options{
 			"on the worker": {Workers: 1},
@@ -32,7 +32,8 @@ func TestPanicNilReachesOnPanicWhateverGODEBUGSays(t *testing.T) {
 					timer.Reset(0)
 					wantPanicNil(t, testkit.Receive(t, values, "a callback's panic(nil)"))
 				}
-				if _, err := r.Spawn(foliot.TaskFunc(func(*foliot.Context) foliot.Status { panic(nil) })); err != nil {
+				_, err := r.Spawn(foliot.TaskFunc(func(*foliot.Context) foliot.Status { panic(nil) }))
+				if err != nil {
 					t.Fatal(err)
 				}
 				wantPanicNil(t, testkit.Receive(t, values, "a poll's panic(nil)"))
@@ -41,10 +42,11 @@ func TestPanicNilReachesOnPanicWhateverGODEBUGSays(t *testing.T) {
 				kit.After(t, r, millisecond, func() { close(done) })
 				testkit.Receive(t, done, "a callback after Goexit")
 				if kit.Shutdown(t, r); len(values) != 0 || ran.Load() != 3 {
-					t.Errorf("%d panics more, and the timer ran %d times", len(values), ran.Load())
+					t.Errorf("%d more panics and %d runs of the timer, want 0 and 3",
+						len(values), ran.Load())
 				}
 				if got := r.Stats(); got.Panics != 4 || got.Running != 0 {
-					t.Errorf("Panics is %d, Running is %d", got.Panics, got.Running)
+					t.Errorf("Panics is %d, Running is %d, want 4, 0", got.Panics, got.Running)
 				}
 			})
 		}
@@ -55,6 +57,6 @@ func wantPanicNil(t *testing.T, v any) {
 	t.Helper()
 	var want *runtime.PanicNilError
 	if err, ok := v.(error); !ok || !errors.As(err, &want) {
-		t.Errorf("OnPanic got %v", v)
+		t.Errorf("OnPanic got %v, want a runtime.PanicNilError", v)
 	}
 }

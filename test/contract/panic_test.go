@@ -17,42 +17,45 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
+// panicHere panics. Its name must be in the stack that OnPanic gets.
+//
 //go:noinline
-func theCulprit(v any) { panic(v) }
+func panicHere(v any) { panic(v) }
 
-type panicked struct {
+// onPanicArgs has the arguments of a call of OnPanic.
+type onPanicArgs struct {
 	v     any
 	stack string
 }
 
-func TestAPanicReachesOnPanicWithAStackThatNamesTheCulprit(t *testing.T) {
+func TestOnPanicGetsTheValueAndTheStackOfThePanic(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
-		heard := make(chan panicked, 10)
-		o.OnPanic = func(v any, stack []byte) { heard <- panicked{v, string(stack)} }
+		calls := make(chan onPanicArgs, 10)
+		o.OnPanic = func(v any, stack []byte) { calls <- onPanicArgs{v, string(stack)} }
 		r := kit.NewRuntime(t, o)
 		boom := errors.New("boom")
 		for _, v := range []any{"text", boom, 42} {
-			kit.After(t, r, 0, func() { theCulprit(v) })
-			got := testkit.Receive(t, heard, "OnPanic")
+			kit.After(t, r, 0, func() { panicHere(v) })
+			got := testkit.Receive(t, calls, "OnPanic")
 			if got.v != v {
-				t.Errorf("OnPanic hears %v, want %v", got.v, v)
+				t.Errorf("OnPanic got %v, want %v", got.v, v)
 			}
-			if !strings.Contains(got.stack, "theCulprit") {
-				t.Errorf("the stack does not name the culprit:\n%s", got.stack)
+			if !strings.Contains(got.stack, "panicHere") {
+				t.Errorf("got the stack\n%s, want panicHere in it", got.stack)
 			}
 		}
-		kit.After(t, r, 0, func() { theCulprit(nil) })
-		var none *runtime.PanicNilError
-		if err, ok := testkit.Receive(t, heard, "OnPanic").v.(error); !ok || !errors.As(err, &none) {
-			t.Errorf("OnPanic hears %v for panic(nil)", err)
+		kit.After(t, r, 0, func() { panicHere(nil) })
+		var want *runtime.PanicNilError
+		if err, ok := testkit.Receive(t, calls, "OnPanic").v.(error); !ok || !errors.As(err, &want) {
+			t.Errorf("OnPanic got %v for panic(nil), want a PanicNilError", err)
 		}
 		var m map[string]int
 		kit.After(t, r, 0, func() { m["one"] = 1 })
-		if _, ok := testkit.Receive(t, heard, "OnPanic").v.(runtime.Error); !ok {
-			t.Error("OnPanic does not hear a runtime.Error")
+		if _, ok := testkit.Receive(t, calls, "OnPanic").v.(runtime.Error); !ok {
+			t.Error("OnPanic got a value that is no runtime.Error")
 		}
 		kit.Shutdown(t, r)
-		if len(heard) != 0 {
+		if len(calls) != 0 {
 			t.Error("OnPanic was called more than once for a panic")
 		}
 		if got := r.Stats().Panics; got != 5 {
@@ -61,9 +64,9 @@ func TestAPanicReachesOnPanicWithAStackThatNamesTheCulprit(t *testing.T) {
 	})
 }
 
-// exits are the ways to leave a callback other than by its end.
+// exits has the ways to leave a callback without returning.
 var exits = map[string]func(){
-	"panic":  func() { theCulprit("left by a panic") },
+	"panic":  func() { panicHere("left by a panic") },
 	"goexit": runtime.Goexit,
 }
 
@@ -82,30 +85,35 @@ func TestLeavingACallbackLosesNoOtherTimer(t *testing.T) {
 						calls[i].Func = func() {
 							defer left.Add(1) // deferred calls run
 							leave()
-							t.Error("the callback went on")
+							t.Error("the callback continued after it was left")
 						}
 					}
 				}
 				if _, err := r.AfterFuncBatch(nil, calls); err != nil {
 					t.Fatal(err)
 				}
-				testkit.Eventually(t, "all have run", func() bool { return ran.Load()+left.Load() == n })
+				testkit.Eventually(t, "a run of each timer", func() bool { return ran.Load()+left.Load() == n })
 				if got := kit.Shutdown(t, r); got != 0 {
-					t.Errorf("%d armed", got)
+					t.Errorf("Shutdown returns %d, want 0", got)
 				}
 				s := r.Stats()
 				if ran.Load() != n-n/3 || s.Fired != n || s.Running != 0 {
-					t.Errorf("%d ran, %d fired, %d running, want %d, %d, 0", ran.Load(), s.Fired, s.Running, n-n/3, n)
+					t.Errorf("%d ran, %d fired, %d running, want %d, %d, 0",
+						ran.Load(), s.Fired, s.Running, n-n/3, n)
 				}
-				if want := int64(n / 3); how == "panic" && panics.Load() != want || how != "panic" && panics.Load() != 0 {
-					t.Errorf("OnPanic was called %d times", panics.Load())
+				wantPanics := int64(0)
+				if how == "panic" {
+					wantPanics = n / 3
+				}
+				if got := panics.Load(); got != wantPanics {
+					t.Errorf("OnPanic was called %d times, want %d", got, wantPanics)
 				}
 			})
 		})
 	}
 }
 
-func TestAReusableTimerIsGoodAfterItsCallbackWasLeft(t *testing.T) {
+func TestAReusableTimerWorksAfterItsCallbackPanickedOrCalledGoexit(t *testing.T) {
 	for how, leave := range exits {
 		t.Run(how, func(t *testing.T) {
 			eachRunner(t, func(t *testing.T, o foliot.Options) {
@@ -123,20 +131,20 @@ func TestAReusableTimerIsGoodAfterItsCallbackWasLeft(t *testing.T) {
 				})
 				for range 10 {
 					if !timer.Reset(0) {
-						t.Fatal("Reset is false")
+						t.Fatal("Reset returns false, want true")
 					}
 					testkit.Receive(t, ran, "a run")
 				}
-				testkit.Eventually(t, "the armings made inside have run", func() bool { return r.Stats().Armed == 0 })
+				testkit.Eventually(t, "nothing armed", func() bool { return r.Stats().Armed == 0 })
 				if !timer.Free() {
-					t.Error("Free is false")
+					t.Error("Free returns false, want true")
 				}
 			})
 		})
 	}
 }
 
-func TestLeavingACallbackOnAManualClock(t *testing.T) {
+func TestLeavingACallbackOnAManualClockLosesNoOtherTimer(t *testing.T) {
 	for how, leave := range exits {
 		t.Run(how, func(t *testing.T) {
 			panics, ran := 0, 0
@@ -150,12 +158,12 @@ func TestLeavingACallbackOnAManualClock(t *testing.T) {
 			}
 			testkit.Returns(t, "Advance", func() { clock.Advance(second) })
 			if want := map[string]int{"panic": 25}[how]; ran != 75 || panics != want {
-				t.Errorf("%d ran, %d panics", ran, panics)
+				t.Errorf("%d timers ran and %d panicked, want 75, %d", ran, panics, want)
 			}
 			kit.After(t, r, second, func() { ran++ })
 			testkit.Returns(t, "Advance", func() { clock.Advance(second) })
 			if ran != 76 {
-				t.Error("the clock does not go on")
+				t.Errorf("%d timers ran after another Advance, want 76", ran)
 			}
 		})
 	}
@@ -163,7 +171,7 @@ func TestLeavingACallbackOnAManualClock(t *testing.T) {
 
 const crashVariable = "FOLIOT_CONTRACT_CRASH"
 
-// crashes are panics without OnPanic.
+// crashes has ways to run boom, which panics, without OnPanic.
 var crashes = map[string]func(boom func()){
 	"inline": func(boom func()) { mustAfter(foliot.Options{}, boom) },
 	"go":     func(boom func()) { mustAfter(foliot.Options{Go: func(f func()) { go f() }}, boom) },
@@ -175,12 +183,13 @@ var crashes = map[string]func(boom func()){
 	"manual": func(boom func()) {
 		clock := foliot.NewManualClock(kit.Epoch)
 		mustAfter(foliot.Options{Clock: clock}, boom)
-		defer func() { _ = recover() }() // the goroutine of Advance must not be able to swallow it
+		defer func() { _ = recover() }() // a recover around Advance must not prevent the crash
 		clock.Advance(0)
 	},
 }
 
-// mustAfter arms boom on a runtime of its own. To end well is to fail: the parent expects a crash.
+// mustAfter arms boom on a new runtime. On an error it exits with status 0, which the parent
+// process reports as a failure.
 func mustAfter(o foliot.Options, boom func()) {
 	r, err := foliot.New(o)
 	if err == nil {
@@ -194,28 +203,29 @@ func mustAfter(o foliot.Options, boom func()) {
 
 func TestAPanicWithoutOnPanicCrashesTheProcess(t *testing.T) {
 	if how := os.Getenv(crashVariable); how != "" {
-		crashes[how](func() { theCulprit("the end of " + how) })
+		crashes[how](func() { panicHere("the end of " + how) })
 		time.Sleep(10 * second)
 		os.Exit(0)
 	}
-	self, err := os.Executable()
+	executable, err := os.Executable()
 	if err != nil {
 		t.Skip(err)
 	}
 	var wg sync.WaitGroup
 	for how := range crashes {
 		wg.Go(func() {
-			cmd := exec.Command(self, "-test.run=^TestAPanicWithoutOnPanicCrashesTheProcess$", "-test.timeout=20s")
+			cmd := exec.Command(executable,
+				"-test.run=^TestAPanicWithoutOnPanicCrashesTheProcess$", "-test.timeout=20s")
 			cmd.Env = append(os.Environ(), crashVariable+"="+how)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) {
-				t.Errorf("%s: the process ended with %v\n%s", how, err, out)
+				t.Errorf("%s: the process ended with %v, want a crash\n%s", how, err, out)
 				return
 			}
-			for _, want := range []string{"panic: the end of " + how, "theCulprit"} {
+			for _, want := range []string{"panic: the end of " + how, "panicHere"} {
 				if !strings.Contains(string(out), want) {
-					t.Errorf("%s: the output lacks %q:\n%s", how, want, out)
+					t.Errorf("%s: got the output\n%s, want %q in it", how, out, want)
 				}
 			}
 		})

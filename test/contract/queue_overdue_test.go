@@ -15,56 +15,55 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-func TestOverdueValuesComeOutByDeadline(t *testing.T) {
+func TestOverdueValuesAreFetchedByDeadline(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
 	clock.Advance(hour)
-	wantNothing(t, q, "the queue has seen the time")
+	wantNothing(t, q, "after Advance")
 	push(t, q, -second, 3)
 	push(t, q, -3*second, 1)
 	push(t, q, 0, 4)
 	push(t, q, -2*second, 2)
-	push(t, q, -2*hour, 0) // before the runtime began
+	push(t, q, -2*hour, 0) // before the start of the clock
 	h := push(t, q, -hour, 9)
 	if v, ok := q.Remove(h); v != 9 || !ok {
-		t.Errorf("Remove is %d, %v", v, ok)
+		t.Errorf("Remove returns %d, %v, want 9, true", v, ok)
 	}
 	if got := fetch(t, q, 2); !slices.Equal(got, []int{0, 1}) {
-		t.Errorf("the first two are %v", got)
+		t.Errorf("the first values are %v, want [0 1]", got)
 	}
 	push(t, q, -2500*millisecond, 7)
 	if got := fetch(t, q, 10); !slices.Equal(got, []int{7, 2, 3, 4}) {
-		t.Errorf("the others are %v", got)
+		t.Errorf("the other values are %v, want [7 2 3 4]", got)
 	}
 }
 
-func TestAnOverdueValueCanBeResetToAndFro(t *testing.T) {
+func TestAnOverdueValueCanBeReset(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
 	clock.Advance(hour)
-	wantNothing(t, q, "the queue has seen the time")
+	wantNothing(t, q, "after Advance")
 	a, b := push(t, q, -second, 1), push(t, q, second, 2)
 	for _, step := range []struct {
 		h wheel.Handle
 		d time.Duration
 	}{{a, second}, {b, -second}, {a, -2 * second}, {a, 2 * second}, {a, -2 * second}} {
 		if !q.Reset(step.h, step.d) {
-			t.Fatal("Reset is false")
+			t.Fatal("Reset returns false, want true")
 		}
 	}
 	if q.Len() != 2 {
-		t.Errorf("Len is %d", q.Len())
+		t.Errorf("Len is %d, want 2", q.Len())
 	}
 	if got := fetch(t, q, 10); !slices.Equal(got, []int{1, 2}) {
-		t.Errorf("fetched %v", got)
+		t.Errorf("Wait returns %v, want [1 2]", got)
 	}
 	if q.Reset(a, 0) || q.Reset(b, -second) {
-		t.Error("Reset of a value that was fetched is true")
+		t.Error("Reset of a value that was fetched returns true")
 	}
 }
 
-// A queue with any mixture of deadlines delivers them in their order.
-func TestRandomDeadlinesBeforeAndAfterNowComeOutInOrder(t *testing.T) {
+func TestValuesWithRandomDeadlinesInPastAndFutureAreFetchedInOrder(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	q := foliot.NewQueue[time.Duration](r)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -80,7 +79,7 @@ func TestRandomDeadlinesBeforeAndAfterNowComeOutInOrder(t *testing.T) {
 		if len(want) > 0 && round%3 == 0 {
 			i := rng.IntN(len(want))
 			if _, ok := q.Remove(handles[want[i]]); !ok {
-				t.Fatal("Remove is false")
+				t.Fatal("Remove returns false, want true")
 			}
 			want = slices.Delete(want, i, i+1)
 		}
@@ -102,26 +101,24 @@ func TestRandomDeadlinesBeforeAndAfterNowComeOutInOrder(t *testing.T) {
 	}
 }
 
-func TestAValueThatIsDueWakesAWaitUnderWayWithoutAnAdvance(t *testing.T) {
+func TestPushOrResetOfADueValueWakesAWaitWithoutAnAdvance(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
 	clock.Advance(hour)
-	for i, put := range []func(){
+	for i, makeDue := range []func(){
 		func() { push(t, q, 0, 0) },
 		func() { push(t, q, -second, 1) },
 		func() { h := push(t, q, hour, 2); q.Reset(h, 0) },
 		func() { h := push(t, q, hour, 3); q.Reset(h, -second) },
 	} {
-		ch := waiting(context.Background(), q, 1)
-		time.Sleep(5 * millisecond) // it waits by now
-		put()
-		if got := testkit.Receive(t, ch, "Wait"); got.err != nil || !slices.Equal(got.values, []int{i}) {
-			t.Errorf("Wait is %v, %v, want %d", got.values, got.err, i)
-		}
+		ch := startWait(context.Background(), q, 1)
+		time.Sleep(5 * millisecond) // until it waits
+		makeDue()
+		testkit.Receive(t, ch, "Wait").want(t, i)
 	}
 }
 
-func TestWhatIsDueComesBeforeTheEndOfTheContext(t *testing.T) {
+func TestWaitReturnsDueValuesEvenIfItsContextHasEnded(t *testing.T) {
 	r, _ := kit.NewManual(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
 	ended, cancel := context.WithCancel(context.Background())
@@ -129,14 +126,14 @@ func TestWhatIsDueComesBeforeTheEndOfTheContext(t *testing.T) {
 	push(t, q, 0, 1)
 	buf := make([]int, 1)
 	if n, err := q.Wait(ended, buf); n != 1 || err != nil {
-		t.Errorf("Wait is %d, %v, although a value is due", n, err)
+		t.Errorf("Wait with a due value returns %d, %v, want 1, nil", n, err)
 	}
 	if n, err := q.Wait(ended, buf); n != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("Wait is %d, %v, although nothing is due", n, err)
+		t.Errorf("Wait without a due value returns %d, %v, want 0, Canceled", n, err)
 	}
 }
 
-func TestWaitForWhatIsDueDoesNotAllocate(t *testing.T) {
+func TestWaitWithADueValueDoesNotAllocate(t *testing.T) {
 	if testkit.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
@@ -150,18 +147,21 @@ func TestWaitForWhatIsDueDoesNotAllocate(t *testing.T) {
 		}
 	})
 	if allocs != 0 {
-		t.Errorf("%v allocations", allocs)
+		t.Errorf("%v allocations per call, want none", allocs)
 	}
 }
 
-func TestStatsForgetTheValuesOfAQueueThatIsGone(t *testing.T) {
+func TestQueuedDoesNotCountTheValuesOfACollectedQueue(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	func() {
 		q := foliot.NewQueue[int](r)
 		push(t, q, hour, 1)
 		if got := r.Stats().Queued; got != 1 {
-			t.Errorf("Queued is %d", got)
+			t.Errorf("Queued is %d, want 1", got)
 		}
 	}()
-	testkit.Eventually(t, "the queue is collected", func() bool { runtime.GC(); return r.Stats().Queued == 0 })
+	testkit.Eventually(t, "the queue is collected", func() bool {
+		runtime.GC()
+		return r.Stats().Queued == 0
+	})
 }

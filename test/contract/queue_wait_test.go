@@ -17,22 +17,28 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// delivery is what a Wait brought.
-type delivery struct {
+// A waitResult is the result of a Wait, and when it returned.
+type waitResult struct {
 	values []int
 	err    error
 	at     time.Time
 }
 
-// waiting starts a Wait on a goroutine of its own.
-func waiting(ctx context.Context, q *foliot.Queue[int], room int) <-chan delivery {
-	ch := make(chan delivery, 1)
-	go func() {
-		buf := make([]int, room)
-		n, err := q.Wait(ctx, buf)
-		ch <- delivery{buf[:n], err, time.Now()}
-	}()
-	return ch
+// want checks that Wait has returned these values and no error.
+func (res waitResult) want(t testing.TB, values ...int) {
+	t.Helper()
+	if res.err != nil || !slices.Equal(res.values, values) {
+		t.Errorf("Wait returns %v, %v, want %v", res.values, res.err, values)
+	}
+}
+
+// startWait calls Wait with a buffer for n values on a new goroutine. The channel gets the result.
+func startWait(ctx context.Context, q *foliot.Queue[int], n int) <-chan waitResult {
+	return testkit.Async(func() waitResult {
+		buf := make([]int, n)
+		got, err := q.Wait(ctx, buf)
+		return waitResult{buf[:got], err, time.Now()}
+	})
 }
 
 func TestWaitWithAnEmptyBufferIsAnError(t *testing.T) {
@@ -43,13 +49,15 @@ func TestWaitWithAnEmptyBufferIsAnError(t *testing.T) {
 		n, err := q.Wait(context.Background(), buf)
 		wantError(t, "Wait with an empty buffer", err)
 		if n != 0 || q.Len() != 1 {
-			t.Errorf("Wait is %d and leaves %d values", n, q.Len())
+			t.Errorf("Wait returns %d and leaves %d values, want 0 and 1", n, q.Len())
 		}
 	}
 }
 
-func TestNothingComesOutOfAQueueEarly(t *testing.T) {
-	for _, o := range []foliot.Options{{}, {Precise: true, Workers: 1}, {Resolution: millisecond}, {Slack: millisecond}, {Resolution: 1}} {
+func TestNoValueIsFetchedEarly(t *testing.T) {
+	for _, o := range []foliot.Options{
+		{}, {Precise: true, Workers: 1}, {Resolution: millisecond}, {Slack: millisecond}, {Resolution: 1},
+	} {
 		t.Run(fmt.Sprint(o.Resolution, o.Slack), func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
 			q := foliot.NewQueue[time.Time](r)
@@ -66,7 +74,7 @@ func TestNothingComesOutOfAQueueEarly(t *testing.T) {
 				got := fetch(t, q, 7)
 				for _, due := range got {
 					if early := time.Until(due); early > 0 {
-						t.Errorf("%v early", early)
+						t.Errorf("a value was fetched %v early", early)
 					}
 				}
 				left -= len(got)
@@ -76,62 +84,62 @@ func TestNothingComesOutOfAQueueEarly(t *testing.T) {
 	}
 }
 
-func TestAnEarlierPushWakesTheOneWhoWaits(t *testing.T) {
+func TestAPushWithAnEarlierDeadlineWakesAWait(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
-	for _, first := range []time.Duration{0, hour, second} { // an empty queue, one with a far and one with a nearer value
+	// first is the delay of a prior value; 0: none.
+	for _, first := range []time.Duration{0, hour, second} {
 		if first > 0 {
 			push(t, q, first, -1)
 		}
 		for i := range 5 {
-			ch := waiting(context.Background(), q, 4)
-			time.Sleep(time.Duration(i) * 300 * microsecond) // it may be waiting or about to
+			ch := startWait(context.Background(), q, 4)
+			time.Sleep(time.Duration(i) * 300 * microsecond) // it waits, or is about to
 			push(t, q, millisecond, i)
-			if got := testkit.Receive(t, ch, "Wait"); got.err != nil || !slices.Equal(got.values, []int{i}) {
-				t.Fatalf("Wait is %v, %v", got.values, got.err)
-			}
+			testkit.Receive(t, ch, "Wait").want(t, i)
 		}
 	}
 }
 
-func TestAnEarlierResetWakesTheOneWhoWaits(t *testing.T) {
+func TestAResetToAnEarlierDeadlineWakesAWait(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
 	h := push(t, q, hour, 7)
-	ch := waiting(context.Background(), q, 4)
+	ch := startWait(context.Background(), q, 4)
 	time.Sleep(2 * millisecond)
 	if !q.Reset(h, millisecond) {
-		t.Error("Reset is false")
+		t.Error("Reset returns false, want true")
 	}
-	if got := testkit.Receive(t, ch, "Wait"); got.err != nil || !slices.Equal(got.values, []int{7}) {
-		t.Errorf("Wait is %v, %v", got.values, got.err)
-	}
+	testkit.Receive(t, ch, "Wait").want(t, 7)
 }
 
-// The value that somebody waits for is removed or put off: he waits for the next.
-func TestRemovingWhatIsWaitedForWakesNobody(t *testing.T) {
+// The value with the earliest deadline is removed or moved back while a Wait is blocked. The Wait
+// returns at the next deadline.
+func TestRemovingTheEarliestValueDoesNotWakeAWait(t *testing.T) {
 	inBubble(t, foliot.Options{}, func(t *testing.T, r *foliot.Runtime) {
 		q := foliot.NewQueue[int](r)
 		start := time.Now()
 		removed, moved := push(t, q, second, 1), push(t, q, 2*second, 2)
 		push(t, q, 5*second, 3)
-		ch := waiting(context.Background(), q, 4)
+		ch := startWait(context.Background(), q, 4)
 		synctest.Wait()
 		q.Remove(removed)
 		q.Reset(moved, 7*second)
 		got := <-ch
-		if got.err != nil || !slices.Equal(got.values, []int{3}) || got.at.Sub(start) != 5*second {
-			t.Errorf("Wait is %v, %v after %v", got.values, got.err, got.at.Sub(start))
+		got.want(t, 3)
+		if after := got.at.Sub(start); after != 5*second {
+			t.Errorf("Wait returns after %v, want 5s", after)
 		}
-		got = <-waiting(context.Background(), q, 4)
-		if got.err != nil || !slices.Equal(got.values, []int{2}) || got.at.Sub(start) != 7*second {
-			t.Errorf("Wait is %v, %v after %v", got.values, got.err, got.at.Sub(start))
+		got = <-startWait(context.Background(), q, 4)
+		got.want(t, 2)
+		if after := got.at.Sub(start); after != 7*second {
+			t.Errorf("Wait returns after %v, want 7s", after)
 		}
 	})
 }
 
-func TestInABubbleAQueueIsExact(t *testing.T) {
-	for name, o := range bubbles {
+func TestInABubbleWaitReturnsExactlyAtTheDeadline(t *testing.T) {
+	for name, o := range bubbleOptions {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, o, func(t *testing.T, r *foliot.Runtime) {
 				q := foliot.NewQueue[time.Time](r)
@@ -148,7 +156,7 @@ func TestInABubbleAQueueIsExact(t *testing.T) {
 					}
 					for _, due := range buf[:got] {
 						if !time.Now().Equal(due) {
-							t.Errorf("delivered %v late", time.Since(due))
+							t.Errorf("a value was fetched %v late, want 0s", time.Since(due))
 						}
 					}
 					left -= got
@@ -158,36 +166,34 @@ func TestInABubbleAQueueIsExact(t *testing.T) {
 	}
 }
 
-func TestOnAManualClockAdvanceLetsAQueueDeliver(t *testing.T) {
+func TestAdvanceOfAManualClockWakesAWait(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
-	ch := waiting(context.Background(), q, 4)
+	ch := startWait(context.Background(), q, 4)
 	push(t, q, 2*second, 2)
 	push(t, q, second, 1)
 	clock.Advance(second - 1)
 	select {
 	case got := <-ch:
-		t.Fatalf("delivered early: %v, %v", got.values, got.err)
+		t.Fatalf("Wait returns %v, %v before the deadline", got.values, got.err)
 	case <-time.After(2 * millisecond):
 	}
 	clock.Advance(1)
-	if got := testkit.Receive(t, ch, "Wait"); got.err != nil || !slices.Equal(got.values, []int{1}) {
-		t.Errorf("Wait is %v, %v", got.values, got.err)
-	}
+	testkit.Receive(t, ch, "Wait").want(t, 1)
 	clock.Advance(hour)
 	if got := fetch(t, q, 4); !slices.Equal(got, []int{2}) {
-		t.Errorf("Wait brings %v", got)
+		t.Errorf("Wait returns %v, want [2]", got)
 	}
 }
 
-func TestSeveralWaitersShareWhatIsDue(t *testing.T) {
+func TestSeveralWaitsShareTheDueValues(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
-	var waiters []<-chan delivery
+	var waiters []<-chan waitResult
 	for range 8 {
-		waiters = append(waiters, waiting(context.Background(), q, 1))
+		waiters = append(waiters, startWait(context.Background(), q, 1))
 	}
-	time.Sleep(2 * millisecond) // most of them wait by now
+	time.Sleep(2 * millisecond) // until most of them wait
 	for i := range 8 {
 		push(t, q, time.Duration(i%2)*millisecond, i)
 	}
@@ -195,36 +201,37 @@ func TestSeveralWaitersShareWhatIsDue(t *testing.T) {
 	for _, ch := range waiters {
 		d := testkit.Receive(t, ch, "a waiter")
 		if d.err != nil || len(d.values) != 1 {
-			t.Fatalf("Wait is %v, %v", d.values, d.err)
+			t.Fatalf("Wait returns %v, %v, want one value", d.values, d.err)
 		}
 		got = append(got, d.values...)
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7}) || q.Len() != 0 {
-		t.Errorf("delivered %v, Len is %d", got, q.Len())
+		t.Errorf("the values are %v and Len is %d, want 0 to 7 and 0", got, q.Len())
 	}
 }
 
-// One waiter is told that something is due and leaves instead: another must hear of it.
-func TestAWaiterThatLeavesTakesNoWakeUpWithIt(t *testing.T) {
+// A Wait is woken for a due value at the moment its context ends. Then another Wait must be woken.
+func TestAWaitThatIsCancelledLosesNoWakeUp(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
 	for i := range 200 {
 		ctx, cancel := context.WithCancel(context.Background())
-		leaving := waiting(ctx, q, 1)
-		staying := waiting(context.Background(), q, 1)
+		cancelled := startWait(ctx, q, 1)
+		other := startWait(context.Background(), q, 1)
 		time.Sleep(kit.Random(100 * microsecond))
 		push(t, q, kit.Random(100*microsecond), i)
 		time.Sleep(kit.Random(100 * microsecond))
 		cancel()
-		first := testkit.Receive(t, leaving, "the waiter that leaves")
+		first := testkit.Receive(t, cancelled, "the cancelled Wait")
 		if first.err == nil {
-			push(t, q, 0, i) // it was quicker
+			push(t, q, 0, i) // it got the value before it was cancelled
 		} else if !errors.Is(first.err, context.Canceled) {
 			t.Fatal(first.err)
 		}
-		if got := testkit.Receive(t, staying, "the waiter that stays"); got.err != nil || !slices.Equal(got.values, []int{i}) {
-			t.Fatalf("Wait is %v, %v", got.values, got.err)
+		testkit.Receive(t, other, "the other Wait").want(t, i)
+		if t.Failed() {
+			return
 		}
 	}
 }
@@ -235,54 +242,63 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	push(t, q, hour, 1)
 	cause := errors.New("a cause")
 	cancelled, cancel := context.WithCancelCause(context.Background())
-	ch := waiting(cancelled, q, 1)
+	ch := startWait(cancelled, q, 1)
 	time.Sleep(millisecond)
 	cancel(cause)
-	if got := testkit.Receive(t, ch, "Wait"); !errors.Is(got.err, context.Canceled) || len(got.values) != 0 {
-		t.Errorf("Wait is %v, %v", got.values, got.err)
+	got := testkit.Receive(t, ch, "Wait")
+	if !errors.Is(got.err, context.Canceled) || len(got.values) != 0 {
+		t.Errorf("Wait returns %v, %v, want Canceled", got.values, got.err)
 	}
 	if n, err := q.Wait(cancelled, make([]int, 1)); n != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("Wait with a context that has ended is %d, %v", n, err)
+		t.Errorf("Wait with a context that has ended returns %d, %v, want Canceled", n, err)
 	}
-	wantNothing(t, q, "a deadline")
+	wantNothing(t, q, "with a context that has a deadline")
 	if q.Len() != 1 {
-		t.Errorf("Len is %d", q.Len())
+		t.Errorf("Len is %d, want 1", q.Len())
 	}
 }
 
-func TestShutdownEndsWaitsAndCountsWhatIsQueued(t *testing.T) {
-	for name, o := range map[string]foliot.Options{"system": {}, "manual": {Clock: foliot.NewManualClock(kit.Epoch)}} {
+func TestShutdownEndsWaitsAndCountsQueuedValues(t *testing.T) {
+	for name, o := range map[string]foliot.Options{
+		"system": {}, "manual": {Clock: foliot.NewManualClock(kit.Epoch)},
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
 			q, empty := foliot.NewQueue[int](r), foliot.NewQueue[int](r)
 			h := push(t, q, hour, 1)
 			push(t, q, 2*hour, 2)
-			waiters := []<-chan delivery{
-				waiting(context.Background(), q, 1), waiting(context.Background(), q, 1), waiting(context.Background(), empty, 1),
+			waiters := []<-chan waitResult{
+				startWait(context.Background(), q, 1),
+				startWait(context.Background(), q, 1),
+				startWait(context.Background(), empty, 1),
 			}
-			time.Sleep(5 * millisecond) // they wait by now
+			time.Sleep(5 * millisecond) // until they wait
 			if got := r.Stats(); got.Armed != 0 || got.Slots != 0 || got.Queued != 2 {
-				t.Errorf("Armed is %d, Slots %d, Queued %d; want 0, 0, 2", got.Armed, got.Slots, got.Queued)
+				t.Errorf("Armed is %d, Slots %d, Queued %d; want 0, 0, 2",
+					got.Armed, got.Slots, got.Queued)
 			}
 			if got := kit.Shutdown(t, r); got != 2 {
-				t.Errorf("Shutdown counts %d, want the two that are queued", got)
+				t.Errorf("Shutdown returns %d, want 2 queued values", got)
 			}
 			if got := r.Stats(); got.Slots != 0 || got.Queued != 2 {
-				t.Errorf("after Shutdown Slots is %d and Queued %d; want 0, 2", got.Slots, got.Queued)
+				t.Errorf("after Shutdown Slots is %d and Queued %d; want 0, 2",
+					got.Slots, got.Queued)
 			}
 			for _, ch := range waiters {
-				if got := testkit.Receive(t, ch, "Wait"); !errors.Is(got.err, foliot.ErrClosed) || len(got.values) != 0 {
-					t.Errorf("Wait under way is %v, %v", got.values, got.err)
+				got := testkit.Receive(t, ch, "Wait")
+				if !errors.Is(got.err, foliot.ErrClosed) || len(got.values) != 0 {
+					t.Errorf("a blocked Wait returns %v, %v, want ErrClosed", got.values, got.err)
 				}
 			}
 			if _, err := q.Push(0, 3); !errors.Is(err, foliot.ErrClosed) {
-				t.Errorf("Push is %v", err)
+				t.Errorf("Push after Shutdown returns %v, want ErrClosed", err)
 			}
-			if n, err := q.Wait(context.Background(), make([]int, 1)); n != 0 || !errors.Is(err, foliot.ErrClosed) {
-				t.Errorf("Wait is %d, %v", n, err)
+			n, err := q.Wait(context.Background(), make([]int, 1))
+			if n != 0 || !errors.Is(err, foliot.ErrClosed) {
+				t.Errorf("Wait after Shutdown returns %d, %v, want 0, ErrClosed", n, err)
 			}
 			if q.Reset(h, 0) {
-				t.Error("Reset is true in a closed runtime")
+				t.Error("Reset after Shutdown returns true, want false")
 			}
 		})
 	}
@@ -299,14 +315,14 @@ func TestQueuesDoNotCountForMaxTimers(t *testing.T) {
 		left -= len(fetch(t, q, 10))
 	}
 	if !timer.Stop() {
-		t.Error("Stop is false")
+		t.Error("Stop returns false, want true")
 	}
 	push(t, q, millisecond, 1)
 	fetch(t, q, 1)
 	kit.After(t, r, hour, kit.Never(t, "a timer in an hour")).Stop()
 }
 
-func TestAQueueWorksBesideBlockedCallbacks(t *testing.T) {
+func TestAQueueWorksWhileCallbacksBlock(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	g := newGate()
 	defer g.open()
@@ -317,20 +333,20 @@ func TestAQueueWorksBesideBlockedCallbacks(t *testing.T) {
 	for i := range 20 {
 		push(t, q, millisecond, i)
 		if got := fetch(t, q, 1); got[0] != i {
-			t.Errorf("delivered %v", got)
+			t.Errorf("Wait returns %v, want [%d]", got, i)
 		}
 	}
 }
 
-func TestAQueueLetsGoOfWhatHasLeftIt(t *testing.T) {
+func TestRemovedAndFetchedValuesAreCollectable(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
-	q := foliot.NewQueue[*baggage](r)
-	var all []weak.Pointer[baggage]
+	q := foliot.NewQueue[*payload](r)
+	var payloads []weak.Pointer[payload]
 	fill := func() {
 		for i := range 100 {
-			b := new(baggage)
-			all = append(all, weak.Make(b))
-			if h := push(t, q, time.Duration(i)*second, b); i%2 == 0 {
+			p := new(payload)
+			payloads = append(payloads, weak.Make(p))
+			if h := push(t, q, time.Duration(i)*second, p); i%2 == 0 {
 				q.Remove(h)
 			}
 		}
@@ -340,8 +356,8 @@ func TestAQueueLetsGoOfWhatHasLeftIt(t *testing.T) {
 	}
 	fill()
 	if q.Len() != 0 {
-		t.Fatalf("Len is %d", q.Len())
+		t.Fatalf("Len is %d, want 0", q.Len())
 	}
-	wantCollected(t, "removed or delivered", all)
+	wantCollected(t, "removed or fetched", payloads)
 	runtime.KeepAlive(q)
 }

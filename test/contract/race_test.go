@@ -2,6 +2,6 @@
 
 package contract_test
 
-// blockedBound is how late a timer may be while callbacks block. The contract says 50 ms; under the race
-// detector a hundred goroutines that start at once need longer for themselves.
+// blockedBound is how late a timer may be while callbacks block. The documentation says 50 ms, but
+// under the race detector a hundred goroutines that start at the same time need longer.
 const blockedBound = 400 * millisecond

@@ -21,7 +21,7 @@ func TestResizeChangesTheNumberOfWorkers(t *testing.T) {
 			t.Fatalf("Resize(%d): %v", workers, err)
 		}
 		if got := r.Stats().Workers; got != workers {
-			t.Errorf("%d workers, want %d", got, workers)
+			t.Errorf("Workers is %d, want %d", got, workers)
 		}
 		for range 100 {
 			kit.After(t, r, kit.Random(millisecond), func() { ran <- struct{}{} })
@@ -32,7 +32,7 @@ func TestResizeChangesTheNumberOfWorkers(t *testing.T) {
 	}
 }
 
-func TestHandlesStayGoodThroughResize(t *testing.T) {
+func TestTimersStayValidAfterResize(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 8})
 	const n = 2000
 	var timers []foliot.Timer
@@ -52,11 +52,12 @@ func TestHandlesStayGoodThroughResize(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := r.Stats().Armed; got != n {
-			t.Fatalf("%d armed after Resize(%d), want %d", got, workers, n)
+			t.Fatalf("Armed is %d after Resize(%d), want %d", got, workers, n)
 		}
 		for i, timer := range timers {
 			if at, ok := timer.Deadline(); !ok || !at.Equal(deadlines[i]) {
-				t.Fatalf("after Resize(%d) the deadline of timer %d is %v, %t, want %v", workers, i, at, ok, deadlines[i])
+				t.Fatalf("after Resize(%d) the deadline of timer %d is %v, %t, want %v",
+					workers, i, at, ok, deadlines[i])
 			}
 		}
 	}
@@ -64,49 +65,39 @@ func TestHandlesStayGoodThroughResize(t *testing.T) {
 		switch i % 4 {
 		case 0, 1:
 			if !timer.Stop() {
-				t.Fatalf("Stop of timer %d is false", i)
+				t.Fatalf("Stop of timer %d returns false", i)
 			}
 		case 2:
 			if !timer.Free() {
-				t.Fatalf("Free of timer %d is false", i)
+				t.Fatalf("Free of timer %d returns false", i)
 			}
 		case 3:
 			if !timer.Reset(2 * hour) {
-				t.Fatalf("Reset of timer %d is false", i)
+				t.Fatalf("Reset of timer %d returns false", i)
 			}
 		}
 	}
 	if got := kit.Shutdown(t, r); got != n/4 {
-		t.Errorf("%d armed, want %d", got, n/4)
+		t.Errorf("Shutdown returns %d, want %d", got, n/4)
 	}
 }
 
-func TestResizeUnderFullLoadLosesNothing(t *testing.T) {
+func TestResizeUnderFullLoadLosesNoTimer(t *testing.T) {
 	for name, run := range runners {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, foliot.Options{Workers: 4, Go: run})
 			var armed, ran, stopped, overlaps atomic.Int64
-			var kept [16]foliot.Timer
-			for i := range kept {
-				var inside atomic.Int32
-				kept[i] = kit.NewTimer(t, r, func() {
-					if inside.Add(1) != 1 {
-						overlaps.Add(1)
-					}
-					ran.Add(1)
-					inside.Add(-1)
-				})
-			}
+			reusable := newOverlapTimers(t, r, 16, &ran, &overlaps)
 			end := make(chan struct{})
 			var wg sync.WaitGroup
 			for g := range 4 {
 				wg.Go(func() {
-					var held []foliot.Timer
+					var oneShots []foliot.Timer
 					var calls []foliot.Call
 					for i := 0; ; i++ {
 						select {
 						case <-end:
-							for _, timer := range held {
+							for _, timer := range oneShots {
 								if timer.Stop() {
 									stopped.Add(1)
 								}
@@ -122,33 +113,34 @@ func TestResizeUnderFullLoadLosesNothing(t *testing.T) {
 								return
 							}
 							armed.Add(1)
-							held = append(held, timer)
+							oneShots = append(oneShots, timer)
 						case 1:
-							calls = append(calls[:0], slices.Repeat([]foliot.Call{{After: kit.Random(2 * millisecond), Func: func() { ran.Add(1) }}}, 5)...)
+							call := foliot.Call{After: kit.Random(2 * millisecond), Func: func() { ran.Add(1) }}
+							calls = append(calls[:0], call, call, call, call, call)
 							var err error
-							if held, err = r.AfterFuncBatch(held, calls); err != nil {
+							if oneShots, err = r.AfterFuncBatch(oneShots, calls); err != nil {
 								t.Error(err)
 								return
 							}
 							armed.Add(5)
 						case 2:
-							if kept[kit.Random(len(kept))].Reset(kit.Random(3 * millisecond)) {
+							if reusable[kit.Random(len(reusable))].Reset(kit.Random(3 * millisecond)) {
 								armed.Add(1)
 							} else {
-								t.Error("Reset is false")
+								t.Error("Reset returns false, want true")
 							}
 						case 3:
-							if kept[kit.Random(len(kept))].Stop() {
+							if reusable[kit.Random(len(reusable))].Stop() {
 								stopped.Add(1)
 							}
 						}
-						if len(held) > 200 {
-							for _, timer := range held[:100] {
+						if len(oneShots) > 200 {
+							for _, timer := range oneShots[:100] {
 								if timer.Stop() {
 									stopped.Add(1)
 								}
 							}
-							held = slices.Delete(held, 0, 100)
+							oneShots = slices.Delete(oneShots, 0, 100)
 							time.Sleep(kit.Random(200 * microsecond))
 						}
 					}
@@ -162,21 +154,23 @@ func TestResizeUnderFullLoadLosesNothing(t *testing.T) {
 			}
 			close(end)
 			testkit.Returns(t, "the load", wg.Wait)
-			for _, timer := range kept {
+			for _, timer := range reusable {
 				if timer.Stop() {
 					stopped.Add(1)
 				}
 			}
-			settled(t, r, armed.Load(), func() int64 { return ran.Load() + stopped.Load() + int64(r.Stats().Rearmed) })
+			wantAccounted(t, r, armed.Load(), func() int64 {
+				return ran.Load() + stopped.Load() + int64(r.Stats().Rearmed)
+			})
 			if overlaps.Load() != 0 {
-				t.Errorf("%d runs overlapped", overlaps.Load())
+				t.Errorf("%d runs overlapped, want none", overlaps.Load())
 			}
 			t.Logf("%d armings, %d ran", armed.Load(), ran.Load())
 		})
 	}
 }
 
-func TestResizeWhileCallbacksBlock(t *testing.T) {
+func TestTimersRunAfterResizeWhileCallbacksBlock(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 4})
 	g := newGate()
 	defer g.open()
@@ -201,15 +195,15 @@ func TestResizeWhileCallbacksBlock(t *testing.T) {
 	})
 	for _, timer := range timers {
 		if !timer.Reset(0) {
-			t.Fatal("Reset is false")
+			t.Fatal("Reset returns false, want true")
 		}
 	}
 	for range 100 {
-		testkit.Receive(t, ran, "a timer that was moved")
+		testkit.Receive(t, ran, "a timer after Resize")
 	}
 }
 
-func TestConcurrentResizes(t *testing.T) {
+func TestConcurrentResizesLoseNoTimer(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
 	var ran atomic.Int64
 	const n = 3000
@@ -228,7 +222,7 @@ func TestConcurrentResizes(t *testing.T) {
 	}
 	testkit.Returns(t, "forty Resizes", wg.Wait)
 	if got := r.Stats().Workers; got < 1 || got > 6 {
-		t.Errorf("%d workers", got)
+		t.Errorf("Workers is %d, want 1 to 6", got)
 	}
-	testkit.Eventually(t, fmt.Sprintf("%d have run", n), func() bool { return ran.Load() == n })
+	testkit.Eventually(t, fmt.Sprintf("%d runs", n), func() bool { return ran.Load() == n })
 }

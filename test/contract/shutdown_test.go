@@ -13,14 +13,14 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// wantClosed checks that a runtime and a timer of it refuse everything.
+// wantClosed checks that a closed runtime and its timers refuse all calls.
 func wantClosed(t *testing.T, r *foliot.Runtime, timers ...foliot.Timer) {
 	t.Helper()
 	refused := func(what string, err error) {
 		t.Helper()
 		wantError(t, what, err)
 		if !errors.Is(err, foliot.ErrClosed) {
-			t.Errorf("%s: %v, want ErrClosed", what, err)
+			t.Errorf("%s returns %v, want ErrClosed", what, err)
 		}
 	}
 	timer, err := r.AfterFunc(0, kit.Never(t, "a timer armed after Shutdown"))
@@ -34,21 +34,23 @@ func wantClosed(t *testing.T, r *foliot.Runtime, timers ...foliot.Timer) {
 	refused("Sleep", r.Sleep(context.Background(), hour))
 	for i, timer := range timers {
 		if timer.Stop() {
-			t.Errorf("Stop of timer %d on a closed runtime is true", i)
+			t.Errorf("Stop of timer %d on a closed runtime returns true", i)
 		}
 		if timer.Reset(0) || timer.ResetAt(time.Now()) {
-			t.Errorf("Reset of timer %d on a closed runtime is true", i)
+			t.Errorf("Reset of timer %d on a closed runtime returns true", i)
 		}
 	}
 }
 
-func TestShutdownSaysHowManyWereArmedAndRunsNothingNew(t *testing.T) {
+func TestShutdownReturnsTheNumberOfArmedTimersAndRunsNone(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		var timers []foliot.Timer
 		for i := range 100 {
-			timers = append(timers, kit.After(t, r, hour+time.Duration(i)*second, kit.Never(t, "a one-shot in an hour")))
-			timers = append(timers, kit.NewTimer(t, r, kit.Never(t, "a reusable timer")))
+			d := hour + time.Duration(i)*second
+			timers = append(timers,
+				kit.After(t, r, d, kit.Never(t, "a one-shot timer in an hour")),
+				kit.NewTimer(t, r, kit.Never(t, "a reusable timer")))
 		}
 		for i := range 20 {
 			timers[2*i].Stop()
@@ -58,7 +60,7 @@ func TestShutdownSaysHowManyWereArmedAndRunsNothingNew(t *testing.T) {
 		const want = 100 - 20 + 20
 		for i := range 3 {
 			if got := kit.Shutdown(t, r); got != want {
-				t.Errorf("Shutdown %d: %d armed, want %d", i, got, want)
+				t.Errorf("call %d of Shutdown returns %d, want %d", i, got, want)
 			}
 		}
 		wantClosed(t, r, timers...)
@@ -74,13 +76,13 @@ func TestShutdownSaysHowManyWereArmedAndRunsNothingNew(t *testing.T) {
 func TestShutdownOfARuntimeThatWasNeverUsed(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	if got := kit.Shutdown(t, r); got != 0 {
-		t.Errorf("%d armed", got)
+		t.Errorf("Shutdown returns %d, want 0", got)
 	}
 	wantClosed(t, r)
 }
 
-// What is due but has not started counts as armed, and nothing starts after the count.
-func TestArmedAndRanAndStoppedIsAll(t *testing.T) {
+// A due timer that has not started counts as armed. No callback starts after timers are counted.
+func TestShutdownCountsEveryTimerThatNeitherRanNorWasStopped(t *testing.T) {
 	for name, run := range runners {
 		t.Run(name, func(t *testing.T) {
 			for round := range 12 {
@@ -105,49 +107,50 @@ func TestArmedAndRanAndStoppedIsAll(t *testing.T) {
 				time.Sleep(kit.Random(3 * millisecond))
 				armed := kit.Shutdown(t, r)
 				if got := int64(armed) + ran.Load() + stopped.Load(); got != n {
-					t.Errorf("%d armed, %d ran, %d stopped: %d, want %d", armed, ran.Load(), stopped.Load(), got, n)
+					t.Errorf("%d armed + %d ran + %d stopped = %d, want %d",
+						armed, ran.Load(), stopped.Load(), got, n)
 				}
 				before := ran.Load()
 				time.Sleep(millisecond)
 				if got := ran.Load(); got != before {
-					t.Errorf("%d ran after Shutdown", got-before)
+					t.Errorf("%d callbacks ran after Shutdown, want none", got-before)
 				}
 			}
 		})
 	}
 }
 
-func TestConcurrentShutdownsAnswerTheSame(t *testing.T) {
+func TestConcurrentShutdownsReturnTheSame(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 3})
 	var ran atomic.Int64
 	const n = 5000
 	for range n {
 		kit.After(t, r, kit.Random(10*millisecond), func() { ran.Add(1) })
 	}
-	var answers [8]int
+	var results [8]int
 	var wg sync.WaitGroup
-	for i := range answers {
+	for i := range results {
 		wg.Go(func() {
 			armed, err := r.Shutdown(context.Background())
 			if err != nil {
 				t.Error(err)
 			}
-			answers[i] = armed
+			results[i] = armed
 		})
 	}
 	testkit.Returns(t, "eight Shutdowns", wg.Wait)
-	for _, got := range answers {
+	for _, got := range results {
 		if int64(got)+ran.Load() != n {
-			t.Errorf("answers %v, %d ran, want %d in all", answers, ran.Load(), n)
+			t.Errorf("Shutdown returns %d and %d timers ran, want %d together", got, ran.Load(), n)
 		}
 	}
 }
 
-func TestShutdownWaitsForWhatRuns(t *testing.T) {
+func TestShutdownWaitsForRunningCallbacks(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
 		var started sync.WaitGroup
-		ended := 0 // written by callbacks under mu, read after Shutdown
+		ended := 0 // callbacks write it with mu held; Shutdown happens after them
 		var mu sync.Mutex
 		for range 5 {
 			started.Add(1)
@@ -162,10 +165,10 @@ func TestShutdownWaitsForWhatRuns(t *testing.T) {
 		kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
 		testkit.Returns(t, "five callbacks", started.Wait)
 		if got := kit.Shutdown(t, r); got != 1 {
-			t.Errorf("%d armed, want 1", got)
+			t.Errorf("Shutdown returns %d, want 1", got)
 		}
 		if ended != 5 {
-			t.Errorf("%d of 5 callbacks had ended when Shutdown returned", ended)
+			t.Errorf("%d of 5 callbacks have returned before Shutdown", ended)
 		}
 	})
 }
@@ -175,10 +178,10 @@ func TestShutdownReturnsTheContextsErrorAndMayBeCalledAgain(t *testing.T) {
 		r := kit.NewRuntime(t, o)
 		g := newGate()
 		defer g.open()
-		again := kit.NewTimer(t, r, g.run(t))
-		again.Reset(0)
+		reusable := kit.NewTimer(t, r, g.run(t))
+		reusable.Reset(0)
 		testkit.Receive(t, g.started, "the callback")
-		again.Reset(0) // an arming that would run after this one
+		reusable.Reset(0) // would run after the current run
 		other := kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
 
 		ended, cancel := context.WithCancel(context.Background())
@@ -191,30 +194,30 @@ func TestShutdownReturnsTheContextsErrorAndMayBeCalledAgain(t *testing.T) {
 		}{{ended, context.Canceled}, {limited, context.DeadlineExceeded}, {ended, context.Canceled}} {
 			testkit.Returns(t, "Shutdown with a context that ends", func() {
 				if armed, err := r.Shutdown(c.ctx); armed != 2 || !errors.Is(err, c.want) {
-					t.Errorf("Shutdown is %d, %v, want 2, %v", armed, err, c.want)
+					t.Errorf("Shutdown returns %d, %v, want 2, %v", armed, err, c.want)
 				}
 			})
-			wantClosed(t, r, again, other)
+			wantClosed(t, r, reusable, other)
 		}
 
-		answer := make(chan int, 1)
+		result := make(chan int, 1)
 		go func() {
 			armed, err := r.Shutdown(context.Background())
 			if err != nil {
 				t.Error(err)
 			}
-			if g.inside.Load() != 0 {
-				t.Error("Shutdown returned while the callback ran")
+			if g.running.Load() != 0 {
+				t.Error("Shutdown returned before the callback")
 			}
-			answer <- armed
+			result <- armed
 		}()
 		select {
-		case <-answer:
-			t.Error("a further Shutdown did not wait")
+		case <-result:
+			t.Error("another Shutdown did not wait for the callback")
 		case <-time.After(5 * millisecond):
 			g.open()
-			if got := testkit.Receive(t, answer, "Shutdown"); got != 2 {
-				t.Errorf("%d armed, want 2", got)
+			if got := testkit.Receive(t, result, "Shutdown"); got != 2 {
+				t.Errorf("Shutdown returns %d, want 2", got)
 			}
 		}
 		if got := g.runs.Load(); got != 1 {
@@ -223,7 +226,7 @@ func TestShutdownReturnsTheContextsErrorAndMayBeCalledAgain(t *testing.T) {
 	})
 }
 
-func TestShutdownFromInsideACallbackRespectsItsContext(t *testing.T) {
+func TestShutdownInACallbackReturnsWhenItsContextEnds(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
 		kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
@@ -233,18 +236,19 @@ func TestShutdownFromInsideACallbackRespectsItsContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*millisecond)
 			defer cancel()
 			if armed, err := r.Shutdown(ctx); armed != 1 || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("Shutdown inside is %d, %v, want 1, %v", armed, err, context.DeadlineExceeded)
+				t.Errorf("Shutdown in the callback returns %d, %v, want 1, %v",
+					armed, err, context.DeadlineExceeded)
 			}
 			wantClosed(t, r)
 		})
 		testkit.Receive(t, done, "a callback that calls Shutdown")
 		if got := kit.Shutdown(t, r); got != 1 {
-			t.Errorf("%d armed, want 1", got)
+			t.Errorf("Shutdown returns %d, want 1", got)
 		}
 	})
 }
 
-func TestArmingWhileShutdownComesIsRefusedOrCounted(t *testing.T) {
+func TestTimersArmedDuringShutdownAreRefusedOrCounted(t *testing.T) {
 	for round := range 20 {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 1 + round%3})
 		var armed, ran atomic.Int64
@@ -252,7 +256,8 @@ func TestArmingWhileShutdownComesIsRefusedOrCounted(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for i := 1; ; i++ {
-					if _, err := r.AfterFunc(kit.Random(2*millisecond), func() { ran.Add(1) }); err != nil {
+					_, err := r.AfterFunc(kit.Random(2*millisecond), func() { ran.Add(1) })
+					if err != nil {
 						if !errors.Is(err, foliot.ErrClosed) {
 							t.Error(err)
 						}
@@ -278,7 +283,8 @@ func TestArmingWhileShutdownComesIsRefusedOrCounted(t *testing.T) {
 		left := kit.Shutdown(t, r)
 		testkit.Returns(t, "arming goroutines", wg.Wait)
 		if got := int64(left) + ran.Load(); got != armed.Load() {
-			t.Errorf("%d left and %d ran of %d", left, ran.Load(), armed.Load())
+			t.Errorf("Shutdown returns %d and %d ran, want %d together",
+				left, ran.Load(), armed.Load())
 		}
 	}
 }

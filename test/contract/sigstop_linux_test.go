@@ -14,7 +14,8 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// A process that is stopped and goes on later finds timers overdue: they run at once, by deadline.
+// The process is stopped while timers come due. When it continues, they run at once, in the order
+// of their deadlines.
 func TestTimersThatCameDueWhileTheProcessWasStoppedRunInOrder(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	var mu sync.Mutex
@@ -41,6 +42,6 @@ func TestTimersThatCameDueWhileTheProcessWasStoppedRunInOrder(t *testing.T) {
 	}
 	testkit.Returns(t, "the timers after the stop", wg.Wait)
 	if !slices.IsSorted(ran) {
-		t.Errorf("ran in the order %v", ran)
+		t.Errorf("the timers ran in the order %v, want sorted", ran)
 	}
 }

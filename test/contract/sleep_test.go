@@ -18,31 +18,32 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	for _, d := range []time.Duration{second * 3600, 1<<63 - 1} {
 		ctx, cancel := context.WithCancel(context.Background())
-		answer := make(chan error, 1)
-		go func() { answer <- r.Sleep(ctx, d) }()
+		result := make(chan error, 1)
+		go func() { result <- r.Sleep(ctx, d) }()
 		select {
-		case err := <-answer:
+		case err := <-result:
 			t.Fatalf("Sleep(%v) returned %v", d, err)
 		case <-time.After(5 * millisecond):
 		}
 		cancel()
-		if err := testkit.Receive(t, answer, "Sleep"); !errors.Is(err, context.Canceled) {
-			t.Errorf("Sleep is %v, want %v", err, context.Canceled)
+		if err := testkit.Receive(t, result, "Sleep"); !errors.Is(err, context.Canceled) {
+			t.Errorf("Sleep returns %v, want %v", err, context.Canceled)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*millisecond)
 	defer cancel()
 	testkit.Returns(t, "Sleep", func() {
 		if err := r.Sleep(ctx, hour); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Sleep is %v, want %v", err, context.DeadlineExceeded)
+			t.Errorf("Sleep returns %v, want %v", err, context.DeadlineExceeded)
 		}
 		if err := r.Sleep(ctx, hour); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Sleep with an ended context is %v, want %v", err, context.DeadlineExceeded)
+			t.Errorf("Sleep with an ended context returns %v, want %v",
+				err, context.DeadlineExceeded)
 		}
 	})
 }
 
-func TestManySleepsAllReturnAndLeaveNothingBehind(t *testing.T) {
+func TestManySleepsReturnAndFreeTheirSlots(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -57,61 +58,67 @@ func TestManySleepsAllReturnAndLeaveNothingBehind(t *testing.T) {
 			err := r.Sleep(ctx, d)
 			if d == hour {
 				if !errors.Is(err, context.Canceled) {
-					t.Errorf("Sleep is %v", err)
+					t.Errorf("Sleep returns %v, want Canceled", err)
 				}
 				return
 			}
-			if slept := time.Since(before); err != nil && !errors.Is(err, context.Canceled) || err == nil && slept < d {
-				t.Errorf("Sleep(%v) is %v after %v", d, err, slept)
+			slept := time.Since(before)
+			if err != nil && !errors.Is(err, context.Canceled) || err == nil && slept < d {
+				t.Errorf("Sleep(%v) returns %v after %v", d, err, slept)
 			}
 		})
 	}
 	time.Sleep(15 * millisecond)
 	cancel()
 	testkit.Returns(t, "all sleeps", wg.Wait)
-	testkit.Eventually(t, "nothing armed and no slot in use", func() bool { s := r.Stats(); return s.Armed == 0 && s.Slots == 0 })
+	testkit.Eventually(t, "nothing armed and no slot in use", func() bool {
+		s := r.Stats()
+		return s.Armed == 0 && s.Slots == 0
+	})
 }
 
-func TestSleepUnderWayReturnsErrClosedAtShutdown(t *testing.T) {
-	for name, o := range map[string]foliot.Options{"system": {}, "manual": {Clock: foliot.NewManualClock(kit.Epoch)}} {
+func TestSleepReturnsErrClosedAtShutdown(t *testing.T) {
+	for name, o := range map[string]foliot.Options{
+		"system": {}, "manual": {Clock: foliot.NewManualClock(kit.Epoch)},
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
 			const n = 50
-			answers := make(chan error, n)
+			results := make(chan error, n)
 			for range n {
-				go func() { answers <- r.Sleep(context.Background(), hour) }()
+				go func() { results <- r.Sleep(context.Background(), hour) }()
 			}
-			time.Sleep(5 * millisecond) // some are under way by then, and the rest come to a closed runtime
+			time.Sleep(5 * millisecond) // until some sleep; the others find a closed runtime
 			kit.Shutdown(t, r)
 			for range n {
-				if err := testkit.Receive(t, answers, "Sleep"); !errors.Is(err, foliot.ErrClosed) {
-					t.Errorf("Sleep is %v, want ErrClosed", err)
+				if err := testkit.Receive(t, results, "Sleep"); !errors.Is(err, foliot.ErrClosed) {
+					t.Errorf("Sleep returns %v, want ErrClosed", err)
 				}
 			}
 		})
 	}
 }
 
-func TestSleepUnderWayReturnsErrClosedWhileACallbackHoldsUpShutdown(t *testing.T) {
+func TestSleepReturnsErrClosedWhileShutdownWaitsForACallback(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	g := newGate()
 	defer g.open()
 	kit.After(t, r, 0, g.run(t))
 	testkit.Receive(t, g.started, "the callback")
-	answer := make(chan error, 1)
-	go func() { answer <- r.Sleep(context.Background(), hour) }()
+	result := make(chan error, 1)
+	go func() { result <- r.Sleep(context.Background(), hour) }()
 	time.Sleep(5 * millisecond)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := r.Shutdown(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("Shutdown: %v", err)
+		t.Errorf("Shutdown returns %v, want Canceled", err)
 	}
-	if err := testkit.Receive(t, answer, "Sleep"); !errors.Is(err, foliot.ErrClosed) {
-		t.Errorf("Sleep is %v, want ErrClosed", err)
+	if err := testkit.Receive(t, result, "Sleep"); !errors.Is(err, foliot.ErrClosed) {
+		t.Errorf("Sleep returns %v, want ErrClosed", err)
 	}
 }
 
-func TestSleepInsideACallback(t *testing.T) {
+func TestSleepWorksInACallback(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	done := make(chan time.Duration, 1)
 	kit.After(t, r, 0, func() {
@@ -121,17 +128,19 @@ func TestSleepInsideACallback(t *testing.T) {
 		}
 		done <- time.Since(before)
 	})
-	if got := testkit.Receive(t, done, "a callback that sleeps on its own worker"); got < 10*millisecond {
-		t.Errorf("slept %v", got)
+	if got := testkit.Receive(t, done, "a callback that sleeps"); got < 10*millisecond {
+		t.Errorf("Sleep returns after %v, want 10ms or more", got)
 	}
 }
 
-// On one processor, who sleeps again and again lets another take its steps, however short the sleep.
-func TestTheShortestSleepLetsOthersRun(t *testing.T) {
+// There is one processor. A goroutine that sleeps again and again must let another goroutine run,
+// however short the sleeps are.
+func TestShortSleepsLetOtherGoroutinesRun(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, d := range []time.Duration{1, 100, time.Microsecond, 2 * time.Microsecond} {
-		const steps, most = 100, 20_000 // a sleep that lets nobody run is interrupted after 10 ms, a hundred times
+		// A goroutine that never yields is preempted only every 10 ms.
+		const steps, most = 100, 20_000
 		var taken atomic.Int64
 		go func() {
 			for taken.Add(1) < steps {
@@ -145,7 +154,8 @@ func TestTheShortestSleepLetsOthersRun(t *testing.T) {
 			}
 		}
 		if sleeps == most {
-			t.Errorf("in %d sleeps of %v another goroutine has taken %d steps", sleeps, d, taken.Load())
+			t.Errorf("in %d sleeps of %v another goroutine has run %d times, want %d",
+				sleeps, d, taken.Load(), steps)
 		}
 	}
 }

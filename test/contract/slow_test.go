@@ -11,7 +11,7 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// slowTask is polled once, slowly.
+// A slowTask has one slow poll.
 type slowTask struct{}
 
 func (*slowTask) Poll(*foliot.Context) foliot.Status {
@@ -26,7 +26,7 @@ func slowTaskFunc(*foliot.Context) foliot.Status {
 	return foliot.Done
 }
 
-// wantLogged waits for a record that has all of the texts in it.
+// wantLogged waits for a record that contains all of the texts.
 func wantLogged(t *testing.T, h *testkit.LogRecorder, texts ...string) {
 	t.Helper()
 	testkit.Eventually(t, "a log record with "+strings.Join(texts, ", "), func() bool {
@@ -71,7 +71,7 @@ func TestSlowCallbacksAndPollsAreLoggedByName(t *testing.T) {
 	}
 }
 
-func TestSlowCallbacksAreLoggedToTheDefaultLoggerIfThereIsNoOther(t *testing.T) {
+func TestSlowCallbacksAreLoggedToTheDefaultLoggerWithoutOptionsLogger(t *testing.T) {
 	var h testkit.LogRecorder
 	prior := slog.Default()
 	slog.SetDefault(slog.New(&h))
@@ -81,36 +81,37 @@ func TestSlowCallbacksAreLoggedToTheDefaultLoggerIfThereIsNoOther(t *testing.T) 
 	wantLogged(t, &h, "slow", "contract_test.slowCallback")
 }
 
-// blocked is what blockingCallback waits for.
-var blocked = make(chan struct{})
+// endBlocking ends blockingCallback and blockingTask when it is closed.
+var endBlocking = make(chan struct{})
 
-func blockingCallback() { <-blocked }
+func blockingCallback() { <-endBlocking }
 
-// blockingTask blocks in its first poll.
+// A blockingTask blocks in its first poll.
 type blockingTask struct{}
 
 func (*blockingTask) Poll(*foliot.Context) foliot.Status {
-	<-blocked
+	<-endBlocking
 	return foliot.Done
 }
 
 func TestTheLogNamesTheCallbackThatBlocks(t *testing.T) {
-	defer close(blocked)
+	defer close(endBlocking)
 	for name, o := range map[string]foliot.Options{
-		"on the worker":        {Workers: 1},
-		"Options.Go runs here": {Workers: 1, Go: func(f func()) { f() }},
-		"Options.Go is full":   {Workers: 1, Go: func(f func()) { <-blocked; f() }},
+		"on the worker":      {Workers: 1},
+		"Options.Go runs it": {Workers: 1, Go: func(f func()) { f() }},
+		"Options.Go is full": {Workers: 1, Go: func(f func()) { <-endBlocking; f() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h testkit.LogRecorder
 			o.Logger = slog.New(&h)
-			r, err := foliot.New(o) // not shut down before release
+			r, err := foliot.New(o) // without Shutdown, which would wait for the callback
 			if err != nil {
 				t.Fatal(err)
 			}
 			kit.After(t, r, 0, blockingCallback)
 			wantLogged(t, &h, "block", "contract_test.blockingCallback")
-			time.Sleep(50 * millisecond) // after a callback that blocked, others get goroutines of their own for a while
+			// After a callback has blocked, others run on new goroutines for a while.
+			time.Sleep(50 * millisecond)
 			if _, err := r.Spawn(new(blockingTask)); err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,7 @@ func wantStats(t *testing.T, when string, r *foliot.Runtime, armed int, fired, s
 	t.Helper()
 	s := r.Stats()
 	if s.Armed != armed || s.Fired != fired || s.Stopped != stopped || s.Rearmed != rearmed {
-		t.Errorf("%s: %d armed, %d fired, %d stopped, %d re-armed, want %d, %d, %d, %d",
+		t.Errorf("%s: Armed %d, Fired %d, Stopped %d, Rearmed %d, want %d, %d, %d, %d",
 			when, s.Armed, s.Fired, s.Stopped, s.Rearmed, armed, fired, stopped, rearmed)
 	}
 }
@@ -27,7 +27,7 @@ func TestStatsCountEveryCall(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r, clock := kit.NewManual(t, foliot.Options{Workers: workers})
 		wantStats(t, "new", r, 0, 0, 0, 0)
-		shot := kit.After(t, r, second, func() {})
+		oneShot := kit.After(t, r, second, func() {})
 		wantStats(t, "AfterFunc", r, 1, 0, 0, 0)
 		timer := kit.NewTimer(t, r, func() {})
 		wantStats(t, "NewTimer", r, 1, 0, 0, 0)
@@ -37,20 +37,21 @@ func TestStatsCountEveryCall(t *testing.T) {
 		wantStats(t, "Reset of an armed timer", r, 2, 0, 0, 1)
 		timer.Reset(second / 2)
 		timer.ResetAt(kit.Epoch.Add(second))
-		shot.Reset(3 * second)
+		oneShot.Reset(3 * second)
 		wantStats(t, "more Resets", r, 2, 0, 0, 4)
 		timer.Stop()
 		wantStats(t, "Stop", r, 1, 0, 1, 4)
 		timer.Stop()
 		foliot.Timer{}.Stop()
 		wantStats(t, "Stop of an idle timer", r, 1, 0, 1, 4)
-		shot.Stop()
-		shot.Stop()
-		shot.Reset(second)
-		wantStats(t, "Stop of a one-shot", r, 0, 0, 2, 4)
+		oneShot.Stop()
+		oneShot.Stop()
+		oneShot.Reset(second)
+		wantStats(t, "Stop of a one-shot timer", r, 0, 0, 2, 4)
 		timer.Reset(second)
 		kit.After(t, r, second, func() {})
-		if _, err := r.AfterFuncBatch(nil, []foliot.Call{{After: second, Func: func() {}}, {After: hour, Func: func() {}}}); err != nil {
+		calls := []foliot.Call{{After: second, Func: func() {}}, {After: hour, Func: func() {}}}
+		if _, err := r.AfterFuncBatch(nil, calls); err != nil {
 			t.Fatal(err)
 		}
 		wantStats(t, "a batch", r, 4, 0, 2, 4)
@@ -59,12 +60,12 @@ func TestStatsCountEveryCall(t *testing.T) {
 		timer.Reset(second)
 		timer.Free()
 		if got := r.Stats().Armed; got != 1 {
-			t.Errorf("%d armed after Free, want 1", got)
+			t.Errorf("Armed is %d after Free, want 1", got)
 		}
 	})
 }
 
-func TestArmedAndStoppedAreExactWhenTheCallsHaveReturned(t *testing.T) {
+func TestStatsAreExactWhenTheCallsHaveReturned(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		var armed, stopped, rearmed atomic.Int64
@@ -72,7 +73,7 @@ func TestArmedAndStoppedAreExactWhenTheCallsHaveReturned(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
-					var mine []foliot.Timer
+					var timers []foliot.Timer
 					for range 200 {
 						timer, err := r.AfterFunc(hour, func() {})
 						if err != nil {
@@ -80,9 +81,9 @@ func TestArmedAndStoppedAreExactWhenTheCallsHaveReturned(t *testing.T) {
 							return
 						}
 						armed.Add(1)
-						mine = append(mine, timer)
+						timers = append(timers, timer)
 					}
-					for _, timer := range mine {
+					for _, timer := range timers {
 						switch kit.Random(4) {
 						case 0, 1:
 							if timer.Stop() {
@@ -98,8 +99,10 @@ func TestArmedAndStoppedAreExactWhenTheCallsHaveReturned(t *testing.T) {
 			}
 			wg.Wait()
 			s := r.Stats()
-			if int64(s.Armed) != armed.Load()-stopped.Load() || int64(s.Stopped) != stopped.Load() || int64(s.Rearmed) != rearmed.Load() {
-				t.Fatalf("round %d: %d armed, %d stopped, %d re-armed, want %d, %d, %d", round, s.Armed, s.Stopped, s.Rearmed,
+			if int64(s.Armed) != armed.Load()-stopped.Load() ||
+				int64(s.Stopped) != stopped.Load() || int64(s.Rearmed) != rearmed.Load() {
+				t.Fatalf("round %d: Armed %d, Stopped %d, Rearmed %d, want %d, %d, %d",
+					round, s.Armed, s.Stopped, s.Rearmed,
 					armed.Load()-stopped.Load(), stopped.Load(), rearmed.Load())
 			}
 		}
@@ -118,7 +121,8 @@ func TestFiredCountsCallbacks(t *testing.T) {
 			armed := kit.Shutdown(t, r)
 			s := r.Stats()
 			if s.Fired != uint64(ran.Load()) || armed+int(s.Fired) != 3000 || s.Running != 0 {
-				t.Errorf("%d fired, %d running, %d ran, %d armed", s.Fired, s.Running, ran.Load(), armed)
+				t.Errorf("Fired is %d and Running is %d, with %d runs and %d of 3000 armed at Shutdown",
+					s.Fired, s.Running, ran.Load(), armed)
 			}
 		})
 	}
@@ -137,12 +141,13 @@ func TestStatsMayBeReadAtAnyTime(t *testing.T) {
 			default:
 			}
 			s := r.Stats()
-			if s.Fired < prior.Fired || s.Stopped < prior.Stopped || s.Rearmed < prior.Rearmed || s.Wakeups < prior.Wakeups {
-				t.Errorf("a counter went back: %+v after %+v", s, prior)
+			if s.Fired < prior.Fired || s.Stopped < prior.Stopped ||
+				s.Rearmed < prior.Rearmed || s.Wakeups < prior.Wakeups {
+				t.Errorf("a counter has decreased: %+v after %+v", s, prior)
 				return
 			}
 			if s.Armed < 0 || s.Stale < 0 || s.Slots < 0 || s.Running < 0 || s.Workers < 1 {
-				t.Errorf("impossible: %+v", s)
+				t.Errorf("Stats returns impossible values: %+v", s)
 				return
 			}
 			prior = s
@@ -167,18 +172,18 @@ func TestStatsMayBeReadAtAnyTime(t *testing.T) {
 
 func TestSlotsCountsTimersArmedOrNot(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
-	shot, kept := kit.After(t, r, hour, func() {}), kit.NewTimer(t, r, func() {})
+	oneShot, reusable := kit.After(t, r, hour, func() {}), kit.NewTimer(t, r, func() {})
 	if s := r.Stats(); s.Slots != 2 || s.Armed != 1 {
-		t.Errorf("%d slots, %d armed, want 2, 1", s.Slots, s.Armed)
+		t.Errorf("Slots is %d, Armed is %d, want 2, 1", s.Slots, s.Armed)
 	}
-	shot.Stop()
-	kept.Free()
-	if !testkit.TrueWithin(soon, func() bool { return r.Stats().Slots == 0 }) {
-		t.Errorf("%d slots, want none", r.Stats().Slots)
+	oneShot.Stop()
+	reusable.Free()
+	if !testkit.TrueWithin(slotFreeWithin, func() bool { return r.Stats().Slots == 0 }) {
+		t.Errorf("Slots is %d after all timers are gone, want 0", r.Stats().Slots)
 	}
 }
 
-func TestTheLatenessHistogram(t *testing.T) {
+func TestLateIsAConsistentHistogram(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	var wg sync.WaitGroup
 	for range 1000 {
@@ -189,33 +194,33 @@ func TestTheLatenessHistogram(t *testing.T) {
 	kit.Shutdown(t, r)
 	late := r.Stats().Late
 	if late.Count() == 0 || late.Count() > 1000 {
-		t.Errorf("Count is %d", late.Count())
+		t.Errorf("Count is %d, want 1 to 1000", late.Count())
 	}
 	var prior time.Duration
 	for _, q := range []float64{0, 0.1, 0.5, 0.9, 0.99, 1} {
 		got := late.Quantile(q)
 		if got < prior {
-			t.Errorf("the quantile %v is %v, below an earlier one, %v", q, got, prior)
+			t.Errorf("Quantile(%v) is %v, want at least %v", q, got, prior)
 		}
 		prior = got
 	}
 	if late.Max() <= 0 || late.Mean() <= 0 || late.Mean() > late.Max() {
-		t.Errorf("Mean %v, Max %v", late.Mean(), late.Max())
+		t.Errorf("Mean is %v and Max is %v, want 0 < Mean <= Max", late.Mean(), late.Max())
 	}
 	var none foliot.Histogram
 	if none.Count() != 0 || none.Quantile(0.5) != 0 || none.Max() != 0 || none.Mean() != 0 {
-		t.Error("an empty histogram has values")
+		t.Error("a method of the zero Histogram does not return 0")
 	}
 }
 
-// The million stopped timers lie far ahead, where nothing comes due that would clear them away.
-func TestWhatIsStoppedIsClearedAwayByItself(t *testing.T) {
+// The stopped timers are far in the future, so none of them comes due and is removed then.
+func TestStoppedTimersAreScrubbed(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
 	n := 200_000
 	if testkit.RaceEnabled {
 		n = 50_000
 	}
-	company := kit.After(t, r, 2*hour, func() {})
+	other := kit.After(t, r, 2*hour, func() {})
 	var timers []foliot.Timer
 	for i := range n {
 		timers = append(timers, kit.After(t, r, hour+time.Duration(i)*millisecond, func() {}))
@@ -225,18 +230,21 @@ func TestWhatIsStoppedIsClearedAwayByItself(t *testing.T) {
 		wg.Go(func() {
 			for i := part; i < n; i += 4 {
 				if !timers[i].Stop() {
-					t.Error("Stop is false")
+					t.Error("Stop returns false, want true")
 				}
 			}
 		})
 	}
 	wg.Wait()
 	if got := r.Stats().Armed; got != 1 {
-		t.Errorf("%d armed, want 1", got)
+		t.Errorf("Armed is %d, want 1", got)
 	}
-	testkit.Eventually(t, "few stale entries and slots", func() bool { s := r.Stats(); return s.Stale < n/20 && s.Slots < n/20 })
-	if !company.Stop() {
-		t.Error("Stop is false")
+	testkit.Eventually(t, "few stale entries and slots", func() bool {
+		s := r.Stats()
+		return s.Stale < n/20 && s.Slots < n/20
+	})
+	if !other.Stop() {
+		t.Error("Stop returns false, want true")
 	}
 }
 
@@ -246,10 +254,10 @@ func TestARuntimeIsAnExpvar(t *testing.T) {
 	var v expvar.Var = r
 	var got struct{ Workers, Armed int }
 	if err := json.Unmarshal([]byte(v.String()), &got); err != nil {
-		t.Fatalf("%v in %s", err, v)
+		t.Fatalf("String returns %s, want JSON: %v", v, err)
 	}
 	if got.Workers != 2 || got.Armed != 1 {
-		t.Errorf("got %+v of %s", got, v)
+		t.Errorf("String returns %s, want Workers 2 and Armed 1", v)
 	}
 	s := r.Stats()
 	armed := 0
@@ -257,6 +265,7 @@ func TestARuntimeIsAnExpvar(t *testing.T) {
 		armed += w.Armed
 	}
 	if len(s.Worker) != 2 || armed != 1 {
-		t.Errorf("the workers have %d armed in all, want 1: %+v", armed, s.Worker)
+		t.Errorf("%d workers have %d timers armed, want 2 and 1: %+v",
+			len(s.Worker), armed, s.Worker)
 	}
 }

@@ -12,122 +12,135 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// settled waits until n armings are accounted for and closes the runtime, after which nothing may change any more.
-func settled(t *testing.T, r *foliot.Runtime, n int64, accounted func() int64) {
+// wantAccounted waits until accounted returns n and closes the runtime. accounted returns the
+// number of armings that ran, were stopped or were replaced. It must not change after Shutdown.
+func wantAccounted(t *testing.T, r *foliot.Runtime, n int64, accounted func() int64) {
 	t.Helper()
-	testkit.Eventually(t, fmt.Sprintf("%d armings are accounted for", n), func() bool { return accounted() >= n })
+	testkit.Eventually(t, fmt.Sprintf("%d armings accounted for", n), func() bool { return accounted() >= n })
 	if got := kit.Shutdown(t, r); got != 0 {
-		t.Errorf("%d armed at the end", got)
+		t.Errorf("Shutdown returns %d, want 0", got)
 	}
 	if got := accounted(); got != n {
 		t.Errorf("%d armings are accounted for, want %d", got, n)
 	}
 }
 
-func TestStopTellsTheTruthUnderContention(t *testing.T) {
+// newOverlapTimers returns reusable timers whose callbacks count their runs in ran, and in overlaps
+// those that overlap with another run of the same timer.
+func newOverlapTimers(
+	t testing.TB, r *foliot.Runtime, n int, ran, overlaps *atomic.Int64,
+) []foliot.Timer {
+	timers := make([]foliot.Timer, n)
+	for i := range timers {
+		var running atomic.Int32
+		timers[i] = kit.NewTimer(t, r, func() {
+			if running.Add(1) != 1 {
+				overlaps.Add(1)
+			}
+			ran.Add(1)
+			running.Add(-1)
+		})
+	}
+	return timers
+}
+
+// contendedOptions are options of runtimes on which several goroutines stop the same timers.
+var contendedOptions = []foliot.Options{
+	{Workers: 1},
+	{Workers: 4},
+	{Workers: 2, Resolution: millisecond},
+	{Workers: 2, Go: func(f func()) { go f() }},
+}
+
+func TestStopReturnsTrueOnlyIfTheCallbackNeverRunsUnderContention(t *testing.T) {
 	n := 30_000
 	if testkit.RaceEnabled {
 		n = 8_000
 	}
-	for _, o := range []foliot.Options{
-		{Workers: 1}, {Workers: 4}, {Workers: 2, Resolution: millisecond}, {Workers: 2, Go: func(f func()) { go f() }},
-	} {
+	for _, o := range contendedOptions {
 		t.Run(fmt.Sprint(o.Workers, o.Resolution, o.Go != nil), func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
-			type account struct{ ran, stopped atomic.Int32 }
-			accounts := make([]account, n)
+			type counts struct{ ran, stopped atomic.Int32 }
+			perTimer := make([]counts, n)
 			var ran, stopped atomic.Int64
-			type order struct {
+			type numbered struct {
 				i     int
 				timer foliot.Timer
 			}
-			stop := func(o order) {
-				if o.timer.Stop() {
-					accounts[o.i].stopped.Add(1)
-					stopped.Add(1)
-				}
-			}
 			const stoppers = 3
-			var orders [stoppers]chan order
+			var toStop [stoppers]chan numbered
 			var wg sync.WaitGroup
-			for s := range orders {
-				orders[s] = make(chan order, 64)
+			for s := range toStop {
+				toStop[s] = make(chan numbered, 64)
 				wg.Go(func() {
-					for o := range orders[s] {
-						stop(o)
+					for x := range toStop[s] {
+						if x.timer.Stop() {
+							perTimer[x.i].stopped.Add(1)
+							stopped.Add(1)
+						}
 					}
 				})
 			}
 			for i := range n {
 				timer := kit.After(t, r, kit.Random(150*microsecond), func() {
-					accounts[i].ran.Add(1)
+					perTimer[i].ran.Add(1)
 					ran.Add(1)
 				})
-				for s := range orders {
+				for s := range toStop {
 					if i%4 != s {
-						orders[s] <- order{i, timer}
+						toStop[s] <- numbered{i, timer}
 					}
 				}
 			}
-			for s := range orders {
-				close(orders[s])
+			for s := range toStop {
+				close(toStop[s])
 			}
 			wg.Wait()
-			settled(t, r, int64(n), func() int64 { return ran.Load() + stopped.Load() })
-			for i := range accounts {
-				if a := &accounts[i]; a.ran.Load()+a.stopped.Load() != 1 {
-					t.Fatalf("timer %d ran %d times and was stopped %d times", i, a.ran.Load(), a.stopped.Load())
+			wantAccounted(t, r, int64(n), func() int64 { return ran.Load() + stopped.Load() })
+			for i := range perTimer {
+				if c := &perTimer[i]; c.ran.Load()+c.stopped.Load() != 1 {
+					t.Fatalf("timer %d ran %d times and was stopped %d times, want 1 together",
+						i, c.ran.Load(), c.stopped.Load())
 				}
 			}
-			if s := r.Stats(); s.Stopped != uint64(stopped.Load()) || s.Fired != uint64(ran.Load()) || s.Armed != 0 {
-				t.Errorf("Stats has %d stopped, %d fired, %d armed, want %d, %d, 0", s.Stopped, s.Fired, s.Armed, stopped.Load(), ran.Load())
+			s := r.Stats()
+			if s.Stopped != uint64(stopped.Load()) || s.Fired != uint64(ran.Load()) || s.Armed != 0 {
+				t.Errorf("Stopped %d, Fired %d, Armed %d, want %d, %d, 0",
+					s.Stopped, s.Fired, s.Armed, stopped.Load(), ran.Load())
 			}
 			t.Logf("%d ran, %d were stopped", ran.Load(), stopped.Load())
 		})
 	}
 }
 
-// A Reset answers true for an arming. It runs, is stopped, or another Reset takes its place, which Rearmed counts.
+// Every arming runs, is stopped, or is replaced by another Reset, which Rearmed counts.
 func TestEveryArmingOfAReusableTimerIsAccountedFor(t *testing.T) {
 	rounds := 4000
 	if testkit.RaceEnabled {
 		rounds = 1500
 	}
-	for _, o := range []foliot.Options{
-		{Workers: 1}, {Workers: 4}, {Workers: 2, Resolution: millisecond}, {Workers: 2, Go: func(f func()) { go f() }},
-	} {
+	for _, o := range contendedOptions {
 		t.Run(fmt.Sprint(o.Workers, o.Resolution, o.Go != nil), func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
 			var armed, ran, stopped, overlaps atomic.Int64
-			const timers = 8
-			var all [timers]foliot.Timer
-			for i := range all {
-				var inside atomic.Int32
-				all[i] = kit.NewTimer(t, r, func() {
-					if inside.Add(1) != 1 {
-						overlaps.Add(1)
-					}
-					ran.Add(1)
-					inside.Add(-1)
-				})
-			}
+			timers := newOverlapTimers(t, r, 8, &ran, &overlaps)
 			var wg sync.WaitGroup
 			for range 6 {
 				wg.Go(func() {
 					for k := range rounds {
-						timer := all[kit.Random(timers)]
+						timer := timers[kit.Random(len(timers))]
 						switch kit.Random(10) {
 						case 0, 1, 2, 3:
 							if timer.Reset(kit.Random(100 * microsecond)) {
 								armed.Add(1)
 							} else {
-								t.Error("Reset is false")
+								t.Error("Reset returns false, want true")
 							}
 						case 4:
 							if timer.ResetAt(time.Now().Add(kit.Random(millisecond))) {
 								armed.Add(1)
 							} else {
-								t.Error("ResetAt is false")
+								t.Error("ResetAt returns false, want true")
 							}
 						case 5:
 							if timer.Reset(hour) {
@@ -147,26 +160,30 @@ func TestEveryArmingOfAReusableTimerIsAccountedFor(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			for _, timer := range all {
+			for _, timer := range timers {
 				if timer.Stop() {
 					stopped.Add(1)
 				}
 			}
-			settled(t, r, armed.Load(), func() int64 { return ran.Load() + stopped.Load() + int64(r.Stats().Rearmed) })
+			wantAccounted(t, r, armed.Load(), func() int64 {
+				return ran.Load() + stopped.Load() + int64(r.Stats().Rearmed)
+			})
 			s := r.Stats()
 			if s.Fired != uint64(ran.Load()) || s.Stopped != uint64(stopped.Load()) {
-				t.Errorf("Stats has %d fired, %d stopped, want %d, %d", s.Fired, s.Stopped, ran.Load(), stopped.Load())
+				t.Errorf("Fired %d, Stopped %d, want %d, %d",
+					s.Fired, s.Stopped, ran.Load(), stopped.Load())
 			}
 			if overlaps.Load() != 0 {
-				t.Errorf("%d runs overlapped", overlaps.Load())
+				t.Errorf("%d runs overlapped, want none", overlaps.Load())
 			}
-			t.Logf("%d armings: %d ran, %d stopped, %d re-armed", armed.Load(), ran.Load(), stopped.Load(), s.Rearmed)
+			t.Logf("%d armings: %d ran, %d stopped, %d re-armed",
+				armed.Load(), ran.Load(), stopped.Load(), s.Rearmed)
 		})
 	}
 }
 
-// Free of an armed one-shot is a Stop too.
-func TestOneOfManyStopsHearsTrue(t *testing.T) {
+// Free of an armed one-shot timer also stops it.
+func TestExactlyOneOfManyStopsReturnsTrue(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
 	for i := range 300 {
 		var timer foliot.Timer
@@ -176,28 +193,28 @@ func TestOneOfManyStopsHearsTrue(t *testing.T) {
 			timer = kit.NewTimer(t, r, kit.Never(t, "a stopped timer"))
 			timer.Reset(hour)
 		}
-		var heard atomic.Int32
+		var succeeded atomic.Int32
 		var wg sync.WaitGroup
 		for k := range 8 {
 			wg.Go(func() {
 				if i%2 == 0 && k%2 == 0 {
 					if timer.Free() {
-						heard.Add(1)
+						succeeded.Add(1)
 					}
 				} else if timer.Stop() {
-					heard.Add(1)
+					succeeded.Add(1)
 				}
 			})
 		}
 		wg.Wait()
-		if heard.Load() != 1 {
-			t.Fatalf("timer %d: %d heard true", i, heard.Load())
+		if succeeded.Load() != 1 {
+			t.Fatalf("timer %d: %d calls return true, want 1", i, succeeded.Load())
 		}
 	}
 }
 
-// A callback that never ran is not running either once Stop has answered true.
-func TestAfterStopAnsweredTrueTheCallbackHasNotStarted(t *testing.T) {
+// When Stop has returned true, the callback is not running either.
+func TestAfterStopReturnsTrueTheCallbackHasNotStarted(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	n := 20_000
 	if testkit.RaceEnabled {
@@ -205,10 +222,11 @@ func TestAfterStopAnsweredTrueTheCallbackHasNotStarted(t *testing.T) {
 	}
 	stopped := 0
 	for i := range n {
-		state := new(int) // written by the callback without any lock: the race detector watches over it
+		// Without a lock: the race detector reports a callback that runs after Stop.
+		state := new(int)
 		timer := kit.After(t, r, kit.Random(30*microsecond), func() { *state = 1 })
 		for until := time.Now().Add(kit.Random(20 * microsecond)); time.Now().Before(until); {
-			continue // no sleep is as short
+			continue // a sleep would take longer
 		}
 		if timer.Stop() {
 			stopped++

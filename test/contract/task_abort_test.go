@@ -11,7 +11,7 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-func TestAnAbortedTaskIsNeverPolledAgainAndItsTimerIsGone(t *testing.T) {
+func TestAnAbortedTaskIsNeverPolledAgainAndItsTimerIsRemoved(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		var polls atomic.Int32
@@ -23,54 +23,54 @@ func TestAnAbortedTaskIsNeverPolledAgainAndItsTimerIsGone(t *testing.T) {
 				return foliot.Pending
 			}))
 		}
-		testkit.Eventually(t, "all are armed", func() bool { return r.Stats().Armed == 200 })
+		testkit.Eventually(t, "the timers of all tasks", func() bool { return r.Stats().Armed == 200 })
 		for i, h := range handles {
 			if !h.Alive() || !h.Abort() {
-				t.Fatal("Alive or Abort is false")
+				t.Fatal("Alive or Abort returns false, want true")
 			}
-			wantGone(t, "aborted", h)
+			wantEnded(t, "aborted", h)
 			if s := r.Stats(); s.Armed != 199-i || s.Tasks != 199-i {
-				t.Fatalf("Armed is %d and Tasks %d, want %d", s.Armed, s.Tasks, 199-i)
+				t.Fatalf("Armed is %d and Tasks is %d, want %d", s.Armed, s.Tasks, 199-i)
 			}
 		}
 		if got := kit.Shutdown(t, r); got != 0 || polls.Load() != 200 {
-			t.Errorf("%d armed, %d polls", got, polls.Load())
+			t.Errorf("Shutdown returns %d after %d polls, want 0 after 200", got, polls.Load())
 		}
 	})
 }
 
-// Abort at the very moment when the timer is due or somebody wakes the task. A poll claimed before it may finish, so
-// what counts is that none begins a good while after.
-func TestNoPollBeginsAfterAbortAnsweredTrue(t *testing.T) {
+// Abort is called at the moment when the timer is due or another goroutine wakes the task. A poll
+// that the worker has begun may finish, so the test checks that none begins some time later.
+func TestNoPollBeginsAfterAbortReturnsTrue(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
-		var all atomic.Int32
+		var totalPolls atomic.Int32
 		for range 300 {
 			var polls atomic.Int32
 			h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
 				polls.Add(1)
-				all.Add(1)
+				totalPolls.Add(1)
 				cx.WakeAfter(kit.Random(30 * microsecond))
 				return foliot.Pending
 			})
-			shortly(t, "a poll", func() bool { return polls.Load() > 0 })
+			eventuallySoon(t, "a poll", func() bool { return polls.Load() > 0 })
 			go h.Wake()
 			if !h.Abort() {
-				t.Fatal("Abort is false")
+				t.Fatal("Abort returns false, want true")
 			}
-			wantGone(t, "aborted", h)
+			wantEnded(t, "aborted", h)
 		}
-		// A claimed poll is over when the task's slot is given back.
-		testkit.Eventually(t, "none is left", func() bool { s := r.Stats(); return s.Tasks == 0 && s.Armed == 0 })
-		before := all.Load()
-		time.Sleep(millisecond) // more than any of them asked for
-		if got := all.Load(); got != before {
-			t.Errorf("%d polls of aborted tasks", got-before)
+		// When the slot of a task is free, its last poll has ended.
+		kit.AwaitNoTasks(t, r)
+		before := totalPolls.Load()
+		time.Sleep(millisecond) // longer than the timers of the tasks
+		if got := totalPolls.Load(); got != before {
+			t.Errorf("%d polls of aborted tasks, want none", got-before)
 		}
 	})
 }
 
-func TestExactlyOneOfManyAbortsAnswersTrue(t *testing.T) {
+func TestExactlyOneOfManyAbortsReturnsTrue(t *testing.T) {
 	const callers = 8
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
@@ -84,87 +84,88 @@ func TestExactlyOneOfManyAbortsAnswersTrue(t *testing.T) {
 				}
 				return foliot.Pending
 			})
-			var yes atomic.Int32
+			var aborted atomic.Int32
 			var wg sync.WaitGroup
 			start := make(chan struct{})
 			for range callers {
 				wg.Go(func() {
 					<-start
 					if h.Abort() {
-						yes.Add(1)
+						aborted.Add(1)
 					}
 				})
 			}
 			close(start)
 			wg.Wait()
-			if yes.Load() != 1 {
-				t.Fatalf("%d of %d callers heard true", yes.Load(), callers)
+			if aborted.Load() != 1 {
+				t.Fatalf("%d of %d calls of Abort return true, want 1", aborted.Load(), callers)
 			}
-			wantGone(t, "aborted by many", h)
+			wantEnded(t, "aborted by several goroutines", h)
 		}
-		testkit.Eventually(t, "none is left", func() bool { s := r.Stats(); return s.Tasks == 0 && s.Armed == 0 })
+		kit.AwaitNoTasks(t, r)
 	})
 }
 
-// The task ends by itself while others abort it: either it is Done or exactly one of them has ended it.
-func TestAbortAndDoneAreOneEnd(t *testing.T) {
+// The task returns Done while other goroutines abort it. At most one Abort returns true.
+func TestATaskIsEndedOnceByAbortOrDone(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	for range 500 {
-		var yes, ended atomic.Int32
+		var aborted, ended atomic.Int32
 		h := spawn(t, r, func(*foliot.Context) foliot.Status { ended.Add(1); return foliot.Done })
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
 				if h.Abort() {
-					yes.Add(1)
+					aborted.Add(1)
 				}
 			})
 		}
 		wg.Wait()
-		if yes.Load() > 1 || ended.Load() > 1 {
-			t.Fatalf("%d aborts, %d polls", yes.Load(), ended.Load())
+		if aborted.Load() > 1 || ended.Load() > 1 {
+			t.Fatalf("%d aborts, %d polls, want at most 1", aborted.Load(), ended.Load())
 		}
-		shortly(t, "the end", func() bool { return r.Stats().Tasks == 0 })
-		if yes.Load()+ended.Load() == 0 {
-			t.Fatal("the task ended neither way")
+		eventuallySoon(t, "the end", func() bool { return r.Stats().Tasks == 0 })
+		if aborted.Load()+ended.Load() == 0 {
+			t.Fatal("the task has ended, but was neither polled nor aborted")
 		}
-		wantGone(t, "ended", h)
+		wantEnded(t, "ended", h)
 	}
 }
 
-func TestAbortWorksInTheOwnPoll(t *testing.T) {
+func TestATaskMayAbortItself(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
-		type answers struct{ before, first, again, alive, woken bool }
+		type results struct{ aliveBefore, firstAbort, secondAbort, alive, woken bool }
 		for _, st := range []foliot.Status{foliot.Pending, foliot.Done} {
-			heard := make(chan answers, 1)
+			got := make(chan results, 1)
 			var polls atomic.Int32
 			h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
 				polls.Add(1)
 				h := cx.Handle()
 				h.Wake()
 				cx.WakeAfter(0)
-				var a answers
-				a.before = h.Alive()
-				a.first, a.again, a.alive, a.woken = h.Abort(), h.Abort(), h.Alive(), h.Wake()
+				var res results
+				res.aliveBefore = h.Alive()
+				res.firstAbort, res.secondAbort, res.alive, res.woken = h.Abort(), h.Abort(), h.Alive(), h.Wake()
 				cx.WakeAfter(millisecond)
-				heard <- a
+				got <- res
 				return st
 			})
-			if got := testkit.Receive(t, heard, "the poll"); got != (answers{before: true, first: true}) {
-				t.Errorf("in the own poll: %+v", got)
+			want := results{aliveBefore: true, firstAbort: true}
+			if got := testkit.Receive(t, got, "the poll"); got != want {
+				t.Errorf("the results in the poll are %+v, want %+v", got, want)
 			}
-			wantGone(t, "aborted in its own poll", h)
-			testkit.Eventually(t, "none is left", func() bool { s := r.Stats(); return s.Tasks == 0 && s.Armed == 0 })
+			wantEnded(t, "aborted in its own poll", h)
+			kit.AwaitNoTasks(t, r)
 			time.Sleep(2 * millisecond)
 			if polls.Load() != 1 {
-				t.Errorf("%d polls", polls.Load())
+				t.Errorf("%d polls, want 1", polls.Load())
 			}
 		}
 	})
 }
 
-func TestAbortDoesNotWaitForThePollUnderWay(t *testing.T) {
+func TestAbortDoesNotWaitForARunningPoll(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	started, release := make(chan struct{}), make(chan struct{})
 	h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
@@ -177,21 +178,20 @@ func TestAbortDoesNotWaitForThePollUnderWay(t *testing.T) {
 	h.Wake()
 	testkit.Returns(t, "Abort", func() {
 		if !h.Abort() {
-			t.Error("Abort is false")
+			t.Error("Abort returns false, want true")
 		}
 	})
-	wantGone(t, "aborted while it is polled", h)
+	wantEnded(t, "aborted while it is polled", h)
 	release <- struct{}{}
-	testkit.Eventually(t, "none is left", func() bool { s := r.Stats(); return s.Tasks == 0 && s.Armed == 0 })
+	kit.AwaitNoTasks(t, r)
 	select {
 	case <-started:
-		t.Error("it is polled again")
+		t.Error("the task was polled again after Abort")
 	case <-time.After(2 * millisecond):
 	}
 }
 
-// The prior arming of a task that is being polled goes with the task.
-func TestAbortDuringAPollTakesThePriorArmingAway(t *testing.T) {
+func TestAbortDuringAPollRemovesTheTimerOfAnEarlierPoll(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	started, release := make(chan struct{}, 2), make(chan struct{})
 	polls := 0
@@ -204,18 +204,18 @@ func TestAbortDuringAPollTakesThePriorArmingAway(t *testing.T) {
 		<-release
 		return foliot.Pending
 	})
-	testkit.Eventually(t, "armed", func() bool { return r.Stats().Armed == 1 })
+	testkit.Eventually(t, "the timer of the task", func() bool { return r.Stats().Armed == 1 })
 	h.Wake()
 	testkit.Receive(t, started, "the second poll")
 	if !h.Abort() || r.Stats().Armed != 0 {
-		t.Errorf("Abort is false or Armed not 0: %d", r.Stats().Armed)
+		t.Errorf("Abort returns false, or Armed is %d, want 0", r.Stats().Armed)
 	}
 	close(release)
 }
 
 func TestATaskMayAbortAnother(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
-	victim := spawn(t, r, func(cx *foliot.Context) foliot.Status {
+	other := spawn(t, r, func(cx *foliot.Context) foliot.Status {
 		cx.WakeAfter(2 * second)
 		if cx.Now() > 0 {
 			t.Error("the aborted task was polled")
@@ -227,49 +227,51 @@ func TestATaskMayAbortAnother(t *testing.T) {
 			cx.WakeAt(second)
 			return foliot.Pending
 		}
-		if !victim.Abort() || victim.Abort() {
-			t.Error("Abort is not true once")
+		if !other.Abort() || other.Abort() {
+			t.Error("Abort, Abort do not return true, false")
 		}
 		return foliot.Done
 	})
 	clock.Advance(hour)
-	wantGone(t, "aborted by another task", victim)
+	wantEnded(t, "aborted by another task", other)
 	if s := r.Stats(); s.Tasks != 0 || s.Armed != 0 {
-		t.Errorf("%d tasks, %d armed", s.Tasks, s.Armed)
+		t.Errorf("Tasks is %d, Armed is %d, want 0", s.Tasks, s.Armed)
 	}
 }
 
 func TestATaskAbortedBeforeItsFirstPollIsNotPolled(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
-	spawn(t, r, func(*foliot.Context) foliot.Status { // polls are one after the other here, so this one is before theirs
+	// On a manual clock polls do not overlap, so the tasks are aborted before they can be polled.
+	spawn(t, r, func(*foliot.Context) foliot.Status {
 		for range 100 {
 			if !spawn(t, r, neverPolled(t, "a task aborted at once")).Abort() {
-				t.Error("Abort is false")
+				t.Error("Abort returns false, want true")
 			}
 		}
 		return foliot.Done
 	})
 	clock.Advance(hour)
 	if got := r.Stats().Tasks; got != 0 {
-		t.Errorf("Tasks is %d", got)
+		t.Errorf("Tasks is %d, want 0", got)
 	}
 }
 
-// Spawns, wakes and aborts of everybody by everybody. Each task ends exactly one way, and all slots come back.
-func TestAStormOfAborts(t *testing.T) {
+// Several goroutines spawn, wake and abort tasks of each other. Each task either returns Done or is
+// aborted, and its slot becomes free.
+func TestUnderConcurrentAbortsEachTaskEndsOnce(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		const goroutines, rounds = 4, 1500
-		var shelf [64]atomic.Pointer[foliot.TaskHandle]
+		var shared [64]atomic.Pointer[foliot.TaskHandle]
 		var aborted, ended atomic.Int64
 		var wg sync.WaitGroup
 		for range goroutines {
 			wg.Go(func() {
 				for range rounds {
-					life := 1 + kit.Random(5)
+					pollsLeft := 1 + kit.Random(5)
 					h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
-						if life--; life == 0 {
-							// Done is what ends it only if nobody has aborted it before this poll returns.
+						if pollsLeft--; pollsLeft == 0 {
+							// If Abort returns false, another goroutine has aborted the task.
 							if cx.Handle().Abort() {
 								ended.Add(1)
 							}
@@ -278,8 +280,8 @@ func TestAStormOfAborts(t *testing.T) {
 						cx.WakeAfter(kit.Random(50 * microsecond))
 						return foliot.Pending
 					})
-					old := shelf[kit.Random(len(shelf))].Swap(&h)
-					if p := shelf[kit.Random(len(shelf))].Load(); p != nil {
+					old := shared[kit.Random(len(shared))].Swap(&h)
+					if p := shared[kit.Random(len(shared))].Load(); p != nil {
 						p.Wake()
 					}
 					if old != nil && kit.Random(2) == 0 && old.Abort() {
@@ -289,14 +291,15 @@ func TestAStormOfAborts(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		for i := range shelf {
-			if p := shelf[i].Load(); p != nil && p.Abort() {
+		for i := range shared {
+			if p := shared[i].Load(); p != nil && p.Abort() {
 				aborted.Add(1)
 			}
 		}
-		testkit.Eventually(t, "none is left", func() bool { s := r.Stats(); return s.Tasks == 0 && s.Armed == 0 })
+		kit.AwaitNoTasks(t, r)
 		if got := aborted.Load() + ended.Load(); got != goroutines*rounds {
-			t.Errorf("%d aborted and %d ended, %d spawned", aborted.Load(), ended.Load(), goroutines*rounds)
+			t.Errorf("%d tasks aborted + %d done, want %d",
+				aborted.Load(), ended.Load(), goroutines*rounds)
 		}
 	})
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-func TestTheZeroTaskHandleNamesNothing(t *testing.T) {
+func TestMethodsOfTheZeroTaskHandleReturnFalse(t *testing.T) {
 	var h foliot.TaskHandle
-	wantGone(t, "the zero handle", h)
+	wantEnded(t, "the zero handle", h)
 	if h != (foliot.TaskHandle{}) {
-		t.Error("handles cannot be compared")
+		t.Error("two zero handles are not equal")
 	}
 }
 
@@ -21,16 +21,16 @@ func TestTheHandleOfATaskThatIsDoneIsStale(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		for range 100 {
-			h := spawn(t, r, finished)
-			shortly(t, "the end", func() bool { return !h.Alive() })
-			wantGone(t, "done", h)
+			h := spawn(t, r, doneTask)
+			eventuallySoon(t, "the end", func() bool { return !h.Alive() })
+			wantEnded(t, "done", h)
 		}
 	})
 }
 
-// The slots of tasks that ended are used again at once, so a few of them serve all. Old handles are tried while their
-// successors are there, and must leave them alone.
-func TestAStaleHandleNeverReachesTheSuccessorInItsSlot(t *testing.T) {
+// The slots of tasks that have ended are used again at once. Calls on old handles must not affect
+// the new tasks in these slots.
+func TestAStaleHandleNeverAffectsTheNextTaskInItsSlot(t *testing.T) {
 	rounds := 20_000
 	if testkit.RaceEnabled {
 		rounds = 2000
@@ -51,17 +51,18 @@ func TestAStaleHandleNeverReachesTheSuccessorInItsSlot(t *testing.T) {
 				}
 				return foliot.Pending
 			})
-			shortly(t, "the poll", func() bool { return polls.Load() > 0 })
+			eventuallySoon(t, "the poll", func() bool { return polls.Load() > 0 })
 			for range min(len(old), 4) {
-				wantGone(t, "stale", old[kit.Random(len(old))])
+				wantEnded(t, "stale", old[kit.Random(len(old))])
 			}
 			if i%3 == 0 {
-				shortly(t, "the end", func() bool { return !h.Alive() })
+				eventuallySoon(t, "the end", func() bool { return !h.Alive() })
 			} else if !h.Alive() || !h.Abort() {
-				t.Fatal("a stale handle has ended its successor")
+				t.Fatal("a stale handle has ended the next task in its slot")
 			}
 			if polls.Load() != 1 {
-				t.Fatalf("%d polls: a stale handle has woken its successor", polls.Load())
+				t.Fatalf("%d polls, want 1: a stale handle has woken the next task in its slot",
+					polls.Load())
 			}
 			if handles[h] {
 				t.Fatal("two tasks have the same handle")
@@ -69,32 +70,31 @@ func TestAStaleHandleNeverReachesTheSuccessorInItsSlot(t *testing.T) {
 			handles[h] = true
 			old = append(old, h)
 		}
-		testkit.Eventually(t, "none is left", func() bool { s := r.Stats(); return s.Tasks == 0 && s.Armed == 0 })
+		kit.AwaitNoTasks(t, r)
 		for _, h := range old {
-			wantGone(t, "stale", h)
+			wantEnded(t, "stale", h)
 		}
 	}
 }
 
-// The timer of a task that ended must not poll its successor.
-func TestAStaleTimerNeverReachesTheSuccessorInItsSlot(t *testing.T) {
+func TestTheTimerOfAnAbortedTaskNeverPollsTheNextTaskInItsSlot(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
-	first := 0
-	var ending []foliot.TaskHandle
+	abortedPolls := 0
+	var aborted []foliot.TaskHandle
 	for i := range 100 {
-		ending = append(ending, spawn(t, r, func(cx *foliot.Context) foliot.Status {
-			first++
+		aborted = append(aborted, spawn(t, r, func(cx *foliot.Context) foliot.Status {
+			abortedPolls++
 			cx.WakeAfter(second)
 			if i%2 == 0 && cx.Now() > 0 {
-				t.Error("the timer of a task that ended polled it")
+				t.Error("the timer of an aborted task has polled it")
 			}
 			return foliot.Pending
 		}))
 	}
 	clock.Advance(second / 2)
-	for _, h := range ending {
+	for _, h := range aborted {
 		if !h.Abort() {
-			t.Fatal("Abort is false")
+			t.Fatal("Abort returns false, want true")
 		}
 	}
 	polls := make([]int, 100)
@@ -109,22 +109,22 @@ func TestAStaleTimerNeverReachesTheSuccessorInItsSlot(t *testing.T) {
 	clock.Advance(2 * second)
 	for i, n := range polls {
 		if n != 1 {
-			t.Fatalf("successor %d was polled %d times", i, n)
+			t.Fatalf("the new task %d was polled %d times, want 1", i, n)
 		}
 	}
 	clock.Advance(hour)
 	for i, n := range polls {
-		if n != 1+(1-i%2) {
-			t.Fatalf("successor %d was polled %d times", i, n)
+		if want := 2 - i%2; n != want {
+			t.Fatalf("the new task %d was polled %d times, want %d", i, n, want)
 		}
 	}
-	if first != 100 {
-		t.Errorf("%d polls of the tasks that ended", first)
+	if abortedPolls != 100 {
+		t.Errorf("%d polls of the aborted tasks, want 100", abortedPolls)
 	}
 }
 
-// A handle is good on any goroutine and says the same everywhere, also as a key.
-func TestHandlesOfLivingTasksStayGoodAmongManyThatEnd(t *testing.T) {
+// Handle returns the same value in each poll, which can be used as a map key.
+func TestHandlesOfLivingTasksStayValidWhileOthersEnd(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{})
 	var living []foliot.TaskHandle
 	polls := map[foliot.TaskHandle]int{}
@@ -134,7 +134,7 @@ func TestHandlesOfLivingTasksStayGoodAmongManyThatEnd(t *testing.T) {
 			return foliot.Pending
 		}))
 		for range 50 {
-			spawn(t, r, finished)
+			spawn(t, r, doneTask)
 		}
 	}
 	clock.Advance(0)
@@ -151,10 +151,10 @@ func TestHandlesOfLivingTasksStayGoodAmongManyThatEnd(t *testing.T) {
 			t.Errorf("%d polls, want 4", polls[h])
 		}
 		if !h.Abort() {
-			t.Error("Abort is false")
+			t.Error("Abort returns false, want true")
 		}
 	}
 	if got := r.Stats().Tasks; got != 0 {
-		t.Errorf("Tasks is %d", got)
+		t.Errorf("Tasks is %d, want 0", got)
 	}
 }

@@ -24,15 +24,15 @@ func TestOnAManualClockSpawnAndWakePollWithoutAdvance(t *testing.T) {
 		})
 		for range 10 {
 			if got := testkit.Receive(t, polled, "the poll"); got != 0 {
-				t.Errorf("Now is %v on a clock that stands still", got)
+				t.Errorf("Now is %v on a clock that was not advanced, want 0s", got)
 			}
 			if !h.Wake() {
-				t.Error("Wake is false")
+				t.Error("Wake returns false, want true")
 			}
 		}
 		testkit.Receive(t, polled, "the last poll")
 		if !clock.Now().Equal(kit.Epoch) {
-			t.Errorf("the clock shows %v", clock.Now())
+			t.Errorf("the clock shows %v, want %v", clock.Now(), kit.Epoch)
 		}
 	})
 }
@@ -49,19 +49,19 @@ func TestAdvanceWaitsForPollsBeforeItMovesTheTime(t *testing.T) {
 		h.Wake()
 		clock.Advance(second)
 		if h.Wake(); !h.Abort() {
-			t.Error("Abort is false")
+			t.Error("Abort returns false, want true")
 		}
 	}
 	clock.Advance(0)
 	if len(at) < 200 || len(at) > 300 { // a poll may begin before the abort
-		t.Fatalf("%d polls", len(at))
+		t.Fatalf("%d polls, want 200 to 300", len(at))
 	}
 	if !slices.IsSorted(at) {
-		t.Error("the time went back")
+		t.Errorf("the times of the polls are not sorted: %v", at)
 	}
 	for _, now := range at {
 		if now%second != 0 {
-			t.Fatalf("polled at %v", now)
+			t.Fatalf("a poll was at %v, want a multiple of 1s", now)
 		}
 	}
 }
@@ -75,7 +75,8 @@ func TestOnAManualClockNowInAPollIsTheDeadline(t *testing.T) {
 		spawn(t, r, func(cx *foliot.Context) foliot.Status {
 			polls++
 			if cx.Now() != next || clock.Now().Sub(kit.Epoch) != next {
-				t.Errorf("polled at %v, the clock shows %v, want %v", cx.Now(), clock.Now().Sub(kit.Epoch), next)
+				t.Errorf("polled at %v, the clock shows %v, want %v",
+					cx.Now(), clock.Now().Sub(kit.Epoch), next)
 			}
 			if left--; left == 0 {
 				return foliot.Done
@@ -89,7 +90,7 @@ func TestOnAManualClockNowInAPollIsTheDeadline(t *testing.T) {
 	clock.Advance(0)
 	clock.Advance(20 * hour)
 	if s := r.Stats(); polls != 4000 || s.Tasks != 0 {
-		t.Errorf("%d polls, %d tasks left", polls, s.Tasks)
+		t.Errorf("%d polls and Tasks is %d, want 4000 and 0", polls, s.Tasks)
 	}
 }
 
@@ -99,7 +100,9 @@ func TestOnAManualClockPollsAndCallbacksAreInOrderOfDeadline(t *testing.T) {
 	for i := range 300 {
 		d := kit.Random(100) * int(second)
 		if i%3 == 0 {
-			kit.After(t, r, time.Duration(d), func() { order = append(order, clock.Now().Sub(kit.Epoch)) })
+			kit.After(t, r, time.Duration(d), func() {
+				order = append(order, clock.Now().Sub(kit.Epoch))
+			})
 			continue
 		}
 		delay := foliot.NewDelay(time.Duration(d))
@@ -114,13 +117,14 @@ func TestOnAManualClockPollsAndCallbacksAreInOrderOfDeadline(t *testing.T) {
 	}
 	testkit.Returns(t, "Advance", func() { clock.Advance(hour) })
 	if len(order) != 300 || !slices.IsSorted(order) {
-		t.Errorf("%d, in order %t", len(order), slices.IsSorted(order))
+		t.Errorf("%d runs and polls, sorted: %t, want 300, true",
+			len(order), slices.IsSorted(order))
 	}
 }
 
-// An Advance looks for the first deadline, and may find it beyond its reach. What is armed before that afterwards must
-// not bring it forward.
-func TestOnAManualClockAnAdvanceThatReachesNothingLeavesDeadlinesAlone(t *testing.T) {
+// Advance looks for the first deadline and may find one after its end. A timer that is then armed
+// for an earlier time must not change that deadline.
+func TestOnAManualClockAnAdvanceThatFiresNothingKeepsDeadlines(t *testing.T) {
 	for what, arm := range map[string]func(r *foliot.Runtime, d time.Duration, f func()){
 		"timers": func(r *foliot.Runtime, d time.Duration, f func()) { kit.After(t, r, d, f) },
 		"tasks": func(r *foliot.Runtime, d time.Duration, f func()) {
@@ -141,14 +145,14 @@ func TestOnAManualClockAnAdvanceThatReachesNothingLeavesDeadlinesAlone(t *testin
 			arm(r, d*second, func() {
 				order = append(order, d*second)
 				if got := clock.Now().Sub(kit.Epoch); got != d*second {
-					t.Errorf("%s: what was due at %v ran at %v", what, d*second, got)
+					t.Errorf("%s: ran at %v, want %v", what, got, d*second)
 				}
 			})
 			clock.Advance(0)
 		}
 		clock.Advance(hour)
 		if len(order) != 5 || !slices.IsSorted(order) {
-			t.Errorf("%s: ran in the order %v", what, order)
+			t.Errorf("%s: the deadlines of the runs are %v, want 5 in order", what, order)
 		}
 	}
 }
@@ -171,19 +175,19 @@ func TestOnAManualClockPollsOfOneDeadlineAreInOrderOfArming(t *testing.T) {
 		clock.Advance(hour)
 		for k, i := range order {
 			if i != k%200 {
-				t.Fatalf("poll %d was that of task %d", k, i)
+				t.Fatalf("poll %d is of task %d, want task %d", k, i, k%200)
 			}
 		}
 		if len(order) != 600 {
-			t.Errorf("%d polls", len(order))
+			t.Errorf("%d polls, want 600", len(order))
 		}
 	})
 }
 
 func TestAdvanceInAPollPanicsWithAClearText(t *testing.T) {
 	for _, d := range []time.Duration{0, second} {
-		heard := make(chan any, 1)
-		r, clock := kit.NewManual(t, foliot.Options{OnPanic: func(v any, _ []byte) { heard <- v }})
+		panics := make(chan any, 1)
+		r, clock := kit.NewManual(t, foliot.Options{OnPanic: func(v any, _ []byte) { panics <- v }})
 		delay := foliot.NewDelay(d)
 		h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
 			if !delay.Poll(cx) {
@@ -193,24 +197,25 @@ func TestAdvanceInAPollPanicsWithAClearText(t *testing.T) {
 			return foliot.Pending
 		})
 		testkit.Returns(t, "Advance", func() { clock.Advance(2 * second) })
-		if text := fmt.Sprint(testkit.Receive(t, heard, "OnPanic")); !strings.HasPrefix(text, "foliot: ") || !strings.Contains(text, "Advance") {
-			t.Errorf("the panic says %q", text)
+		text := fmt.Sprint(testkit.Receive(t, panics, "OnPanic"))
+		if !strings.HasPrefix(text, "foliot: ") || !strings.Contains(text, "Advance") {
+			t.Errorf("the text of the panic is %q, want foliot: and Advance", text)
 		}
-		wantGone(t, "panicked", h)
+		wantEnded(t, "panicked", h)
 	}
 }
 
-func TestOneManualClockServesTheTasksOfSeveralRuntimes(t *testing.T) {
+func TestAManualClockRunsTheTasksOfSeveralRuntimesInOrder(t *testing.T) {
 	clock := foliot.NewManualClock(kit.Epoch)
 	var order []time.Duration
 	for i := range 4 {
 		r := kit.NewRuntime(t, foliot.Options{Clock: clock})
-		every, err := foliot.NewInterval(time.Duration(i+2)*second, foliot.Burst)
+		interval, err := foliot.NewInterval(time.Duration(i+2)*second, foliot.Burst)
 		if err != nil {
 			t.Fatal(err)
 		}
 		spawn(t, r, func(cx *foliot.Context) foliot.Status {
-			if every.Poll(cx) > 0 {
+			if interval.Poll(cx) > 0 {
 				order = append(order, cx.Now())
 			}
 			return foliot.Pending
@@ -219,7 +224,7 @@ func TestOneManualClockServesTheTasksOfSeveralRuntimes(t *testing.T) {
 	}
 	clock.Advance(60 * second)
 	if want := 30 + 20 + 15 + 12; len(order) != want || !slices.IsSorted(order) {
-		t.Errorf("%d polls, want %d, in order %t", len(order), want, slices.IsSorted(order))
+		t.Errorf("%d ticks, sorted: %t, want %d, true", len(order), slices.IsSorted(order), want)
 	}
 }
 
@@ -233,7 +238,7 @@ func TestAfterShutdownAdvancePollsNothing(t *testing.T) {
 	})
 	clock.Advance(5 * second)
 	if got := kit.Shutdown(t, r); got != 1 {
-		t.Errorf("Shutdown counts %d", got)
+		t.Errorf("Shutdown returns %d, want 1", got)
 	}
 	h.Wake()
 	testkit.Returns(t, "Advance", func() { clock.Advance(hour) })
@@ -243,23 +248,27 @@ func TestAfterShutdownAdvancePollsNothing(t *testing.T) {
 }
 
 func TestInABubbleTasksArePolledExactlyOnTime(t *testing.T) {
-	for name, o := range bubbles {
+	for name, o := range bubbleOptions {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, o, func(t *testing.T, r *foliot.Runtime) {
 				start := time.Now()
 				var ticks, woken atomic.Int32
-				every, err := foliot.NewInterval(3*second+1, foliot.Skip)
+				interval, err := foliot.NewInterval(3*second+1, foliot.Skip)
 				if err != nil {
 					t.Fatal(err)
 				}
-				beat := spawn(t, r, func(cx *foliot.Context) foliot.Status {
-					n := int32(every.Poll(cx))
+				ticking := spawn(t, r, func(cx *foliot.Context) foliot.Status {
+					n := int32(interval.Poll(cx))
 					if k := ticks.Add(n); n > 0 && time.Since(start) != time.Duration(k)*(3*second+1) {
-						t.Errorf("tick %d after %v", k, time.Since(start))
+						t.Errorf("tick %d is after %v, want %v",
+							k, time.Since(start), time.Duration(k)*(3*second+1))
 					}
 					return foliot.Pending
 				})
-				other := spawn(t, r, func(*foliot.Context) foliot.Status { woken.Add(1); return foliot.Pending })
+				other := spawn(t, r, func(*foliot.Context) foliot.Status {
+					woken.Add(1)
+					return foliot.Pending
+				})
 				synctest.Wait()
 				for range 10 {
 					time.Sleep(second)
@@ -267,22 +276,23 @@ func TestInABubbleTasksArePolledExactlyOnTime(t *testing.T) {
 					synctest.Wait()
 				}
 				if ticks.Load() != 3 || woken.Load() != 11 {
-					t.Errorf("%d ticks, %d polls of the other", ticks.Load(), woken.Load())
+					t.Errorf("%d ticks and %d polls of the other task, want 3 and 11",
+						ticks.Load(), woken.Load())
 				}
 				time.Sleep(hour)
 				synctest.Wait()
 				if want := int32((hour + 10*second) / (3*second + 1)); ticks.Load() != want {
 					t.Errorf("%d ticks, want %d", ticks.Load(), want)
 				}
-				if !beat.Abort() || !other.Abort() {
-					t.Error("Abort is false")
+				if !ticking.Abort() || !other.Abort() {
+					t.Error("Abort returns false, want true")
 				}
 			})
 		})
 	}
 }
 
-func TestInABubbleNothingStaysBehindATaskThatIsDone(t *testing.T) {
+func TestInABubbleATaskThatIsDoneLeavesNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := foliot.New(foliot.Options{Workers: 3})
 		if err != nil {
@@ -298,7 +308,10 @@ func TestInABubbleNothingStaysBehindATaskThatIsDone(t *testing.T) {
 			return foliot.Done
 		})
 		<-done
-		spawn(t, r, func(cx *foliot.Context) foliot.Status { cx.WakeAfter(hour); return foliot.Pending })
+		spawn(t, r, func(cx *foliot.Context) foliot.Status {
+			cx.WakeAfter(hour)
+			return foliot.Pending
+		})
 		synctest.Wait()
 	})
 }

@@ -12,20 +12,23 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// ladenTask spawns a task with baggage.
+// spawnWithPayload spawns a task that keeps a payload alive. It is not inlined, so that the
+// caller's stack has no reference to the task.
 //
 //go:noinline
-func ladenTask(t testing.TB, r *foliot.Runtime, poll foliot.TaskFunc) (foliot.TaskHandle, weak.Pointer[baggage]) {
-	f, w := laden(nil)
+func spawnWithPayload(
+	t testing.TB, r *foliot.Runtime, poll foliot.TaskFunc,
+) (foliot.TaskHandle, weak.Pointer[payload]) {
+	f, w := closureWithPayload(nil)
 	return spawn(t, r, func(cx *foliot.Context) foliot.Status {
 		f()
 		return poll(cx)
 	}), w
 }
 
-func TestTheBodyOfATaskThatEndedIsCollectable(t *testing.T) {
+func TestATaskThatHasEndedIsCollectable(t *testing.T) {
 	for name, poll := range map[string]foliot.TaskFunc{
-		"done":       finished,
+		"done":       doneTask,
 		"done armed": func(cx *foliot.Context) foliot.Status { cx.WakeAfter(hour); return foliot.Done },
 		"aborted":    func(cx *foliot.Context) foliot.Status { cx.Handle().Abort(); return foliot.Pending },
 		"panicked":   func(*foliot.Context) foliot.Status { panic("on purpose") },
@@ -33,72 +36,77 @@ func TestTheBodyOfATaskThatEndedIsCollectable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, foliot.Options{Workers: 1, OnPanic: func(any, []byte) {}})
-			kit.After(t, r, hour, func() {}) // company
+			kit.After(t, r, hour, func() {}) // another timer
 			for range 5 {
-				h, w := ladenTask(t, r, poll)
+				h, w := spawnWithPayload(t, r, poll)
 				wantCollectedSoon(t, "ended", w)
-				wantGone(t, "ended", h)
+				wantEnded(t, "ended", h)
 			}
 			runtime.KeepAlive(r)
 		})
 	}
 }
 
-func TestTheBodyOfAnAbortedTaskIsCollectableAtOnce(t *testing.T) {
+func TestAnAbortedTaskIsCollectableAtOnce(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		var handles []foliot.TaskHandle
-		var all []weak.Pointer[baggage]
+		var payloads []weak.Pointer[payload]
 		for i := range 100 {
-			h, w := ladenTask(t, r, func(cx *foliot.Context) foliot.Status {
+			h, w := spawnWithPayload(t, r, func(cx *foliot.Context) foliot.Status {
 				if i%2 == 0 {
 					cx.WakeAfter(hour)
 				}
 				return foliot.Pending
 			})
-			handles, all = append(handles, h), append(all, w)
+			handles, payloads = append(handles, h), append(payloads, w)
 		}
-		testkit.Eventually(t, "all are at rest", func() bool { s := r.Stats(); return s.Polls == 100 && s.Running == 0 })
+		testkit.Eventually(t, "a poll of each task", func() bool {
+			s := r.Stats()
+			return s.Polls == 100 && s.Running == 0
+		})
 		runtime.GC()
-		for i, w := range all {
+		for i, w := range payloads {
 			if w.Value() == nil {
-				t.Fatalf("the body of the living task %d is gone", i)
+				t.Fatalf("the task %d was collected while it was alive", i)
 			}
 		}
 		for _, h := range handles {
 			if !h.Abort() {
-				t.Fatal("Abort is false")
+				t.Fatal("Abort returns false, want true")
 			}
 		}
-		wantCollected(t, "aborted", all)
+		wantCollected(t, "aborted", payloads)
 		runtime.KeepAlive(handles)
 		runtime.KeepAlive(r)
 	})
 }
 
-func TestShutdownLetsTheBodiesOfTasksGo(t *testing.T) {
+func TestAfterShutdownTasksAreCollectable(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
-	var all []weak.Pointer[baggage]
+	var payloads []weak.Pointer[payload]
 	var handles []foliot.TaskHandle
 	for range 100 {
-		h, w := ladenTask(t, r, func(cx *foliot.Context) foliot.Status { cx.WakeAfter(hour); return foliot.Pending })
-		handles, all = append(handles, h), append(all, w)
+		h, w := spawnWithPayload(t, r, func(cx *foliot.Context) foliot.Status {
+			cx.WakeAfter(hour)
+			return foliot.Pending
+		})
+		handles, payloads = append(handles, h), append(payloads, w)
 	}
-	testkit.Eventually(t, "all are armed", func() bool { return r.Stats().Armed == 100 })
+	testkit.Eventually(t, "the timers of all tasks", func() bool { return r.Stats().Armed == 100 })
 	kit.Shutdown(t, r)
-	wantCollected(t, "shut down", all)
+	wantCollected(t, "shut down", payloads)
 	runtime.KeepAlive(handles)
 	runtime.KeepAlive(r)
 }
 
-// allocsPerTurn is how many allocations a turn of work takes on average, rounded down, when it is done n times in a row
-// on a warm runtime.
-func allocsPerTurn(n int, work func(n int)) int {
+// allocsPerRound calls work, which does n rounds, on a runtime that is warmed up. It returns the
+// average number of allocations in a round, rounded down.
+func allocsPerRound(n int, work func(n int)) int {
 	work(4 * n)
 	return int(testing.AllocsPerRun(3, func() { work(n) })) / n
 }
 
-// M-16
 func TestWarmOperationsOnTasksDoNotAllocate(t *testing.T) {
 	if testkit.RaceEnabled {
 		t.Skip("the race detector allocates")
@@ -110,21 +118,21 @@ func TestWarmOperationsOnTasksDoNotAllocate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
-			h := spawn(t, r, idle)
+			h := spawn(t, r, idleTask)
 			wantNoAllocs(t, "Wake", func() {
 				if !h.Wake() || !h.Alive() {
-					t.Fatal("Wake is false")
+					t.Fatal("Wake returns false, want true")
 				}
 			})
 			h.Abort()
 			wantNoAllocs(t, "methods of stale handles", func() {
 				if h.Wake() || h.Abort() || h.Alive() {
-					t.Fatal("a stale handle answers true")
+					t.Fatal("a call on a stale handle returns true")
 				}
 			})
 
 			var left atomic.Int64
-			every, err := foliot.NewInterval(hour, foliot.Skip)
+			interval, err := foliot.NewInterval(hour, foliot.Skip)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,33 +145,33 @@ func TestWarmOperationsOnTasksDoNotAllocate(t *testing.T) {
 					cx.CancelWake()
 				case 2:
 					delay.Poll(cx)
-					every.Poll(cx)
+					interval.Poll(cx)
 				}
 				if left.Load() > 0 && left.Add(-1) > 0 {
 					cx.Handle().Wake()
 				}
 				return foliot.Pending
 			})
-			if got := allocsPerTurn(5000, func(n int) {
+			if got := allocsPerRound(5000, func(n int) {
 				left.Store(int64(n))
 				poller.Wake()
 				for left.Load() > 0 {
 					runtime.Gosched()
 				}
 			}); got != 0 {
-				t.Errorf("a poll that sets its timer: %d allocations", got)
+				t.Errorf("a poll that sets its timer makes %d allocations, want none", got)
 			}
 
 			var done atomic.Int64
-			ending := foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+			endingTask := foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
 				cx.WakeAfter(hour)
 				done.Add(1)
 				return foliot.Done
 			})
-			if got := allocsPerTurn(1000, func(n int) {
+			if got := allocsPerRound(1000, func(n int) {
 				done.Store(0)
 				for range n {
-					if _, err := r.Spawn(ending); err != nil {
+					if _, err := r.Spawn(endingTask); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -171,7 +179,7 @@ func TestWarmOperationsOnTasksDoNotAllocate(t *testing.T) {
 					runtime.Gosched()
 				}
 			}); got != 0 {
-				t.Errorf("Spawn to Done: %d allocations", got)
+				t.Errorf("a task from Spawn to Done makes %d allocations, want none", got)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-func TestShutdownCountsTheWakesOfTasks(t *testing.T) {
+func TestShutdownCountsTheTimersOfTasks(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		var handles []foliot.TaskHandle
@@ -29,37 +29,40 @@ func TestShutdownCountsTheWakesOfTasks(t *testing.T) {
 		for range 5 {
 			kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
 		}
-		testkit.Eventually(t, "all are armed", func() bool { return r.Stats().Armed == 35 && r.Stats().Polls == 90 })
+		testkit.Eventually(t, "35 timers and 90 polls", func() bool {
+			return r.Stats().Armed == 35 && r.Stats().Polls == 90
+		})
 		for range 2 {
 			if got := kit.Shutdown(t, r); got != 35 {
-				t.Errorf("Shutdown counts %d, want 35", got)
+				t.Errorf("Shutdown returns %d, want 35", got)
 			}
 		}
 		for _, h := range handles {
-			wantGone(t, "after Shutdown", h)
+			wantEnded(t, "after Shutdown", h)
 		}
 		h, err := r.Spawn(foliot.TaskFunc(neverPolled(t, "a task of a closed runtime")))
 		if !errors.Is(err, foliot.ErrClosed) || h != (foliot.TaskHandle{}) {
-			t.Errorf("Spawn after Shutdown is %v, %v", h, err)
+			t.Errorf("Spawn after Shutdown returns %v, %v, want ErrClosed", h, err)
 		}
 		if s := r.Stats(); s.Tasks != 0 || s.Armed != 0 || s.Polls != 90 {
-			t.Errorf("after Shutdown: %d tasks, %d armed, %d polls", s.Tasks, s.Armed, s.Polls)
+			t.Errorf("Tasks %d, Armed %d, Polls %d after Shutdown, want 0, 0, 90",
+				s.Tasks, s.Armed, s.Polls)
 		}
 	})
 }
 
-func TestShutdownWaitsForThePollUnderWay(t *testing.T) {
+func TestShutdownWaitsForARunningPoll(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		started, release := make(chan struct{}), make(chan struct{})
-		polls, ended := 0, false // plain: what a poll did is visible after Shutdown
+		polls, ended := 0, false // without a lock: Shutdown happens after the poll
 		h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
 			polls++
 			started <- struct{}{}
 			<-release
 			cx.WakeAfter(0)
 			if cx.Handle().Wake() || cx.Handle().Alive() {
-				t.Error("Wake or Alive is true in a closed runtime")
+				t.Error("Wake or Alive returns true in a closed runtime")
 			}
 			cx.CancelWake()
 			ended = true
@@ -69,44 +72,44 @@ func TestShutdownWaitsForThePollUnderWay(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*millisecond)
 		defer cancel()
 		if _, err := r.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Shutdown beside a poll under way is %v", err)
+			t.Errorf("Shutdown during a poll returns %v, want DeadlineExceeded", err)
 		}
-		wantGone(t, "after Shutdown", h)
+		wantEnded(t, "after Shutdown", h)
 		close(release)
 		kit.Shutdown(t, r)
 		if polls != 1 || !ended {
-			t.Errorf("%d polls, ended %t", polls, ended)
+			t.Errorf("%d polls, ended: %t, want 1, true", polls, ended)
 		}
 	})
 }
 
-func TestShutdownInAPollRespectsItsContext(t *testing.T) {
+func TestShutdownInAPollReturnsWhenItsContextEnds(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
-	heard := make(chan error, 1)
+	result := make(chan error, 1)
 	spawn(t, r, func(*foliot.Context) foliot.Status {
 		ctx, cancel := context.WithTimeout(context.Background(), millisecond)
 		defer cancel()
 		_, err := r.Shutdown(ctx)
-		heard <- err
+		result <- err
 		return foliot.Pending
 	})
-	if err := testkit.Receive(t, heard, "Shutdown"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Shutdown in a poll is %v", err)
+	if err := testkit.Receive(t, result, "Shutdown"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown in a poll returns %v, want DeadlineExceeded", err)
 	}
 }
 
-// Tasks are taken and polled, and their timers expire, at the very moment of Shutdown.
-func TestShutdownAmongBusyTasks(t *testing.T) {
+// Tasks are polled and their timers expire at the moment of Shutdown.
+func TestShutdownEndsBusyTasks(t *testing.T) {
 	for round := range 40 {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 1 + round%3})
-		var over atomic.Bool
+		var closed atomic.Bool
 		const n = 50
 		handles := make([]foliot.TaskHandle, n)
-		var known [n]atomic.Pointer[foliot.TaskHandle]
+		var spawned [n]atomic.Pointer[foliot.TaskHandle]
 		for i := range n {
 			handles[i] = spawn(t, r, func(cx *foliot.Context) foliot.Status {
-				if over.Load() {
-					t.Error("polled after Shutdown")
+				if closed.Load() {
+					t.Error("a task was polled after Shutdown")
 				}
 				switch i % 3 {
 				case 0:
@@ -114,25 +117,25 @@ func TestShutdownAmongBusyTasks(t *testing.T) {
 				case 1:
 					cx.WakeAfter(kit.Random(20 * microsecond))
 				default:
-					if h := known[kit.Random(n)].Load(); h != nil {
+					if h := spawned[kit.Random(n)].Load(); h != nil {
 						h.Wake()
 					}
 					cx.WakeAfter(0)
 				}
 				return foliot.Pending
 			})
-			known[i].Store(&handles[i])
+			spawned[i].Store(&handles[i])
 		}
 		time.Sleep(kit.Random(300 * microsecond))
 		kit.Shutdown(t, r)
-		over.Store(true)
+		closed.Store(true)
 		for _, h := range handles {
-			wantGone(t, "after Shutdown", h)
+			wantEnded(t, "after Shutdown", h)
 		}
 	}
 }
 
-func TestSpawnAndShutdownAtOnce(t *testing.T) {
+func TestSpawnDuringShutdownLeavesNoTask(t *testing.T) {
 	for range 40 {
 		r := kit.NewRuntime(t, foliot.Options{Workers: 2})
 		var wg sync.WaitGroup
@@ -160,7 +163,7 @@ func TestSpawnAndShutdownAtOnce(t *testing.T) {
 		kit.Shutdown(t, r)
 		testkit.Returns(t, "the spawning goroutines", wg.Wait)
 		if s := r.Stats(); s.Tasks != 0 || s.Armed != 0 {
-			t.Fatalf("after Shutdown: %d tasks, %d armed", s.Tasks, s.Armed)
+			t.Fatalf("Tasks is %d, Armed is %d after Shutdown, want 0", s.Tasks, s.Armed)
 		}
 	}
 }
@@ -177,22 +180,22 @@ func TestTheDefaultRuntimePollsTasks(t *testing.T) {
 		close(done)
 		return foliot.Done
 	})
-	testkit.Receive(t, done, "the end")
+	testkit.Receive(t, done, "the end of the task")
 	if got := time.Since(began); got < millisecond {
-		t.Errorf("a delay of a millisecond took %v", got)
+		t.Errorf("a delay of 1ms took %v", got)
 	}
-	testkit.Eventually(t, "stale", func() bool { return !h.Alive() })
+	testkit.Eventually(t, "a stale handle", func() bool { return !h.Alive() })
 }
 
-func TestResizeKeepsTasksGoingAndHandlesGood(t *testing.T) {
+func TestTasksArePolledAndTheirHandlesValidAfterResize(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 4})
 	const n = 200
 	handles := make([]foliot.TaskHandle, n)
-	sentries := make([]sentry, n)
+	checkers := make([]pollChecker, n)
 	polls := make([]atomic.Int32, n)
 	for i := range n {
 		handles[i] = spawn(t, r, func(cx *foliot.Context) foliot.Status {
-			s := &sentries[i]
+			s := &checkers[i]
 			s.enter(t)
 			polls[i].Add(1)
 			if i%2 == 0 {
@@ -202,10 +205,10 @@ func TestResizeKeepsTasksGoingAndHandlesGood(t *testing.T) {
 		})
 	}
 	var wg sync.WaitGroup
-	var over atomic.Bool
+	var stop atomic.Bool
 	for range 2 {
 		wg.Go(func() {
-			for !over.Load() {
+			for !stop.Load() {
 				if h := handles[kit.Random(n)]; !h.Wake() || !h.Alive() {
 					t.Error("the handle of a living task is stale")
 				}
@@ -222,7 +225,7 @@ func TestResizeKeepsTasksGoingAndHandlesGood(t *testing.T) {
 			before[i] = polls[i].Load()
 			handles[i].Wake()
 		}
-		testkit.Eventually(t, "all are polled after Resize", func() bool {
+		testkit.Eventually(t, "a poll of each task after Resize", func() bool {
 			for i := range n {
 				if polls[i].Load() <= before[i] {
 					return false
@@ -234,18 +237,18 @@ func TestResizeKeepsTasksGoingAndHandlesGood(t *testing.T) {
 			t.Fatalf("Tasks is %d after Resize, want %d", got, n)
 		}
 	}
-	over.Store(true)
+	stop.Store(true)
 	wg.Wait()
 	for _, h := range handles {
 		if !h.Abort() {
-			t.Error("Abort is false")
+			t.Error("Abort returns false, want true")
 		}
 	}
-	testkit.Eventually(t, "none is left", func() bool { s := r.Stats(); return s.Tasks == 0 && s.Armed == 0 })
+	kit.AwaitNoTasks(t, r)
 }
 
-// Nobody wakes these: their timers alone have to survive the retirement of the worker.
-func TestTheTimersOfTasksSurviveResize(t *testing.T) {
+// These tasks are polled only because of their timers.
+func TestTheTimersOfTasksExpireAfterResize(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 6})
 	var ended atomic.Int32
 	for range 300 {
@@ -264,5 +267,5 @@ func TestTheTimersOfTasksSurviveResize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	testkit.Eventually(t, "all have ended", func() bool { return ended.Load() == 300 })
+	testkit.Eventually(t, "the end of all tasks", func() bool { return ended.Load() == 300 })
 }

@@ -11,18 +11,19 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// node is a task of a simulation: it sends to others, which wakes them, waits at random, spawns and aborts.
+// A node is a task of a simulation. It sends messages to other nodes, which wakes them, waits for
+// random times, and spawns and aborts nodes.
 type node struct {
-	sim    *simulation
-	name   int
-	mail   []int
-	pause  foliot.Delay
-	beat   foliot.Interval
-	handle foliot.TaskHandle
+	sim      *simulation
+	id       int
+	inbox    []int // the nodes that have sent a message
+	delay    foliot.Delay
+	interval foliot.Interval
+	handle   foliot.TaskHandle
 }
 
-// simulation is a random program whose only source of chance is its seed, drawn from in the order of polls: a single
-// change of order changes all that follows.
+// A simulation is a random program. It draws its random numbers in the order of polls from one
+// generator, so a single change of order changes all that follows.
 type simulation struct {
 	t     *testing.T
 	r     *foliot.Runtime
@@ -32,11 +33,13 @@ type simulation struct {
 }
 
 func (s *simulation) add() {
-	beat, err := foliot.NewInterval(time.Duration(1+s.rand.IntN(5))*second, foliot.Missed(s.rand.IntN(3)))
+	period := time.Duration(1+s.rand.IntN(5)) * second
+	interval, err := foliot.NewInterval(period, foliot.Missed(s.rand.IntN(3)))
 	if err != nil {
 		s.t.Error(err)
 	}
-	n := &node{sim: s, name: len(s.nodes), beat: beat, pause: foliot.NewDelay(time.Duration(s.rand.IntN(4)) * second)}
+	delay := foliot.NewDelay(time.Duration(s.rand.IntN(4)) * second)
+	n := &node{sim: s, id: len(s.nodes), interval: interval, delay: delay}
 	s.nodes = append(s.nodes, n)
 	if n.handle, err = s.r.Spawn(n); err != nil {
 		s.t.Error(err)
@@ -45,20 +48,20 @@ func (s *simulation) add() {
 
 func (n *node) Poll(cx *foliot.Context) foliot.Status {
 	s := n.sim
-	ticks, over := n.beat.Poll(cx), n.pause.Poll(cx)
-	s.trace = append(s.trace, fmt.Sprint(cx.Now(), n.name, n.mail, ticks, over))
-	n.mail = n.mail[:0]
-	if ticks > 0 || over {
+	ticks, due := n.interval.Poll(cx), n.delay.Poll(cx)
+	s.trace = append(s.trace, fmt.Sprint(cx.Now(), n.id, n.inbox, ticks, due))
+	n.inbox = n.inbox[:0]
+	if ticks > 0 || due {
 		for range s.rand.IntN(3) {
 			to := s.nodes[s.rand.IntN(len(s.nodes))]
 			if to.handle.Wake() {
-				to.mail = append(to.mail, n.name)
+				to.inbox = append(to.inbox, n.id)
 			}
 		}
 	}
-	if over {
-		n.pause.Reset(time.Duration(1+s.rand.IntN(30)) * second / 10)
-		n.pause.Poll(cx)
+	if due {
+		n.delay.Reset(time.Duration(1+s.rand.IntN(30)) * second / 10)
+		n.delay.Poll(cx)
 	}
 	switch s.rand.IntN(40) {
 	case 0:
@@ -71,12 +74,13 @@ func (n *node) Poll(cx *foliot.Context) foliot.Status {
 	return foliot.Pending
 }
 
-func TestTheSameProgramGivesTheSameOrderOfPollsEveryTime(t *testing.T) {
+func TestTheSameProgramIsPolledInTheSameOrderEachTime(t *testing.T) {
 	var first []string
 	for run := range 20 {
 		r, clock := kit.NewManual(t, foliot.Options{Workers: 1})
 		s := &simulation{t: t, r: r, rand: rand.New(rand.NewPCG(1, 2))}
-		spawn(t, r, func(*foliot.Context) foliot.Status { // the nodes come from a poll: polls are one after the other
+		// The nodes are spawned in a poll, so that none is polled before all are spawned.
+		spawn(t, r, func(*foliot.Context) foliot.Status {
 			for range 20 {
 				s.add()
 			}
@@ -84,7 +88,7 @@ func TestTheSameProgramGivesTheSameOrderOfPollsEveryTime(t *testing.T) {
 		})
 		for range 30 {
 			clock.Advance(second)
-			for _, n := range s.nodes[:10] { // wakes from outside, of a runtime that is at rest
+			for _, n := range s.nodes[:10] { // wakes from outside while no poll runs
 				n.handle.Wake()
 				clock.Advance(0)
 			}
@@ -92,18 +96,19 @@ func TestTheSameProgramGivesTheSameOrderOfPollsEveryTime(t *testing.T) {
 		if first == nil {
 			first = s.trace
 			if len(first) < 500 {
-				t.Fatalf("%d polls are not much of a simulation", len(first))
+				t.Fatalf("the simulation has %d polls, want 500 or more", len(first))
 			}
 		}
 		for i := range max(len(first), len(s.trace)) {
 			if i >= len(first) || i >= len(s.trace) || first[i] != s.trace[i] {
-				t.Fatalf("run %d differs at poll %d of %d and %d", run, i, len(first), len(s.trace))
+				t.Fatalf("run %d, with %d polls, differs from the first, with %d, at poll %d",
+					run, len(s.trace), len(first), i)
 			}
 		}
 	}
 }
 
-// Spawns and wakes from one goroutine, of tasks that leave each other alone, are polled in that order.
+// One goroutine spawns and wakes the tasks. The tasks do not wake each other.
 func TestOnAManualClockPollsFollowTheOrderOfWakes(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{Workers: 1})
 	var order []int
@@ -117,7 +122,7 @@ func TestOnAManualClockPollsFollowTheOrderOfWakes(t *testing.T) {
 	clock.Advance(0)
 	want := slices.Clone(order)
 	if len(order) != 200 || !slices.IsSorted(order) {
-		t.Fatalf("polled in the order %v", order)
+		t.Fatalf("the tasks were polled in the order %v, want 0 to 199", order)
 	}
 	for range 20 {
 		order = order[:0]
@@ -126,7 +131,7 @@ func TestOnAManualClockPollsFollowTheOrderOfWakes(t *testing.T) {
 			handles[i].Wake()
 		}
 		if clock.Advance(0); !slices.Equal(order, want) {
-			t.Fatalf("polled in the order %v, woken in the order %v", order, want)
+			t.Fatalf("the tasks were polled in the order %v, want %v", order, want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// spawn is Spawn of a function on a runtime that has no reason to refuse.
+// spawn calls Spawn, which must succeed.
 func spawn(t testing.TB, r *foliot.Runtime, f foliot.TaskFunc) foliot.TaskHandle {
 	t.Helper()
 	h, err := r.Spawn(f)
@@ -22,13 +22,13 @@ func spawn(t testing.TB, r *foliot.Runtime, f foliot.TaskFunc) foliot.TaskHandle
 	return h
 }
 
-// finished is a task that is done with its first poll.
-func finished(*foliot.Context) foliot.Status { return foliot.Done }
+// doneTask is a task whose first poll returns Done.
+func doneTask(*foliot.Context) foliot.Status { return foliot.Done }
 
-// idle is a task that wants nothing.
-func idle(*foliot.Context) foliot.Status { return foliot.Pending }
+// idleTask is a task that wants nothing.
+func idleTask(*foliot.Context) foliot.Status { return foliot.Pending }
 
-// neverPolled is a task that must not be polled.
+// neverPolled returns a task that must not be polled.
 func neverPolled(t testing.TB, what string) foliot.TaskFunc {
 	return func(*foliot.Context) foliot.Status {
 		t.Errorf("%s was polled", what)
@@ -36,48 +36,50 @@ func neverPolled(t testing.TB, what string) foliot.TaskFunc {
 	}
 }
 
-// wantGone checks that a handle names no task.
-func wantGone(t testing.TB, what string, h foliot.TaskHandle) {
+// wantEnded checks that all calls on the handle of a task that has ended return false.
+func wantEnded(t testing.TB, what string, h foliot.TaskHandle) {
 	t.Helper()
 	if h.Alive() {
-		t.Errorf("%s: Alive is true", what)
+		t.Errorf("%s: Alive returns true, want false", what)
 	}
 	if h.Wake() {
-		t.Errorf("%s: Wake is true", what)
+		t.Errorf("%s: Wake returns true, want false", what)
 	}
 	if h.Abort() {
-		t.Errorf("%s: Abort is true", what)
+		t.Errorf("%s: Abort returns true, want false", what)
 	}
 }
 
-// sentry checks of one task that its polls do not overlap and that none follows the last. Its own fields are plain, so
-// that the race detector sees polls between which nothing was handed over.
-type sentry struct {
-	inside atomic.Int32
-	over   atomic.Bool
-	polls  int
+// A pollChecker checks that the polls of a task do not overlap and that none follows Done. polls is
+// not atomic, so that the race detector reports two polls without a happens-before edge.
+type pollChecker struct {
+	polling atomic.Int32 // polls that are running now
+	ended   atomic.Bool
+	polls   int
 }
 
-func (s *sentry) enter(t testing.TB) {
-	if s.inside.Add(1) != 1 {
-		t.Error("a task is polled concurrently with itself")
+// enter begins a poll, leave ends it.
+func (c *pollChecker) enter(t testing.TB) {
+	if c.polling.Add(1) != 1 {
+		t.Error("two polls of a task overlap")
 	}
-	if s.over.Load() {
+	if c.ended.Load() {
 		t.Error("a task is polled after its end")
 	}
-	s.polls++
+	c.polls++
 }
 
-func (s *sentry) leave(st foliot.Status) foliot.Status {
+func (c *pollChecker) leave(st foliot.Status) foliot.Status {
 	if st == foliot.Done {
-		s.over.Store(true)
+		c.ended.Store(true)
 	}
-	s.inside.Add(-1)
+	c.polling.Add(-1)
 	return st
 }
 
-// shortly is eventually for what takes microseconds, and is waited for thousands of times.
-func shortly(t testing.TB, what string, ok func() bool) {
+// eventuallySoon is like testkit.Eventually for a condition that takes microseconds: it does not
+// sleep at first.
+func eventuallySoon(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for range 1000 {
 		if ok() {
@@ -88,7 +90,7 @@ func shortly(t testing.TB, what string, ok func() bool) {
 	testkit.Eventually(t, what, ok)
 }
 
-func TestSpawnPollsOnceByItself(t *testing.T) {
+func TestSpawnPollsATaskOnce(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		const n = 500
@@ -101,20 +103,20 @@ func TestSpawnPollsOnceByItself(t *testing.T) {
 				return foliot.Pending
 			})
 			if !h.Alive() {
-				t.Error("a task that goes on is not Alive")
+				t.Error("Alive of a task that is not done returns false")
 			}
 		}
-		testkit.Eventually(t, "all are polled", func() bool { return total.Load() >= n })
+		testkit.Eventually(t, "a poll of each task", func() bool { return total.Load() >= n })
 		if got := r.Stats().Tasks; got != n {
 			t.Errorf("Tasks is %d, want %d", got, n)
 		}
 		if got := r.Stats().Armed; got != 0 {
-			t.Errorf("Armed is %d for tasks that asked for nothing", got)
+			t.Errorf("Armed is %d for tasks without timers, want 0", got)
 		}
 		kit.Shutdown(t, r)
 		for i := range polls {
 			if got := polls[i].Load(); got != 1 {
-				t.Fatalf("task %d was polled %d times", i, got)
+				t.Fatalf("task %d was polled %d times, want once", i, got)
 			}
 		}
 		if got := r.Stats().Polls; got != n {
@@ -123,10 +125,10 @@ func TestSpawnPollsOnceByItself(t *testing.T) {
 	})
 }
 
-// poster is a task that is no function.
-type poster struct{ polled chan foliot.TaskHandle }
+// A handleTask is a task that sends its handle in each poll.
+type handleTask struct{ polled chan foliot.TaskHandle }
 
-func (p *poster) Poll(cx *foliot.Context) foliot.Status {
+func (p *handleTask) Poll(cx *foliot.Context) foliot.Status {
 	p.polled <- cx.Handle()
 	return foliot.Pending
 }
@@ -136,20 +138,20 @@ func TestTheContextHasTheHandleThatSpawnReturned(t *testing.T) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		seen := map[foliot.TaskHandle]bool{}
 		for range 100 {
-			p := &poster{make(chan foliot.TaskHandle, 1)}
+			p := &handleTask{make(chan foliot.TaskHandle, 1)}
 			h, err := r.Spawn(p)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for range 3 {
 				if got := testkit.Receive(t, p.polled, "a poll"); got != h {
-					t.Fatalf("Handle is %v, Spawn returned %v", got, h)
+					t.Fatalf("Handle returns %v, want %v as Spawn", got, h)
 				}
 				h.Wake()
 			}
 			testkit.Receive(t, p.polled, "the last poll")
 			if seen[h] || h == (foliot.TaskHandle{}) {
-				t.Fatalf("the handle %v names two tasks or none", h)
+				t.Fatalf("the handle %v is zero or that of another task", h)
 			}
 			seen[h] = true
 		}
@@ -161,12 +163,14 @@ func TestANilTaskIsRefused(t *testing.T) {
 	h, err := r.Spawn(nil)
 	wantError(t, "Spawn(nil)", err)
 	if h != (foliot.TaskHandle{}) || r.Stats().Tasks != 0 {
-		t.Errorf("Spawn(nil) made %v, %d tasks", h, r.Stats().Tasks)
+		t.Errorf("Spawn(nil) returns %v and Tasks is %d, want the zero handle and 0",
+			h, r.Stats().Tasks)
 	}
 }
 
-// Polls are one after the other on a manual clock, so that all wakes of the second are before the poll of the first.
-func TestManyWakesBeforeAPollAreOnePoll(t *testing.T) {
+// On a manual clock polls do not overlap, so the second task makes all wakes before the first is
+// polled.
+func TestOnePollFollowsManyWakes(t *testing.T) {
 	r, clock := kit.NewManual(t, foliot.Options{Workers: 1})
 	polls := 0
 	h := spawn(t, r, func(*foliot.Context) foliot.Status { polls++; return foliot.Pending })
@@ -183,11 +187,11 @@ func TestManyWakesBeforeAPollAreOnePoll(t *testing.T) {
 	}
 }
 
-func TestAWakeDuringAPollIsAnotherPoll(t *testing.T) {
+func TestAnotherPollFollowsAWakeDuringAPoll(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		started, release := make(chan struct{}), make(chan struct{})
-		var s sentry
+		var s pollChecker
 		h := spawn(t, r, func(*foliot.Context) foliot.Status {
 			s.enter(t)
 			started <- struct{}{}
@@ -198,7 +202,7 @@ func TestAWakeDuringAPollIsAnotherPoll(t *testing.T) {
 			testkit.Receive(t, started, "a poll")
 			for range 100 {
 				if !h.Wake() {
-					t.Error("Wake during a poll is false")
+					t.Error("Wake during a poll returns false, want true")
 				}
 			}
 			release <- struct{}{}
@@ -216,7 +220,7 @@ func TestATaskMayWakeItself(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		done := make(chan struct{})
-		var s sentry
+		var s pollChecker
 		spawn(t, r, func(cx *foliot.Context) foliot.Status {
 			s.enter(t)
 			if s.polls == 10_000 {
@@ -224,7 +228,7 @@ func TestATaskMayWakeItself(t *testing.T) {
 				return s.leave(foliot.Done)
 			}
 			if !cx.Handle().Wake() {
-				t.Error("Wake is false")
+				t.Error("Wake returns false, want true")
 			}
 			return s.leave(foliot.Pending)
 		})
@@ -232,11 +236,11 @@ func TestATaskMayWakeItself(t *testing.T) {
 	})
 }
 
-func TestAWakeInTheLastPollIsForgotten(t *testing.T) {
+func TestAWakeInTheLastPollIsIgnored(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
 	var ended atomic.Int32
 	for range 1000 {
-		var s sentry
+		var s pollChecker
 		spawn(t, r, func(cx *foliot.Context) foliot.Status {
 			s.enter(t)
 			cx.WakeAfter(0)
@@ -245,22 +249,24 @@ func TestAWakeInTheLastPollIsForgotten(t *testing.T) {
 			return s.leave(foliot.Done)
 		})
 	}
-	testkit.Eventually(t, "all ended", func() bool { return ended.Load() == 1000 && r.Stats().Tasks == 0 })
+	testkit.Eventually(t, "the end of all tasks", func() bool {
+		return ended.Load() == 1000 && r.Stats().Tasks == 0
+	})
 	if got := r.Stats().Armed; got != 0 {
-		t.Errorf("Armed is %d", got)
+		t.Errorf("Armed is %d, want 0", got)
 	}
 }
 
-// Wakes from many goroutines, self-wakes and timers at once.
-func TestATaskIsNeverPolledConcurrentlyWithItselfNorAfterDone(t *testing.T) {
+// The tasks are woken by several goroutines, by themselves and by timers.
+func TestPollsOfATaskNeverOverlapAndNoneFollowsDone(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		const n = 32
 		handles := make([]foliot.TaskHandle, n)
-		sentries := make([]sentry, n)
+		checkers := make([]pollChecker, n)
 		for i := range n {
 			handles[i] = spawn(t, r, func(cx *foliot.Context) foliot.Status {
-				s := &sentries[i]
+				s := &checkers[i]
 				s.enter(t)
 				cx.WakeAfter(kit.Random(20 * microsecond))
 				if kit.Random(4) == 0 {
@@ -285,48 +291,47 @@ func TestATaskIsNeverPolledConcurrentlyWithItselfNorAfterDone(t *testing.T) {
 			})
 		}
 		testkit.Returns(t, "the end of all tasks", wg.Wait)
-		testkit.Eventually(t, "none is left", func() bool { return r.Stats().Tasks == 0 })
+		testkit.Eventually(t, "no tasks", func() bool { return r.Stats().Tasks == 0 })
 		if got := r.Stats().Armed; got != 0 {
-			t.Errorf("Armed is %d after the end of all tasks", got)
+			t.Errorf("Armed is %d after the end of all tasks, want 0", got)
 		}
 		for i, h := range handles {
-			wantGone(t, "ended", h)
-			if sentries[i].polls != 300 {
-				t.Errorf("%d polls, want 300", sentries[i].polls)
+			wantEnded(t, "ended", h)
+			if checkers[i].polls != 300 {
+				t.Errorf("%d polls, want 300", checkers[i].polls)
 			}
 		}
 	})
 }
 
-// What happened before a wake is visible to the poll that it causes, and no wake is lost.
-func TestNoWakeIsLost(t *testing.T) {
+func TestAPollFollowsEveryWakeAndSeesEarlierWrites(t *testing.T) {
 	eachWorkers(t, func(t *testing.T, workers int) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				var box atomic.Int32
-				var plain int32 // written before the wake, read in the poll
-				ack := make(chan int32, 1)
+				var pending atomic.Bool
+				var value int32 // without a lock: Wake happens before the poll
+				polled := make(chan int32, 1)
 				h := spawn(t, r, func(*foliot.Context) foliot.Status {
-					if v := box.Swap(0); v != 0 {
-						ack <- plain
+					if pending.Swap(false) {
+						polled <- value
 					}
 					return foliot.Pending
 				})
 				for v := int32(1); v <= 500; v++ {
-					plain = v
-					box.Store(v)
+					value = v
+					pending.Store(true)
 					if !h.Wake() {
-						t.Error("Wake is false")
+						t.Error("Wake returns false, want true")
 					}
 					select {
-					case got := <-ack:
+					case got := <-polled:
 						if got != v {
-							t.Errorf("the poll saw %d, want %d", got, v)
+							t.Errorf("the poll reads %d, want %d", got, v)
 						}
 					case <-time.After(testkit.Timeout):
-						t.Error("a wake was lost")
+						t.Error("a wake-up is lost")
 						return
 					}
 				}
@@ -346,14 +351,14 @@ func TestTasksDoNotCountForMaxTimers(t *testing.T) {
 			return foliot.Pending
 		})
 	}
-	testkit.Eventually(t, "all are armed", func() bool { return r.Stats().Armed == 100 })
+	testkit.Eventually(t, "the timers of all tasks", func() bool { return r.Stats().Armed == 100 })
 	for range 2 {
 		kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
 	}
 	if _, err := r.AfterFunc(hour, func() {}); err != foliot.ErrFull {
-		t.Errorf("the third timer: %v", err)
+		t.Errorf("AfterFunc of a third timer returns %v, want ErrFull", err)
 	}
-	spawn(t, r, finished)
+	spawn(t, r, doneTask)
 	if s := r.Stats(); s.Slots != 2 {
 		t.Errorf("Slots is %d, want 2", s.Slots)
 	}

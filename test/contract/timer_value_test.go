@@ -16,7 +16,7 @@ import (
 
 func TestATimerIsAComparableValueOfAtMost24Bytes(t *testing.T) {
 	if size := unsafe.Sizeof(foliot.Timer{}); size > 24 {
-		t.Errorf("a Timer has %d bytes", size)
+		t.Errorf("a Timer has %d bytes, want at most 24", size)
 	}
 	r := kit.NewRuntime(t, foliot.Options{})
 	seen := map[foliot.Timer]int{} // does not compile unless a Timer is comparable
@@ -26,55 +26,55 @@ func TestATimerIsAComparableValueOfAtMost24Bytes(t *testing.T) {
 			t.Fatal("an armed timer has the zero value")
 		}
 		if k, ok := seen[timer]; ok {
-			t.Fatalf("the timers %d and %d have the same handle", k, i)
+			t.Fatalf("the timers %d and %d are equal", k, i)
 		}
 		seen[timer] = i
 	}
 	for timer := range seen {
-		clone := timer
-		if clone != timer {
-			t.Fatal("a copy differs")
+		copied := timer
+		if copied != timer {
+			t.Fatal("a copy is not equal to its original")
 		}
-		if !clone.Stop() {
-			t.Fatal("Stop of a copy is false")
+		if !copied.Stop() {
+			t.Fatal("Stop of a copy returns false")
 		}
 		if timer.Stop() {
-			t.Fatal("Stop is true after Stop of a copy")
+			t.Fatal("Stop after Stop of a copy returns true")
 		}
 	}
 }
 
-func TestTheZeroTimerNamesNothing(t *testing.T) {
+func TestMethodsOfTheZeroTimerReturnFalse(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	live := kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
 	for range 3 {
 		wantStale(t, "the zero Timer", foliot.Timer{})
 	}
 	if at, ok := (foliot.Timer{}).Deadline(); !at.IsZero() || ok {
-		t.Errorf("Deadline of the zero Timer is %v, %t", at, ok)
+		t.Errorf("Deadline of the zero Timer is %v, %t, want the zero time, false", at, ok)
 	}
 	if !live.Stop() {
-		t.Error("methods on the zero Timer did something to another")
+		t.Error("methods of the zero Timer have stopped another timer")
 	}
 }
 
-func TestATimerOfTheDefaultRuntimeWorksBesideOneOfItsOwn(t *testing.T) {
+func TestTimersOfTheDefaultRuntimeAndAnotherAreIndependent(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	ran := make(chan string, 2)
-	mine := kit.After(t, r, hour, func() {})
+	own := kit.After(t, r, hour, func() {})
 	shared := kit.After(t, foliot.Default(), hour, func() {})
-	if mine == shared {
+	if own == shared {
 		t.Error("timers of two runtimes are equal")
 	}
 	kit.After(t, r, 0, func() { ran <- "own" })
 	kit.After(t, foliot.Default(), 0, func() { ran <- "default" })
 	testkit.Receive(t, ran, "first")
 	testkit.Receive(t, ran, "second")
-	if !mine.Stop() || !shared.Stop() {
-		t.Error("Stop is false")
+	if !own.Stop() || !shared.Stop() {
+		t.Error("Stop returns false, want true")
 	}
-	if again := foliot.Default(); again != foliot.Default() {
-		t.Error("two Default() differ")
+	if def := foliot.Default(); def != foliot.Default() {
+		t.Error("two calls of Default return different runtimes")
 	}
 }
 
@@ -86,7 +86,7 @@ func TestAnOldHandleStaysStaleWhileItsSlotIsUsedAgain(t *testing.T) {
 	}
 	old := kit.After(t, r, hour, kit.Never(t, "the first timer"))
 	if !old.Stop() {
-		t.Fatal("Stop is false")
+		t.Fatal("Stop returns false, want true")
 	}
 	for i := range rounds {
 		var timer foliot.Timer
@@ -96,14 +96,14 @@ func TestAnOldHandleStaysStaleWhileItsSlotIsUsedAgain(t *testing.T) {
 			return err == nil
 		})
 		if timer == old {
-			t.Fatalf("round %d: an old handle came again", i)
+			t.Fatalf("round %d: a new timer is equal to an old one", i)
 		}
 		wantStale(t, "an old handle", old)
 		if t.Failed() {
-			t.Fatalf("in round %d", i)
+			t.Fatalf("the failure is in round %d", i)
 		}
 		if !timer.Stop() {
-			t.Fatalf("round %d: Stop is false", i)
+			t.Fatalf("round %d: Stop returns false, want true", i)
 		}
 		if i%1000 == 0 {
 			old = timer
@@ -111,8 +111,9 @@ func TestAnOldHandleStaysStaleWhileItsSlotIsUsedAgain(t *testing.T) {
 	}
 }
 
-// Arming under a lock that the callback takes must not wait for the callback.
-func TestADelayOfZeroDoesNotRunInsideTheCall(t *testing.T) {
+// The caller holds a lock that the callback takes, so a call that ran the callback would not
+// return.
+func TestATimerOfZeroDelayDoesNotRunInTheArmingCall(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
 	var mu sync.Mutex
 	var done sync.WaitGroup
@@ -135,7 +136,7 @@ func TestADelayOfZeroDoesNotRunInsideTheCall(t *testing.T) {
 	testkit.Returns(t, "the callbacks", done.Wait)
 }
 
-func TestDurationsOfZeroAndLessMeanSoon(t *testing.T) {
+func TestATimerOfZeroOrNegativeDelayRunsAtOnce(t *testing.T) {
 	for _, d := range []time.Duration{0, -1, -second, math.MinInt64 + 1, math.MinInt64} {
 		t.Run(fmt.Sprint(int64(d)), func(t *testing.T) {
 			r := kit.NewRuntime(t, foliot.Options{})
@@ -145,33 +146,34 @@ func TestDurationsOfZeroAndLessMeanSoon(t *testing.T) {
 
 			timer := kit.NewTimer(t, r, func() { ran <- "Reset" })
 			if !timer.Reset(d) {
-				t.Error("Reset is false")
+				t.Error("Reset returns false, want true")
 			}
 			testkit.Receive(t, ran, "Reset")
 			if !timer.Reset(hour) || !timer.Reset(d) {
-				t.Error("Reset is false")
+				t.Error("Reset returns false, want true")
 			}
 			testkit.Receive(t, ran, "Reset of an armed timer")
 			if !timer.ResetAt(time.Now().Add(d)) {
-				t.Error("ResetAt is false")
+				t.Error("ResetAt returns false, want true")
 			}
 			testkit.Receive(t, ran, "ResetAt")
 
-			if _, err := r.AfterFuncBatch(nil, []foliot.Call{{After: d, Func: func() { ran <- "batch" }}}); err != nil {
+			calls := []foliot.Call{{After: d, Func: func() { ran <- "batch" }}}
+			if _, err := r.AfterFuncBatch(nil, calls); err != nil {
 				t.Error(err)
 			}
 			testkit.Receive(t, ran, "AfterFuncBatch")
 			testkit.Returns(t, "Sleep", func() {
 				if err := r.Sleep(context.Background(), d); err != nil {
-					t.Errorf("Sleep: %v", err)
+					t.Errorf("Sleep returns %v, want nil", err)
 				}
 			})
 		})
 	}
 }
 
-func TestDurationsTooLargeToAddSaturate(t *testing.T) {
-	const centuries = 200 * 365 * 24 * hour
+func TestADelayThatOverflowsIsForTheDistantFuture(t *testing.T) {
+	const distant = 200 * 365 * 24 * hour
 	for name, o := range map[string]foliot.Options{
 		"default":      {},
 		"1ns":          {Resolution: 1},
@@ -179,7 +181,7 @@ func TestDurationsTooLargeToAddSaturate(t *testing.T) {
 		"slack":        {Slack: math.MaxInt64},
 		"precise":      {Precise: true},
 		"manual":       {Clock: foliot.NewManualClock(kit.Epoch)},
-		"manual later": {Clock: laterClock(t)},
+		"manual later": {Clock: advancedClock(t)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
@@ -190,27 +192,32 @@ func TestDurationsTooLargeToAddSaturate(t *testing.T) {
 			check := func(what string, timer foliot.Timer) {
 				t.Helper()
 				at, ok := timer.Deadline()
-				if !ok || at.Sub(now()) < centuries {
-					t.Errorf("%s: Deadline %v, %t is not centuries away", what, at, ok)
+				if !ok || at.Sub(now()) < distant {
+					t.Errorf("%s: Deadline is %v, %t, want 200 years or more from now",
+						what, at, ok)
 				}
 			}
 			for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - hour} {
-				timer := kit.After(t, r, d, kit.Never(t, "a timer in centuries"))
+				timer := kit.After(t, r, d, kit.Never(t, "a timer in 292 years"))
 				check("AfterFunc", timer)
-				again := kit.NewTimer(t, r, kit.Never(t, "a reusable timer in centuries"))
+				reusable := kit.NewTimer(t, r, kit.Never(t, "a reusable timer in 292 years"))
 				for range 2 {
-					if !again.Reset(d) {
-						t.Error("Reset is false")
+					if !reusable.Reset(d) {
+						t.Error("Reset returns false, want true")
 					}
-					check("Reset", again)
+					check("Reset", reusable)
 				}
-				for _, when := range []time.Time{now().Add(d), time.Unix(1<<60, 0), time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)} {
-					if !again.ResetAt(when) {
-						t.Error("ResetAt is false")
+				for _, when := range []time.Time{
+					now().Add(d), time.Unix(1<<60, 0), time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC),
+				} {
+					if !reusable.ResetAt(when) {
+						t.Error("ResetAt returns false, want true")
 					}
-					check("ResetAt", again)
+					check("ResetAt", reusable)
 				}
-				batch, err := r.AfterFuncBatch(nil, []foliot.Call{{After: d, Func: kit.Never(t, "one of a batch in centuries")}})
+				batch, err := r.AfterFuncBatch(nil, []foliot.Call{
+					{After: d, Func: kit.Never(t, "a timer of a batch in 292 years")},
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -219,7 +226,7 @@ func TestDurationsTooLargeToAddSaturate(t *testing.T) {
 			if clock, ok := o.Clock.(*foliot.ManualClock); ok {
 				clock.Advance(hour)
 			} else {
-				// Whatever is armed with the runtime must not be taken for due by one that comes after it.
+				// A timer that runs must not make the runtime take the others for due.
 				ran := make(chan struct{})
 				kit.After(t, r, millisecond, func() { close(ran) })
 				if o.Resolution < second && o.Slack == 0 {
@@ -228,15 +235,15 @@ func TestDurationsTooLargeToAddSaturate(t *testing.T) {
 			}
 			if o.Resolution < second && o.Slack == 0 {
 				if got := kit.Shutdown(t, r); got != 9 {
-					t.Errorf("%d armed, want 9", got)
+					t.Errorf("Shutdown returns %d, want 9", got)
 				}
 			}
 		})
 	}
 }
 
-// laterClock has come a long way: what it adds to has less room above it.
-func laterClock(t *testing.T) *foliot.ManualClock {
+// advancedClock returns a clock that was advanced by 50 years, so that shorter delays overflow.
+func advancedClock(t *testing.T) *foliot.ManualClock {
 	clock := foliot.NewManualClock(kit.Epoch)
 	clock.Advance(50 * 365 * 24 * hour)
 	if got, want := clock.Now(), kit.Epoch.Add(50*365*24*hour); !got.Equal(want) {

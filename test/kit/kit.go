@@ -100,3 +100,12 @@ func LibraryGoroutines() []string {
 	}
 	return found
 }
+
+// AwaitNoTasks waits until r has no tasks and nothing is armed.
+func AwaitNoTasks(t testing.TB, r *foliot.Runtime) {
+	t.Helper()
+	testkit.Eventually(t, "no tasks and nothing armed", func() bool {
+		st := r.Stats()
+		return st.Tasks == 0 && st.Armed == 0
+	})
+}

@@ -143,16 +143,7 @@ func TestOldHandlesNeverAffectTheNextTaskInTheirSlot(t *testing.T) {
 			old[rand.IntN(len(old))].Store(&h)
 		}
 	}
-	awaitNoTasks(t, r)
-}
-
-// awaitNoTasks waits until r has no tasks and nothing is armed.
-func awaitNoTasks(t testing.TB, r *foliot.Runtime) {
-	t.Helper()
-	testkit.Eventually(t, "no tasks, nothing armed", func() bool {
-		st := r.Stats()
-		return st.Tasks == 0 && st.Armed == 0
-	})
+	kit.AwaitNoTasks(t, r)
 }
 
 // Several goroutines wake and abort the same tasks at the same time. Each task is aborted once.
@@ -184,7 +175,7 @@ func TestConcurrentAbortsFreeEverySlot(t *testing.T) {
 			if aborted.Load() != tasks {
 				t.Errorf("%d calls of Abort return true, want %d", aborted.Load(), tasks)
 			}
-			awaitNoTasks(t, r)
+			kit.AwaitNoTasks(t, r)
 		}
 	})
 }

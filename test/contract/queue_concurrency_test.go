@@ -16,19 +16,20 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// entry is a value without pointers that knows when it may come out.
-type entry struct {
+// A queueEntry is a value without pointers.
+type queueEntry struct {
 	id  int32
-	due int64 // nanoseconds since the start of the ledger
+	due int64 // its deadline, in nanoseconds since the start of the test
 }
 
-// Values are removed, reset and fetched by many at once. In the end each has come out one way, once, and never early.
+// Several goroutines push, remove, reset and fetch values. Each value is either removed or fetched,
+// once and never early.
 func TestEachValueLeavesAQueueExactlyOnce(t *testing.T) {
 	for _, o := range []foliot.Options{{}, {Workers: 1}, {Resolution: millisecond}} {
 		r := kit.NewRuntime(t, o)
 		const producers, each = 4, 2500
 		const n = producers * each
-		q := foliot.NewQueue[entry](r)
+		q := foliot.NewQueue[queueEntry](r)
 		start := time.Now()
 		left := make([]atomic.Int32, n)
 		var removed, fetched atomic.Int64
@@ -37,23 +38,25 @@ func TestEachValueLeavesAQueueExactlyOnce(t *testing.T) {
 		var producing, consuming sync.WaitGroup
 		for p := range producers {
 			producing.Go(func() {
-				var mine []wheel.Handle
+				var handles []wheel.Handle
 				for i := range each {
 					id := int32(p*each + i)
 					d := kit.Random(10 * millisecond)
-					mine = append(mine, push(t, q, d, entry{id, int64(time.Since(start) + d)}))
-					k := kit.Random(len(mine))
+					handles = append(handles, push(t, q, d, queueEntry{id, int64(time.Since(start) + d)}))
+					k := kit.Random(len(handles))
 					switch kit.Random(6) {
 					case 0:
-						if v, ok := q.Remove(mine[k]); ok {
+						if v, ok := q.Remove(handles[k]); ok {
 							left[v.id].Add(1)
 							removed.Add(1)
 							if int(v.id) != p*each+k {
-								t.Errorf("Remove of %d took %d", p*each+k, v.id)
+								t.Errorf("Remove of value %d returns value %d", p*each+k, v.id)
 							}
 						}
 					case 1:
-						q.Reset(mine[k], 10*millisecond+kit.Random(millisecond)) // later than it was, so due still holds
+						// The new deadline is later, so the value must still not be fetched before
+						// due.
+						q.Reset(handles[k], 10*millisecond+kit.Random(millisecond))
 					}
 					if i%100 == 0 {
 						time.Sleep(kit.Random(200 * microsecond))
@@ -63,10 +66,10 @@ func TestEachValueLeavesAQueueExactlyOnce(t *testing.T) {
 		}
 		for c := range 3 {
 			consuming.Go(func() {
-				buf := make([]entry, 1+c*20)
+				buf := make([]queueEntry, 1+c*20)
 				for {
 					wait, end := ctx, context.CancelFunc(func() {})
-					if c == 0 { // one who comes and goes
+					if c == 0 { // its Wait often ends without a value
 						wait, end = context.WithTimeout(ctx, kit.Random(300*microsecond))
 					}
 					got, err := q.Wait(wait, buf)
@@ -75,7 +78,7 @@ func TestEachValueLeavesAQueueExactlyOnce(t *testing.T) {
 						left[v.id].Add(1)
 						fetched.Add(1)
 						if early := v.due - int64(time.Since(start)); early > 0 {
-							t.Errorf("%v early", time.Duration(early))
+							t.Errorf("a value was fetched %v early", time.Duration(early))
 						}
 					}
 					if ctx.Err() != nil {
@@ -88,22 +91,22 @@ func TestEachValueLeavesAQueueExactlyOnce(t *testing.T) {
 			})
 		}
 		testkit.Returns(t, "the producers", producing.Wait)
-		testkit.Eventually(t, "all have left", func() bool { return removed.Load()+fetched.Load() >= n })
+		testkit.Eventually(t, "all values removed or fetched", func() bool { return removed.Load()+fetched.Load() >= n })
 		cancel()
 		testkit.Returns(t, "the consumers", consuming.Wait)
 		for id := range left {
 			if got := left[id].Load(); got != 1 {
-				t.Fatalf("value %d left the queue %d times", id, got)
+				t.Fatalf("value %d was removed or fetched %d times, want once", id, got)
 			}
 		}
 		if q.Len() != 0 {
-			t.Errorf("Len is %d", q.Len())
+			t.Errorf("Len is %d, want 0", q.Len())
 		}
 	}
 }
 
-// Each batch of a single consumer is in order of the deadlines that the queue goes by, and so is batch after batch as long
-// as nothing earlier is pushed meanwhile.
+// All values are pushed before the first is fetched, so a single consumer gets them in the order of
+// their deadlines.
 func TestAConsumerSeesDeadlinesInOrder(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Resolution: microsecond})
 	q := foliot.NewQueue[time.Duration](r)
@@ -113,13 +116,15 @@ func TestAConsumerSeesDeadlinesInOrder(t *testing.T) {
 		at := 5*millisecond + time.Duration(kit.Random(20))*millisecond
 		push(t, q, at-time.Since(start), at)
 	}
-	slow := time.Since(start) > 5*millisecond // some were due when they were pushed: those are in order of push
+	// On a slow machine some values were due when they were pushed. Those come in the order of
+	// push.
+	slow := time.Since(start) > 5*millisecond
 	last := time.Duration(0)
 	for left := n; left > 0; {
 		got := fetch(t, q, 64)
 		for _, at := range got {
 			if at < last && !slow {
-				t.Fatalf("%v after %v", at, last)
+				t.Fatalf("a value due at %v came after one due at %v", at, last)
 			}
 			last = at
 		}
@@ -127,7 +132,7 @@ func TestAConsumerSeesDeadlinesInOrder(t *testing.T) {
 	}
 }
 
-func TestShutdownAmongProducersAndConsumers(t *testing.T) {
+func TestShutdownEndsProducersAndConsumers(t *testing.T) {
 	for range 30 {
 		r := kit.NewRuntime(t, foliot.Options{})
 		q := foliot.NewQueue[int](r)
@@ -162,14 +167,13 @@ func TestShutdownAmongProducersAndConsumers(t *testing.T) {
 		}
 		time.Sleep(kit.Random(millisecond))
 		kit.Shutdown(t, r)
-		testkit.Returns(t, "all", wg.Wait)
+		testkit.Returns(t, "the producers and consumers", wg.Wait)
 	}
 }
 
-// M-27: with a payload without pointers a collection does not look at the values.
 func TestAQueueOfValuesWithoutPointersIsNotScanned(t *testing.T) {
 	if testkit.RaceEnabled {
-		t.Skip("the race detector has its own ideas of memory")
+		t.Skip("the race detector allocates")
 	}
 	r, _ := kit.NewManual(t, foliot.Options{})
 	scannable := func() (bytes uint64) {
@@ -185,9 +189,9 @@ func TestAQueueOfValuesWithoutPointersIsNotScanned(t *testing.T) {
 		push(t, q, time.Duration(i)*millisecond, uint64(i))
 	}
 	if after := scannable(); after > before+n {
-		t.Errorf("%d values are %d bytes to scan", n, after-before)
+		t.Errorf("%d values add %d bytes to scan, want at most %d", n, after-before, n)
 	}
 	if q.Len() != n {
-		t.Errorf("Len is %d", q.Len())
+		t.Errorf("Len is %d, want %d", q.Len(), n)
 	}
 }
