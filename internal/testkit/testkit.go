@@ -7,8 +7,10 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 )
 
 // Timeout is how long tests wait for something that must happen. Only a broken package
@@ -101,4 +103,43 @@ func HeapInUse() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// Uncollected collects garbage until all pointers are nil, for at most d. It returns the number of
+// pointers that are not.
+func Uncollected[T any](d time.Duration, pointers []weak.Pointer[T]) int {
+	left := len(pointers)
+	TrueWithin(d, func() bool {
+		runtime.GC()
+		left = 0
+		for _, p := range pointers {
+			if p.Value() != nil {
+				left++
+			}
+		}
+		return left == 0
+	})
+	return left
+}
+
+// LetsOthersRun calls sleep again and again with one processor. It reports whether another
+// goroutine runs meanwhile.
+func LetsOthersRun(sleep func()) bool {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	// A goroutine that never yields is preempted every 10 ms. So if sleep does not yield, a hundred
+	// runs of the other goroutine take many more calls.
+	const runs, maxSleeps = 100, 20_000
+	var ran atomic.Int64
+	go func() {
+		for ran.Add(1) < runs {
+			runtime.Gosched()
+		}
+	}()
+	for sleeps := 0; ran.Load() < runs; sleeps++ {
+		if sleeps == maxSleeps {
+			return false
+		}
+		sleep()
+	}
+	return true
 }

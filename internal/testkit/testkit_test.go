@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 )
 
 // A failingTB records that the test failed, instead of failing it.
@@ -155,4 +156,25 @@ func TestHeapInUseCountsALiveAllocation(t *testing.T) {
 		t.Errorf("HeapInUse has grown by %d bytes, want about %d", grown, size)
 	}
 	runtime.KeepAlive(b)
+}
+
+func TestUncollectedCountsReachableObjects(t *testing.T) {
+	kept, dropped := new([64]byte), new([64]byte)
+	pointers := []weak.Pointer[[64]byte]{weak.Make(kept), weak.Make(dropped)}
+	if got := Uncollected(time.Second/10, pointers); got != 1 {
+		t.Errorf("Uncollected with one reachable object is %d, want 1", got)
+	}
+	runtime.KeepAlive(kept)
+	if got := Uncollected(Timeout, pointers); got != 0 {
+		t.Errorf("Uncollected without reachable objects is %d, want 0", got)
+	}
+}
+
+func TestLetsOthersRunDistinguishesCallsThatYield(t *testing.T) {
+	if !LetsOthersRun(runtime.Gosched) {
+		t.Error("LetsOthersRun is false for a function that yields")
+	}
+	if LetsOthersRun(func() {}) {
+		t.Error("LetsOthersRun is true for a function that does not yield")
+	}
 }

@@ -83,33 +83,43 @@ func (m *latenessMeter) wait(t *testing.T) (late, std time.Duration) {
 	return time.Duration(m.late.ns.Load()), time.Duration(m.std.ns.Load())
 }
 
-// maxLateness arms callbacks that block, and other timers that are due together with them, due soon
-// after them, or armed while they block. It returns how late the latest of the other timers was,
-// and the latest timer of the standard library.
+// startBlockers calls startBlocker for each blocker with a function that blocks. Before, after and
+// while they block, it calls startOther with a delay. release lets the blockers return and waits
+// for them.
+func startBlockers(
+	blockers int, block func(release <-chan struct{}),
+	startBlocker func(f func()), startOther func(d time.Duration),
+) (release func()) {
+	end := make(chan struct{})
+	var blocked sync.WaitGroup
+	for i := range blockers {
+		blocked.Add(1)
+		startBlocker(func() { defer blocked.Done(); block(end) })
+		if i%10 == 0 {
+			startOther(2 * millisecond)
+		}
+	}
+	for i := range 40 {
+		startOther(2*millisecond + time.Duration(i)*millisecond)
+	}
+	time.Sleep(15 * millisecond) // until they block
+	for i := range 10 {
+		startOther(time.Duration(i) * millisecond)
+	}
+	return func() { close(end); blocked.Wait() }
+}
+
+// maxLateness arms callbacks that block, and other timers beside them. It returns how late the
+// latest of the other timers was, and the latest timer of the standard library.
 func maxLateness(
 	t *testing.T, r *foliot.Runtime, blockers int, block func(release <-chan struct{}),
 ) (late, std time.Duration) {
 	t.Helper()
-	release := make(chan struct{})
-	var blocked sync.WaitGroup
-	defer blocked.Wait()
-	defer close(release)
 	var m latenessMeter
-	armOther := func(d time.Duration) { kit.After(t, r, d, m.expect(d)) }
-	for i := range blockers {
-		blocked.Add(1)
-		kit.After(t, r, 2*millisecond, func() { defer blocked.Done(); block(release) })
-		if i%10 == 0 {
-			armOther(2 * millisecond)
-		}
-	}
-	for i := range 40 {
-		armOther(2*millisecond + time.Duration(i)*millisecond)
-	}
-	time.Sleep(15 * millisecond) // until they block
-	for i := range 10 {
-		armOther(time.Duration(i) * millisecond)
-	}
+	release := startBlockers(blockers, block,
+		func(f func()) { kit.After(t, r, 2*millisecond, f) },
+		func(d time.Duration) { kit.After(t, r, d, m.expect(d)) })
+	defer release()
 	return m.wait(t)
 }
 

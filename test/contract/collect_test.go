@@ -60,11 +60,22 @@ func wantCollected(t *testing.T, what string, payloads []weak.Pointer[payload]) 
 	}
 }
 
+// wantReachable checks that a collection frees none of the payloads.
+func wantReachable(t *testing.T, what string, payloads []weak.Pointer[payload]) {
+	t.Helper()
+	runtime.GC()
+	for i, w := range payloads {
+		if w.Value() == nil {
+			t.Fatalf("%s: closure %d was collected", what, i)
+		}
+	}
+}
+
 // wantCollectedSoon is like wantCollected for a payload to which another goroutine may have a
 // reference for a moment.
 func wantCollectedSoon(t *testing.T, what string, w weak.Pointer[payload]) {
 	t.Helper()
-	if !testkit.TrueWithin(2*second, func() bool { runtime.GC(); return w.Value() == nil }) {
+	if testkit.Uncollected(2*second, []weak.Pointer[payload]{w}) != 0 {
 		t.Errorf("%s: the closure is reachable", what)
 	}
 }
@@ -78,12 +89,7 @@ func TestTheClosureOfAStoppedTimerIsCollectableAtOnce(t *testing.T) {
 			timer, w := afterWithPayload(t, r, hour+time.Duration(i)*second, nil)
 			timers, payloads = append(timers, timer), append(payloads, w)
 		}
-		runtime.GC()
-		for i, w := range payloads {
-			if w.Value() == nil {
-				t.Fatalf("the closure of the armed timer %d was collected", i)
-			}
-		}
+		wantReachable(t, "armed timers", payloads)
 		for i, timer := range timers {
 			if i%3 == 0 {
 				timer.Reset(2 * hour)
@@ -129,10 +135,7 @@ func TestTheClosureOfATimerStoppedWhileItsShardIsBusyIsCollectableAtOnce(t *test
 		timer, w := afterWithPayload(t, r, hour, nil)
 		timers, payloads = append(timers, timer), append(payloads, w)
 	}
-	g := newGate()
-	defer g.open()
-	kit.After(t, r, 0, g.run(t))
-	testkit.Receive(t, g.started, "the callback")
+	startGate(t, r)
 	for range 100 { // armed and stopped while the worker runs a callback
 		timer, w := afterWithPayload(t, r, hour, nil)
 		timers, payloads = append(timers, timer), append(payloads, w)
@@ -163,12 +166,7 @@ func TestTheClosureOfAFreedTimerIsCollectableAtOnce(t *testing.T) {
 			}
 			timers, payloads = append(timers, timer), append(payloads, w)
 		}
-		runtime.GC()
-		for i, w := range payloads {
-			if w.Value() == nil {
-				t.Fatalf("the closure of the reusable timer %d was collected", i)
-			}
-		}
+		wantReachable(t, "reusable timers", payloads)
 		for _, timer := range timers {
 			if !timer.Free() {
 				t.Fatal("Free returns false, want true")

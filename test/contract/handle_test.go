@@ -37,6 +37,18 @@ func (g *gate) run(t testing.TB) func() {
 	}
 }
 
+// startGate arms a reusable timer with the callback of a gate and returns when the callback has
+// started. The gate is opened at the end of the test at the latest.
+func startGate(t testing.TB, r *foliot.Runtime) (*gate, foliot.Timer) {
+	t.Helper()
+	g := newGate()
+	t.Cleanup(g.open)
+	timer := kit.NewTimer(t, r, g.run(t))
+	timer.Reset(0)
+	testkit.Receive(t, g.started, "the callback")
+	return g, timer
+}
+
 // open lets callbacks return, now and later.
 func (g *gate) open() { g.once.Do(func() { close(g.release) }) }
 
@@ -182,11 +194,7 @@ func TestANewTimerIsNotArmedAndIsReusableUntilFree(t *testing.T) {
 func TestAfterResetDuringTheCallbackTheTimerRunsAgain(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
-		g := newGate()
-		defer g.open()
-		timer := kit.NewTimer(t, r, g.run(t))
-		timer.Reset(0)
-		testkit.Receive(t, g.started, "the first run")
+		g, timer := startGate(t, r)
 		if !timer.Reset(0) {
 			t.Fatal("Reset while the callback runs returns false, want true")
 		}
@@ -207,11 +215,7 @@ func TestAfterResetDuringTheCallbackTheTimerRunsAgain(t *testing.T) {
 func TestStopDuringTheCallbackReportsWhetherTheTimerWasArmedAgain(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
-		g := newGate()
-		defer g.open()
-		timer := kit.NewTimer(t, r, g.run(t))
-		timer.Reset(0)
-		testkit.Receive(t, g.started, "the first run")
+		g, timer := startGate(t, r)
 		if timer.Stop() {
 			t.Error("Stop returns true while the callback runs and nothing is armed")
 		}
@@ -244,11 +248,7 @@ func TestFreeDuringTheCallbackReturnsTrueAndDoesNotWait(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
 		for _, rearm := range []bool{false, true} {
-			g := newGate()
-			defer g.open()
-			timer := kit.NewTimer(t, r, g.run(t))
-			timer.Reset(0)
-			testkit.Receive(t, g.started, "the first run")
+			g, timer := startGate(t, r)
 			if rearm {
 				timer.Reset(0)
 			}
@@ -318,12 +318,9 @@ func TestACallbackMayResetStopAndFreeItsOwnTimer(t *testing.T) {
 // Every call returns while the only worker runs a callback.
 func TestNoCallWaitsForACallback(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
-	g := newGate()
-	defer g.open()
 	oneShot := kit.After(t, r, hour, kit.Never(t, "a stopped timer"))
 	reusable := kit.NewTimer(t, r, kit.Never(t, "a freed timer"))
-	kit.After(t, r, 0, g.run(t))
-	testkit.Receive(t, g.started, "the callback")
+	startGate(t, r)
 	testkit.Returns(t, "calls while a callback runs", func() {
 		if !oneShot.Reset(2*hour) || !oneShot.ResetAt(time.Now().Add(hour)) || !oneShot.Stop() {
 			t.Error("Reset, ResetAt or Stop returns false, want true")

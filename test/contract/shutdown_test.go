@@ -176,11 +176,7 @@ func TestShutdownWaitsForRunningCallbacks(t *testing.T) {
 func TestShutdownReturnsTheContextsErrorAndMayBeCalledAgain(t *testing.T) {
 	eachRunner(t, func(t *testing.T, o foliot.Options) {
 		r := kit.NewRuntime(t, o)
-		g := newGate()
-		defer g.open()
-		reusable := kit.NewTimer(t, r, g.run(t))
-		reusable.Reset(0)
-		testkit.Receive(t, g.started, "the callback")
+		g, reusable := startGate(t, r)
 		reusable.Reset(0) // would run after the current run
 		other := kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
 

@@ -3,9 +3,7 @@ package contract_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,10 +99,7 @@ func TestSleepReturnsErrClosedAtShutdown(t *testing.T) {
 
 func TestSleepReturnsErrClosedWhileShutdownWaitsForACallback(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
-	g := newGate()
-	defer g.open()
-	kit.After(t, r, 0, g.run(t))
-	testkit.Receive(t, g.started, "the callback")
+	startGate(t, r)
 	result := make(chan error, 1)
 	go func() { result <- r.Sleep(context.Background(), hour) }()
 	time.Sleep(5 * millisecond)
@@ -137,25 +132,14 @@ func TestSleepWorksInACallback(t *testing.T) {
 // however short the sleeps are.
 func TestShortSleepsLetOtherGoroutinesRun(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for _, d := range []time.Duration{1, 100, time.Microsecond, 2 * time.Microsecond} {
-		// A goroutine that never yields is preempted only every 10 ms.
-		const steps, most = 100, 20_000
-		var taken atomic.Int64
-		go func() {
-			for taken.Add(1) < steps {
-				runtime.Gosched()
-			}
-		}()
-		sleeps := 0
-		for ; taken.Load() < steps && sleeps < most; sleeps++ {
+	for _, d := range []time.Duration{1, 100, microsecond, 2 * microsecond} {
+		sleep := func() {
 			if err := r.Sleep(context.Background(), d); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if sleeps == most {
-			t.Errorf("in %d sleeps of %v another goroutine has run %d times, want %d",
-				sleeps, d, taken.Load(), steps)
+		if !testkit.LetsOthersRun(sleep) {
+			t.Errorf("Sleep(%v) does not let other goroutines run", d)
 		}
 	}
 }

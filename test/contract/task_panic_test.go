@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -152,10 +151,6 @@ func maxPollLateness(
 	t *testing.T, r *foliot.Runtime, blockers int, block func(release <-chan struct{}),
 ) (late, std time.Duration) {
 	t.Helper()
-	release := make(chan struct{})
-	var blocked sync.WaitGroup
-	defer blocked.Wait()
-	defer close(release)
 	var m latenessMeter
 	spawnOther := func(d time.Duration) {
 		firstPoll := m.expect(0)
@@ -179,24 +174,13 @@ func maxPollLateness(
 		return foliot.Pending
 	})
 	defer woken.Abort()
-	for i := range blockers {
-		blocked.Add(1)
+	spawnBlocker := func(f func()) {
 		spawn(t, r, func(*foliot.Context) foliot.Status {
-			defer blocked.Done()
-			block(release)
+			f()
 			return foliot.Done
 		})
-		if i%10 == 0 {
-			spawnOther(2 * millisecond)
-		}
 	}
-	for i := range 40 {
-		spawnOther(time.Duration(i) * millisecond)
-	}
-	time.Sleep(15 * millisecond) // until they block
-	for i := range 10 {
-		spawnOther(time.Duration(i) * millisecond)
-	}
+	defer startBlockers(blockers, block, spawnBlocker, spawnOther)()
 	afterWake := m.expect(0)
 	polled.Store(&afterWake)
 	woken.Wake()

@@ -74,18 +74,7 @@ func TestClosuresOfFreedTimersAreCollectableUnderStress(t *testing.T) {
 			break
 		}
 	}
-	left := len(freed)
-	collected := testkit.TrueWithin(testkit.Timeout, func() bool {
-		runtime.GC()
-		left = 0
-		for _, p := range freed {
-			if p.Value() != nil {
-				left++
-			}
-		}
-		return left == 0
-	})
-	if !collected {
+	if left := testkit.Uncollected(testkit.Timeout, freed); left != 0 {
 		t.Errorf("%d of %d freed timers keep their payload alive, want 0", left, len(freed))
 	}
 	for _, timer := range kept {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/test/kit"
 )
 
@@ -43,6 +44,13 @@ func stressVariants() []stressVariant {
 		{"Go starts goroutines", foliot.Options{Workers: 2, Go: func(f func()) { go f() }}},
 		{"Go runs callbacks in several ways", foliot.Options{Workers: 4, Go: goInAnyWay}},
 		{"bounded", foliot.Options{Workers: 3, MaxTimers: 200}},
+	}
+}
+
+// eachVariant runs a subtest for each stress variant.
+func eachVariant(t *testing.T, d time.Duration, stress func(*testing.T, foliot.Options, time.Duration)) {
+	for _, v := range stressVariants() {
+		t.Run(v.name, func(t *testing.T) { stress(t, v.opts, testkit.StressTime(t, d)) })
 	}
 }
 

@@ -181,9 +181,5 @@ func TestArmingsAddUpWhenGoroutinesShareTimers(t *testing.T) {
 }
 
 func TestArmingsAddUpWhenGoroutinesShareTimersWithAnyOptions(t *testing.T) {
-	for _, v := range stressVariants() {
-		t.Run(v.name, func(t *testing.T) {
-			stressSharedTimers(t, v.opts, testkit.StressTime(t, 150*millisecond))
-		})
-	}
+	eachVariant(t, 150*millisecond, stressSharedTimers)
 }

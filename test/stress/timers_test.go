@@ -109,9 +109,5 @@ func TestEveryArmingRunsOnceOrIsStoppedUnderStress(t *testing.T) {
 }
 
 func TestEveryArmingRunsOnceOrIsStoppedWithAnyOptions(t *testing.T) {
-	for _, v := range stressVariants() {
-		t.Run(v.name, func(t *testing.T) {
-			stressTimers(t, v.opts, testkit.StressTime(t, 300*millisecond))
-		})
-	}
+	eachVariant(t, 300*millisecond, stressTimers)
 }
