@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// The recorder and the model judge a plain implementation of timers: without a defect
-// it is legal whatever happens, with one it is found out.
+// The checks are applied to a simple implementation of timers. Without a defect all of its
+// histories are legal. With a defect one of them is illegal.
 
-func TestACorrectReferenceRaisesNoAlarm(t *testing.T) {
-	for _, m := range []mix{oneTimer, severalTimers, oneShots, everything} {
+func TestACorrectReferenceIsAccepted(t *testing.T) {
+	for _, load := range []workload{oneTimer, severalTimers, oneShots, allOps} {
 		for _, end := range []ending{settled, abrupt} {
 			limit := time.Now().Add(share(8))
 			for seed := *seedFlag; time.Now().Before(limit); seed++ {
-				if err := newBatch(newReference(none, seed), m, seed).run(5, end, false); err != nil {
+				if err := newBatch(newReference(none, seed), load, seed).run(5, end, false); err != nil {
 					report(t, seed, err)
 				}
 			}
@@ -23,29 +23,29 @@ func TestACorrectReferenceRaisesNoAlarm(t *testing.T) {
 
 func TestEachDefectOfAReferenceIsFound(t *testing.T) {
 	for name, d := range map[string]defect{
-		"Stop lies":                              stopLies,
-		"Stop is coy":                            stopIsCoy,
-		"Stop is blind to what is armed mid-run": stopIsBlind,
-		"Stop is true on an idle timer":          stopIsGenerous,
-		"Reset forgets":                          resetForgets,
-		"Reset refuses":                          resetRefuses,
-		"Reset keeps the earlier deadline":       resetKeepsDeadline,
-		"it runs twice":                          runsTwice,
-		"it runs early":                          runsEarly,
-		"Free forgets the arming":                freeForgets,
-		"Free is undone by Reset":                freeIsUndone,
-		"Deadline is old":                        deadlineIsOld,
+		"Stop keeps the arming":                      stopKeepsArming,
+		"Stop returns false":                         stopReturnsFalse,
+		"Stop misses an arming made in the callback": stopMissesRearming,
+		"Stop returns true on an idle timer":         idleStopReturnsTrue,
+		"Reset arms nothing":                         resetArmsNothing,
+		"Reset returns false":                        resetReturnsFalse,
+		"Reset keeps the earlier deadline":           resetKeepsDeadline,
+		"it runs twice":                              runsTwice,
+		"it runs early":                              runsEarly,
+		"Free keeps the arming":                      freeKeepsArming,
+		"Reset works after Free":                     freedTimerWorks,
+		"Deadline is old":                            deadlineIsOld,
 	} {
 		t.Run(name, func(t *testing.T) {
-			limit := time.Now().Add(patience)
+			limit := time.Now().Add(timeout)
 			for seed := *seedFlag; ; seed++ {
-				b := newBatch(newReference(d, seed), everything, seed)
-				b.wait = 100 * time.Millisecond // what a defect has lost is lost
+				b := newBatch(newReference(d, seed), allOps, seed)
+				b.wait = 100 * time.Millisecond // a lost arming never runs
 				if err := b.run(5, settled, false); err != nil {
 					return
 				}
 				if time.Now().After(limit) {
-					t.Fatalf("not found in %d batches", seed-*seedFlag)
+					t.Fatalf("the defect was not found in %d batches", seed-*seedFlag)
 				}
 			}
 		})

@@ -1,12 +1,12 @@
-// Package check holds tests of package foliot that need libraries, which the root
-// module does without: linearizability of concurrent histories of timers, judged by
-// porcupine, and goroutines and file descriptors left behind, found by goleak and in
-// /proc. It exports nothing. Package contexts below it holds those of package context.
+// Package check has tests of package foliot that need other libraries, which the root module does
+// not depend on. They check with porcupine that concurrent histories of timers are linearizable,
+// and with goleak and /proc that no goroutine or file descriptor is leaked. The package exports
+// nothing. Package contexts has such tests of package context.
 //
-// A failing history is printed with its seed. The seed gives the same plans again,
-// not the same interleaving, so it is best tried for longer:
+// A failing history is printed with its seed. The same seed gives the same operations, but not the
+// same interleaving, so run it for longer:
 //
 //	go test -race -run 'TestName' -seed=17 -budget=1m ./check
 //
-// With -artifacts, go test keeps a drawing of the failing history.
+// With -artifacts, go test keeps a picture of the failing history.
 package check

@@ -13,64 +13,67 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// mix is what the goroutines of a round do.
-type mix struct {
-	timers int    // reusable ones made before the goroutines start
-	most   int    // timers in a round, those made by the goroutines included
-	kinds  []kind // drawn from at random, so that one named twice is twice as likely
+// A workload describes the operations of a round.
+type workload struct {
+	timers int  // reusable timers made before the goroutines start
+	most   int  // the maximum number of timers in a round, including those of the goroutines
+	ops    []op // each goroutine chooses at random; an op listed twice is twice as likely
 }
 
 var (
-	// Free comes seldom, as there is no more to be learned from a single timer after it.
-	oneTimer = mix{timers: 1, most: 1, kinds: []kind{
-		reset, reset, reset, reset, reset, reset, reset, reset, reset, reset, reset, reset, reset, reset, reset,
-		stopped, stopped, stopped, stopped, stopped, stopped, stopped, stopped, stopped,
-		deadline, deadline, deadline, deadline, deadline,
-		freed,
+	// Free is rare, since no other call on the only timer succeeds after it.
+	oneTimer = workload{timers: 1, most: 1, ops: []op{
+		opReset, opReset, opReset, opReset, opReset, opReset, opReset, opReset,
+		opReset, opReset, opReset, opReset, opReset, opReset, opReset,
+		opStop, opStop, opStop, opStop, opStop, opStop, opStop, opStop, opStop,
+		opDeadline, opDeadline, opDeadline, opDeadline, opDeadline,
+		opFree,
 	}}
-	// A freed timer's slot goes to one made later, which the old handle must not reach.
-	severalTimers = mix{timers: 3, most: 8, kinds: []kind{
-		reset, reset, reset, reset, reset, reset, reset, reset, stopped, stopped, stopped, stopped,
-		deadline, deadline, freed, freed, created, created,
+	// The slot of a freed timer is used for a new one, which the old handle must not affect.
+	severalTimers = workload{timers: 3, most: 8, ops: []op{
+		opReset, opReset, opReset, opReset, opReset, opReset, opReset, opReset,
+		opStop, opStop, opStop, opStop,
+		opDeadline, opDeadline, opFree, opFree, opNew, opNew,
 	}}
-	oneShots = mix{timers: 0, most: 12, kinds: []kind{
-		oneShot, oneShot, oneShot, oneShot, oneShot,
-		stopped, stopped, stopped, stopped, reset, reset, deadline, freed,
+	oneShots = workload{timers: 0, most: 12, ops: []op{
+		opAfterFunc, opAfterFunc, opAfterFunc, opAfterFunc, opAfterFunc,
+		opStop, opStop, opStop, opStop, opReset, opReset, opDeadline, opFree,
 	}}
-	everything = mix{timers: 1, most: 12, kinds: []kind{
-		oneShot, oneShot, created, reset, reset, reset, reset, stopped, stopped, stopped, deadline, freed,
+	allOps = workload{timers: 1, most: 12, ops: []op{
+		opAfterFunc, opAfterFunc, opNew, opReset, opReset, opReset, opReset,
+		opStop, opStop, opStop, opDeadline, opFree,
 	}}
 )
 
-// ending is how a batch is closed.
+// An ending says when the subject of a batch is closed.
 type ending uint8
 
 const (
-	settled ending = iota // when all that was near has run and all that was far is stopped
-	abrupt                // while the last round is under way
+	settled ending = iota // when the near timers have run and the far timers are stopped
+	abrupt                // during the last round
 )
 
-// patience is how long an overdue timer, or Shutdown, is waited for on a machine that
-// may be very busy.
-const patience = 30 * time.Second
+// timeout is how long a test waits for an overdue timer or for Shutdown. The machine may be very
+// busy.
+const timeout = 30 * time.Second
 
-// batch is some rounds on one subject. Its goroutines are done when run returns.
+// A batch is several rounds on one subject. Its goroutines have ended when run returns.
 type batch struct {
-	s     subject
-	mix   mix
-	watch stopwatch
-	seed  uint64
-	wait  time.Duration // for an overdue timer
+	s        subject
+	workload workload
+	watch    stopwatch
+	seed     uint64
+	wait     time.Duration // how long to wait for an overdue timer
 
-	ids     atomic.Int64
-	mu      sync.Mutex
-	objects []*object
-	calls   []event
-	err     error // the first
+	ids    atomic.Int64
+	mu     sync.Mutex
+	timers []*testTimer
+	calls  []event
+	err    error // the first error
 }
 
-func newBatch(s subject, m mix, seed uint64) *batch {
-	return &batch{s: s, mix: m, watch: stopwatch{time.Now()}, seed: seed, wait: patience}
+func newBatch(s subject, load workload, seed uint64) *batch {
+	return &batch{s: s, workload: load, watch: stopwatch{time.Now()}, seed: seed, wait: timeout}
 }
 
 func (b *batch) fail(err error) {
@@ -87,47 +90,47 @@ func (b *batch) record(es ...event) {
 	b.calls = append(b.calls, es...)
 }
 
-// birth makes a timer, and answers nil when the runtime is closed.
-func (b *batch) birth(k kind, d time.Duration, client int) (*object, event) {
-	o := newObject(int(b.ids.Add(1)), b.watch, b.seed)
+// makeTimer makes a timer. It returns nil if the runtime is closed.
+func (b *batch) makeTimer(o op, d time.Duration, client int) (*testTimer, event) {
+	tt := newTestTimer(int(b.ids.Add(1)), b.watch, b.seed)
 	b.mu.Lock()
-	b.objects = append(b.objects, o)
+	b.timers = append(b.timers, tt)
 	b.mu.Unlock()
-	e := event{timer: o.id, client: client, kind: k}
+	e := event{timer: tt.id, client: client, op: o}
 	var t handle
 	var err error
 	e.call = b.watch.now()
-	if k == created {
-		t, err = b.s.newTimer(o.callback)
+	if o == opNew {
+		t, err = b.s.newTimer(tt.callback)
 	} else {
 		e.delay = d
-		t, err = b.s.afterFunc(d, o.callback)
+		t, err = b.s.afterFunc(d, tt.callback)
 	}
 	e.ret = b.watch.now()
 	if err != nil {
 		if !errors.Is(err, foliot.ErrClosed) {
-			b.fail(fmt.Errorf("a timer is refused: %w", err))
+			b.fail(fmt.Errorf("making a timer: %w", err))
 		}
 		return nil, e
 	}
 	e.ok = true
-	o.due.Store(later(e.ret, e.delay))
-	o.timer.Store(&t)
-	return o, e
+	tt.due.Store(addTime(e.ret, e.delay))
+	tt.timer.Store(&t)
+	return tt, e
 }
 
-// round lets a few goroutines loose on the timers of one table.
+// round has a few goroutines operate on the same timers.
 func (b *batch) round(n int) {
 	rng := rand.New(rand.NewPCG(b.seed, uint64(n)))
-	table := make([]atomic.Pointer[object], b.mix.most)
+	timers := make([]atomic.Pointer[testTimer], b.workload.most)
 	var used atomic.Int64
-	for range b.mix.timers {
-		o, e := b.birth(created, 0, 0)
+	for range b.workload.timers {
+		tt, e := b.makeTimer(opNew, 0, 0)
 		b.record(e)
-		if o == nil {
+		if tt == nil {
 			return
 		}
-		table[used.Add(1)-1].Store(o)
+		timers[used.Add(1)-1].Store(tt)
 	}
 	start := make(chan struct{})
 	var wg sync.WaitGroup
@@ -137,32 +140,33 @@ func (b *batch) round(n int) {
 			var es []event
 			<-start
 			for range 6 + rng.IntN(5) {
-				k := b.mix.kinds[rng.IntN(len(b.mix.kinds))]
-				have := min(int(used.Load()), len(table))
-				if (k == created || k == oneShot) && have < len(table) {
-					o, e := b.birth(k, delay(rng), client)
+				o := b.workload.ops[rng.IntN(len(b.workload.ops))]
+				made := min(int(used.Load()), len(timers))
+				if (o == opNew || o == opAfterFunc) && made < len(timers) {
+					tt, e := b.makeTimer(o, delay(rng), client)
 					es = append(es, e)
-					if o == nil {
+					if tt == nil {
 						break
 					}
-					if i := used.Add(1) - 1; int(i) < len(table) {
-						table[i].Store(o)
+					if i := used.Add(1) - 1; int(i) < len(timers) {
+						timers[i].Store(tt)
 					}
-				} else if have > 0 && k != created && k != oneShot {
-					// The latest are the likeliest. One just counted may not be there yet.
-					i := have - 1 - min(rng.IntN(have), rng.IntN(have))
-					if o := table[i].Load(); o != nil {
+				} else if made > 0 && o != opNew && o != opAfterFunc {
+					// The latest timers are the likeliest. A new one may be counted but not stored
+					// yet.
+					i := made - 1 - min(rng.IntN(made), rng.IntN(made))
+					if tt := timers[i].Load(); tt != nil {
 						if rng.IntN(3) == 0 {
-							o.aim(rng)
+							tt.waitUntilDue(rng)
 						}
-						e := o.do(k, delay(rng), client)
-						if k == reset {
-							o.due.Store(later(e.ret, e.delay))
+						e := tt.do(o, delay(rng), client)
+						if o == opReset {
+							tt.due.Store(addTime(e.ret, e.delay))
 						}
 						es = append(es, e)
 					}
 				}
-				dawdle(rng)
+				pause(rng)
 			}
 			b.record(es...)
 		})
@@ -171,21 +175,21 @@ func (b *batch) round(n int) {
 	wg.Wait()
 }
 
-// settle waits until nothing is armed, having stopped what is far ahead. What a
-// callback does with its timer after settle has looked at it is for close to count.
+// settle stops the timers that are far ahead and waits until nothing is armed. A callback may arm
+// its timer again after settle has checked it. Then close counts it.
 func (b *batch) settle() {
 	limit := time.Now().Add(b.wait)
-	for _, o := range b.objects {
-		t := o.timer.Load()
+	for _, tt := range b.timers {
+		t := tt.timer.Load()
 		for t != nil {
 			at, ok := (*t).Deadline()
 			if !ok {
 				break
 			}
 			if time.Until(at) > far/2 {
-				b.record(o.do(stopped, 0, sweeper))
+				b.record(tt.do(opStop, 0, clientSettle))
 			} else if time.Now().After(limit) {
-				b.fail(fmt.Errorf("timer %d is overdue since %v and does not run", o.id, time.Since(at)))
+				b.fail(fmt.Errorf("timer %d is due since %v and has not run", tt.id, time.Since(at)))
 				return
 			} else {
 				time.Sleep(50 * time.Microsecond)
@@ -194,21 +198,21 @@ func (b *batch) settle() {
 	}
 }
 
-// run does the rounds, closes the subject and judges what has been recorded.
-// Disturbed, it calls disturb all the while.
+// run does the rounds, closes the subject and judges the recorded histories. If disturbed is true,
+// it calls disturb again and again meanwhile.
 func (b *batch) run(rounds int, end ending, disturbed bool) error {
-	over := make(chan struct{})
+	stopDisturbing := make(chan struct{})
 	var disturber, last sync.WaitGroup
 	if disturbed {
 		disturber.Go(func() {
 			for n := 0; ; n++ {
 				select {
-				case <-over:
+				case <-stopDisturbing:
 					return
 				case <-time.After(100 * time.Microsecond):
 				}
 				if err := b.s.disturb(n); err != nil {
-					b.fail(fmt.Errorf("the disturbance fails: %w", err))
+					b.fail(fmt.Errorf("disturb: %w", err))
 					return
 				}
 			}
@@ -221,14 +225,14 @@ func (b *batch) run(rounds int, end ending, disturbed bool) error {
 	if end == settled {
 		last.Wait()
 		b.settle()
-		close(over)
+		close(stopDisturbing)
 		disturber.Wait()
 	} else {
 		time.Sleep(time.Duration(b.seed%200) * time.Microsecond)
-		close(over)
+		close(stopDisturbing)
 		disturber.Wait()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	from := b.watch.now()
 	armed, err := b.s.close(ctx)
@@ -240,7 +244,7 @@ func (b *batch) run(rounds int, end ending, disturbed bool) error {
 	return b.judge(armed, from, to)
 }
 
-// judge looks at every timer's history, then at the sums.
+// judge checks the history of every timer, and then the sums.
 func (b *batch) judge(armed int, from, to int64) error {
 	calls := map[int][]event{}
 	for _, e := range b.calls {
@@ -248,15 +252,15 @@ func (b *batch) judge(armed int, from, to int64) error {
 	}
 	var ran uint64
 	least, most := 0, 0 // timers armed at the end
-	for _, o := range b.objects {
+	for _, tt := range b.timers {
 		h := history{
-			timer: o.id, resolution: b.s.resolution(), calls: append(calls[o.id], o.calls...),
-			runs: o.runs, close: from, end: to,
+			timer: tt.id, resolution: b.s.resolution(), calls: append(calls[tt.id], tt.calls...),
+			runs: tt.runs, close: from, end: to,
 		}
 		ran += uint64(len(h.runs))
 		v, err := h.judge()
 		if err != nil {
-			return &wrong{err, h}
+			return &illegalHistory{err, h}
 		}
 		if !v.idle {
 			least++
@@ -265,33 +269,35 @@ func (b *batch) judge(armed int, from, to int64) error {
 			most++
 		}
 		if !v.idle && armed == 0 {
-			return &wrong{errLost, h}
+			return &illegalHistory{errLost, h}
 		}
 	}
 	if armed < least || armed > most {
-		return fmt.Errorf("Shutdown says that %d timers were armed, the histories that it was %d to %d", armed, least, most)
+		return fmt.Errorf("Shutdown returns %d, want %d to %d armed timers", armed, least, most)
 	}
 	if got := b.s.fired(); got != ran {
-		return fmt.Errorf("Stats says that %d callbacks have run, it was %d", got, ran)
+		return fmt.Errorf("Fired is %d, want %d runs", got, ran)
 	}
 	return nil
 }
 
-var errLost = errors.New("an arming has neither run nor been stopped, and Shutdown does not count it")
+var errLost = errors.New("an arming has neither run nor been stopped nor been counted by Shutdown")
 
-// wrong is a history that is illegal.
-type wrong struct {
+// An illegalHistory is an error with the history that causes it.
+type illegalHistory struct {
 	err error
 	h   history
 }
 
-func (w *wrong) Error() string { return fmt.Sprintf("timer %d: %v\n%v", w.h.timer, w.err, w.h) }
-func (w *wrong) Unwrap() error { return w.err }
+func (w *illegalHistory) Error() string {
+	return fmt.Sprintf("timer %d: %v\n%v", w.h.timer, w.err, w.h)
+}
+func (w *illegalHistory) Unwrap() error { return w.err }
 
-// report fails the test with all there is to say about err.
+// report fails the test with err, and draws the history if err has one.
 func report(t *testing.T, seed uint64, err error) {
 	t.Helper()
-	var w *wrong
+	var w *illegalHistory
 	if errors.As(err, &w) {
 		w.h.draw(t)
 	}

@@ -8,10 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	dropin "github.com/foliot-go/foliot/time"
 )
 
-// What a user's tests do with timers, and leave behind: goleak must not find anything of ours.
+// Tests of users leave timers behind. goleak must not find goroutines of Foliot then.
 func TestNoGoroutineIsLeftByDropInTimers(t *testing.T) {
 	for _, d := range []time.Duration{time.Hour, 20 * time.Second, 100 * time.Millisecond} {
 		t.Run(fmt.Sprintf("%v ahead, stopped", d), func(t *testing.T) {
@@ -20,13 +21,13 @@ func TestNoGoroutineIsLeftByDropInTimers(t *testing.T) {
 				timer, f, ticker := dropin.NewTimer(d), dropin.AfterFunc(d, func() {}), dropin.NewTicker(d)
 				stops = append(stops, func() { timer.Stop(); f.Stop(); ticker.Stop() })
 			}
-			noGoroutine(t)
+			wantNoGoroutines(t)
 			for _, stop := range stops {
 				stop()
 			}
-			noGoroutine(t)
+			wantNoGoroutines(t)
 		})
-		t.Run(fmt.Sprintf("%v ahead, abandoned", d), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%v ahead, not stopped", d), func(t *testing.T) {
 			for range 100 {
 				dropin.NewTimer(d)
 				dropin.NewTicker(d)
@@ -34,14 +35,14 @@ func TestNoGoroutineIsLeftByDropInTimers(t *testing.T) {
 				dropin.Tick(d)
 				dropin.AfterFunc(d, func() {})
 			}
-			noGoroutine(t)
+			wantNoGoroutines(t)
 			runtime.GC()
-			noGoroutine(t)
+			wantNoGoroutines(t)
 			runtime.GC()
-			noGoroutine(t)
+			wantNoGoroutines(t)
 		})
 	}
-	t.Run("all have run", func(t *testing.T) {
+	t.Run("all timers have run", func(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 100 {
 			d := time.Duration(i%20) * 100 * time.Microsecond
@@ -50,8 +51,8 @@ func TestNoGoroutineIsLeftByDropInTimers(t *testing.T) {
 			wg.Go(func() { <-dropin.After(d) })
 			wg.Go(func() { dropin.Sleep(d) })
 		}
-		wait(t, &wg)
-		noGoroutine(t)
+		testkit.Returns(t, "the timers", wg.Wait)
+		wantNoGoroutines(t)
 	})
 	t.Run("a ticker has ticked", func(t *testing.T) {
 		ticker := dropin.NewTicker(time.Millisecond)
@@ -59,10 +60,10 @@ func TestNoGoroutineIsLeftByDropInTimers(t *testing.T) {
 			<-ticker.C
 		}
 		ticker.Stop()
-		noGoroutine(t)
+		wantNoGoroutines(t)
 	})
-	t.Run("functions have blocked and ended their goroutines", func(t *testing.T) {
-		gate := make(chan struct{})
+	t.Run("functions have blocked and called Goexit", func(t *testing.T) {
+		release := make(chan struct{})
 		var started, ended sync.WaitGroup
 		for range 30 {
 			started.Add(1)
@@ -70,14 +71,14 @@ func TestNoGoroutineIsLeftByDropInTimers(t *testing.T) {
 			dropin.AfterFunc(time.Millisecond, func() {
 				defer ended.Done()
 				started.Done()
-				<-gate
+				<-release
 				runtime.Goexit()
 			})
 		}
-		wait(t, &started)
-		close(gate)
-		wait(t, &ended)
-		noGoroutine(t)
+		testkit.Returns(t, "the start of the functions", started.Wait)
+		close(release)
+		testkit.Returns(t, "the end of the functions", ended.Wait)
+		wantNoGoroutines(t)
 	})
 	t.Run("used in a bubble", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -86,18 +87,18 @@ func TestNoGoroutineIsLeftByDropInTimers(t *testing.T) {
 			dropin.NewTicker(time.Hour)
 			dropin.AfterFunc(time.Hour, func() {})
 		})
-		noGoroutine(t)
+		wantNoGoroutines(t)
 	})
 }
 
-func TestAFunctionThatDoesNotReturnIsSeen(t *testing.T) {
-	gate := make(chan struct{})
+func TestTheGoroutineOfABlockedFunctionIsFound(t *testing.T) {
+	release := make(chan struct{})
 	started := make(chan struct{})
-	dropin.AfterFunc(0, func() { close(started); <-gate })
+	dropin.AfterFunc(0, func() { close(started); <-release })
 	<-started
-	if len(ownGoroutines()) == 0 {
-		t.Error("its goroutine is overlooked")
+	if len(foliotGoroutines()) == 0 {
+		t.Error("the goroutine is not found")
 	}
-	close(gate)
-	noGoroutine(t)
+	close(release)
+	wantNoGoroutines(t)
 }

@@ -1,128 +1,109 @@
 package check
 
 import (
-	"os"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// openFiles counts the file descriptors of this process, that of the count included.
-func openFiles(t *testing.T) int {
+// wantOpenFiles waits until at most want files are open. It calls cleanup again and again
+// meanwhile.
+func wantOpenFiles(t *testing.T, want int, cleanup func()) {
 	t.Helper()
-	fds, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip(err)
+	var got int
+	few := func() bool {
+		cleanup()
+		got = testkit.OpenFiles(t)
+		return got <= want
 	}
-	return len(fds)
-}
-
-// noMoreFiles waits until no more than want files are open, tidying up meanwhile.
-func noMoreFiles(t *testing.T, want int, tidy func()) {
-	t.Helper()
-	got := openFiles(t)
-	for limit := time.Now().Add(10 * time.Second); got > want; got = openFiles(t) {
-		if time.Now().After(limit) {
-			t.Fatalf("%d files are open, were %d", got, want)
-		}
-		tidy()
-		time.Sleep(time.Millisecond)
+	if !testkit.TrueWithin(10*time.Second, few) {
+		t.Fatalf("%d files are open, want at most %d", got, want)
 	}
 }
 
-func TestAnOpenFileIsCounted(t *testing.T) {
-	before := openFiles(t)
-	f, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if got := openFiles(t); got != before+1 {
-		t.Errorf("%d files are open after one more was opened, were %d", got, before)
-	}
-}
+// manyRuntimes is the number of runtimes in these tests. Each may have a file open while it is in
+// use.
+const manyRuntimes = 200
 
-// crowd is how many runtimes are made. They may hold a file each while in use.
-const crowd = 200
-
-// filesAtRest is how many files are open once Go's poller and the default runtime
-// have opened theirs, which they keep.
-func filesAtRest(t *testing.T) int {
+// idleOpenFiles returns how many files are open after Go's poller and the default runtime have
+// opened files that they keep open.
+func idleOpenFiles(t *testing.T) int {
 	t.Helper()
-	fire(t, foliot.Default(), 5)
-	shutdown(t, use(t, foliot.Options{}), 0)
-	before := openFiles(t)
-	noGoroutine(t)
-	return min(before, openFiles(t))
+	fireMany(t, foliot.Default(), 5)
+	shutdown(t, newUsedRuntime(t, foliot.Options{}), 0)
+	before := testkit.OpenFiles(t)
+	wantNoGoroutines(t)
+	return min(before, testkit.OpenFiles(t))
 }
 
 func TestNoFileIsLeftOpenAfterShutdown(t *testing.T) {
-	want := filesAtRest(t)
+	want := idleOpenFiles(t)
 	var rs []*foliot.Runtime
-	for range crowd {
-		rs = append(rs, use(t, foliot.Options{Workers: 1}))
+	for range manyRuntimes {
+		rs = append(rs, newUsedRuntime(t, foliot.Options{Workers: 1}))
 	}
 	for _, r := range rs {
 		shutdown(t, r, 0)
 	}
-	noMoreFiles(t, want, func() {})
-	noGoroutine(t)
+	wantOpenFiles(t, want, func() {})
+	wantNoGoroutines(t)
 	runtime.KeepAlive(rs)
 }
 
 func TestNoFileIsLeftOpenByShutdownWithTimersArmed(t *testing.T) {
-	want := filesAtRest(t)
-	for range crowd {
-		r := use(t, foliot.Options{Workers: 2})
-		arm(t, r, 3, time.Hour)
+	want := idleOpenFiles(t)
+	for range manyRuntimes {
+		r := newUsedRuntime(t, foliot.Options{Workers: 2})
+		armMany(t, r, 3, time.Hour)
 		shutdown(t, r, 3)
 	}
-	noMoreFiles(t, want, func() {})
-	noGoroutine(t)
+	wantOpenFiles(t, want, func() {})
+	wantNoGoroutines(t)
 }
 
-func TestNoFileIsLeftOpenByRuntimesThatAreDropped(t *testing.T) {
+func TestNoFileIsLeftOpenByUnreachableRuntimes(t *testing.T) {
 	for name, use := range map[string]func(t *testing.T, r *foliot.Runtime){
 		"never used":               func(*testing.T, *foliot.Runtime) {},
-		"their timers have run":    func(t *testing.T, r *foliot.Runtime) { fire(t, r, 5) },
-		"their timers are stopped": func(t *testing.T, r *foliot.Runtime) { stopAll(t, arm(t, r, 10, time.Hour)) },
+		"their timers have run":    func(t *testing.T, r *foliot.Runtime) { fireMany(t, r, 5) },
+		"their timers are stopped": func(t *testing.T, r *foliot.Runtime) { stopAll(t, armMany(t, r, 10, time.Hour)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := filesAtRest(t)
-			for range crowd {
+			want := idleOpenFiles(t)
+			for range manyRuntimes {
 				r, err := foliot.New(foliot.Options{Workers: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
 				use(t, r)
 			}
-			noGoroutine(t)
-			noMoreFiles(t, want, runtime.GC)
+			wantNoGoroutines(t)
+			wantOpenFiles(t, want, runtime.GC)
 		})
 	}
 }
 
-func TestARuntimeWithAFarTimerHoldsNoFile(t *testing.T) {
+func TestARuntimeWithOnlyFarTimersHasNoFileOpen(t *testing.T) {
 	for name, use := range map[string]func(t *testing.T, r *foliot.Runtime){
-		"never near":    func(*testing.T, *foliot.Runtime) {},
-		"near at first": func(t *testing.T, r *foliot.Runtime) { fire(t, r, 5) },
+		"no near timer":      func(*testing.T, *foliot.Runtime) {},
+		"near timers before": func(t *testing.T, r *foliot.Runtime) { fireMany(t, r, 5) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := filesAtRest(t)
+			want := idleOpenFiles(t)
 			var rs []*foliot.Runtime
-			for range crowd {
+			for range manyRuntimes {
 				r, err := foliot.New(foliot.Options{Workers: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
-				arm(t, r, 3, time.Hour)
+				armMany(t, r, 3, time.Hour)
 				use(t, r)
 				rs = append(rs, r)
 			}
-			noMoreFiles(t, want, func() {})
-			noGoroutine(t)
+			wantOpenFiles(t, want, func() {})
+			wantNoGoroutines(t)
 			for _, r := range rs {
 				shutdown(t, r, 3)
 			}

@@ -13,11 +13,10 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// run is one execution of a timer's callback: its first and its last statement.
+// A run has the times of the first and the last statement of a callback.
 type run struct{ start, end int64 }
 
-// history is all that happened to one timer, from its creation until the runtime was
-// closed.
+// A history has all events of one timer, from its creation until the runtime was closed.
 type history struct {
 	timer      int
 	resolution time.Duration
@@ -27,27 +26,34 @@ type history struct {
 }
 
 var (
-	errOverlap = errors.New("a callback runs concurrently with itself")
-	errOutlive = errors.New("a callback runs on after Shutdown")
-	errIllegal = errors.New("the history is not linearizable")
+	errOverlap           = errors.New("a callback overlaps with itself")
+	errRunsAfterShutdown = errors.New("a callback ends after Shutdown")
+	errIllegal           = errors.New("the history is not linearizable")
 )
 
-// events are the calls, the runs as operations of the runtime, and the end at which
-// the timer is armed or not, ready to be judged.
+// events returns the calls, the runs as operations of the runtime, and a Shutdown at which the
+// timer was armed or not.
 func (h history) events(armed bool) ([]event, error) {
 	es := slices.Clone(h.calls)
 	var idle int64 // since when the callback has not been running
 	for i, r := range h.runs {
 		if r.start < idle || r.end < r.start {
-			return nil, fmt.Errorf("%w: run %d is from %d to %d, the one before ended at %d", errOverlap, i, r.start, r.end, idle)
+			return nil, fmt.Errorf("%w: run %d is from %d to %d, the previous one ended at %d",
+				errOverlap, i, r.start, r.end, idle)
 		}
 		if r.end > h.end {
-			return nil, fmt.Errorf("%w: run %d ended at %d, Shutdown at %d", errOutlive, i, r.end, h.end)
+			return nil, fmt.Errorf("%w: run %d ended at %d, Shutdown at %d",
+				errRunsAfterShutdown, i, r.end, h.end)
 		}
-		es = append(es, event{timer: h.timer, client: runner, kind: ran, call: idle, ret: r.start, at: r.start, ok: true})
+		es = append(es, event{
+			timer: h.timer, client: clientRuntime, op: opRun,
+			call: idle, ret: r.start, at: r.start, ok: true,
+		})
 		idle = r.end
 	}
-	es = append(es, event{timer: h.timer, client: closer, kind: shut, call: h.close, ret: h.end, ok: armed})
+	es = append(es, event{
+		timer: h.timer, client: clientShutdown, op: opShutdown, call: h.close, ret: h.end, ok: armed,
+	})
 	slices.SortStableFunc(es, func(a, b event) int { return cmp.Compare(a.call, b.call) })
 	return es, nil
 }
@@ -60,11 +66,11 @@ func operations(es []event) []porcupine.Operation {
 	return ops
 }
 
-// verdict is whether a history is legal if at the end the timer was armed, and if it
-// was not. It can be both, as when a Stop and a Reset overlapped.
+// A verdict says whether a history is legal if the timer was armed at the end, and if it was not.
+// Both are true, for example, if a Stop and a Reset overlapped.
 type verdict struct{ armed, idle bool }
 
-// judge answers an error if h is illegal either way.
+// judge returns an error if h is illegal in both cases.
 func (h history) judge() (v verdict, err error) {
 	m := model(h.resolution)
 	for armed, legal := range map[bool]*bool{true: &v.armed, false: &v.idle} {
@@ -82,16 +88,16 @@ func (h history) judge() (v verdict, err error) {
 
 // String lists the events by the time of their call.
 func (h history) String() string {
-	sane := h
 	es, err := h.events(false)
 	if err != nil {
-		sane.runs = nil
-		es, _ = sane.events(false)
+		withoutRuns := h
+		withoutRuns.runs = nil
+		es, _ = withoutRuns.events(false)
 	}
 	var b strings.Builder
 	for _, e := range es {
 		what := e.String()
-		if e.kind == shut {
+		if e.op == opShutdown {
 			what = "Shutdown"
 		}
 		fmt.Fprintf(&b, "%12d .. %12d  %-8s  %s\n", e.call, e.ret, clientName(e.client), what)
@@ -102,30 +108,30 @@ func (h history) String() string {
 	return b.String()
 }
 
-// Clients other than the goroutines of a round, which are numbered from 0.
+// Clients of events. Those below clientRuntime are goroutines of a round.
 const (
-	runner  = 20 + iota // the runtime
-	own                 // the timer's callback
-	sweeper             // the end of a batch
-	closer              // Shutdown
+	clientRuntime  = 20 + iota // the runtime
+	clientCallback             // the timer's callback
+	clientSettle               // settle, at the end of a batch
+	clientShutdown             // Shutdown
 )
 
 func clientName(c int) string {
 	switch c {
-	case runner:
+	case clientRuntime:
 		return "runtime"
-	case own:
+	case clientCallback:
 		return "callback"
-	case sweeper:
-		return "sweeper"
-	case closer:
-		return "closer"
+	case clientSettle:
+		return "settle"
+	case clientShutdown:
+		return "Shutdown"
 	}
 	return fmt.Sprintf("g%d", c)
 }
 
-// draw writes porcupine's picture of h, as it should have ended, where go test
-// -artifacts keeps it.
+// draw writes a picture of h, with a timer that is not armed at the end, to a file that go test
+// -artifacts keeps.
 func (h history) draw(t *testing.T) {
 	t.Helper()
 	es, err := h.events(false)
@@ -135,6 +141,6 @@ func (h history) draw(t *testing.T) {
 	m := model(h.resolution)
 	_, info := porcupine.CheckOperationsVerbose(m, operations(es), 0)
 	if err := porcupine.VisualizePath(m, info, filepath.Join(t.ArtifactDir(), "history.html")); err != nil {
-		t.Logf("no drawing: %v", err)
+		t.Logf("no picture: %v", err)
 	}
 }

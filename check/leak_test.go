@@ -12,28 +12,29 @@ import (
 	"weak"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 	"go.uber.org/goleak"
 )
 
 func TestNoGoroutineIsLeftAfterShutdown(t *testing.T) {
 	t.Run("never used", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) { shutdown(t, r, 0) })
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) { shutdown(t, r, 0) })
 	})
 	t.Run("with timers armed", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) {
-			arm(t, r, 100, time.Hour)
-			fire(t, r, 100)
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) {
+			armMany(t, r, 100, time.Hour)
+			fireMany(t, r, 100)
 			shutdown(t, r, 100)
 		})
 	})
 	t.Run("resized", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) {
-			arm(t, r, 100, time.Hour)
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) {
+			armMany(t, r, 100, time.Hour)
 			for _, n := range []int{8, 1, 3} {
 				if err := r.Resize(n); err != nil {
 					t.Fatal(err)
 				}
-				fire(t, r, 20)
+				fireMany(t, r, 20)
 			}
 			shutdown(t, r, 100)
 		})
@@ -42,123 +43,127 @@ func TestNoGoroutineIsLeftAfterShutdown(t *testing.T) {
 
 func TestNoGoroutineIsLeftWhileNothingIsArmed(t *testing.T) {
 	t.Run("never used", func(t *testing.T) {
-		onEach(t, func(*testing.T, *foliot.Runtime) {})
+		eachRuntime(t, func(*testing.T, *foliot.Runtime) {})
 	})
-	t.Run("all have run", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) { fire(t, r, 100) })
+	t.Run("all timers have run", func(t *testing.T) {
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) { fireMany(t, r, 100) })
 	})
-	t.Run("all are stopped", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) { stopAll(t, arm(t, r, 100, time.Hour)) })
+	t.Run("all timers are stopped", func(t *testing.T) {
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) { stopAll(t, armMany(t, r, 100, time.Hour)) })
 	})
-	t.Run("all are freed", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) {
-			for _, timer := range arm(t, r, 100, time.Hour) {
+	t.Run("all timers are freed", func(t *testing.T) {
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) {
+			for _, timer := range armMany(t, r, 100, time.Hour) {
 				if !timer.Free() {
-					t.Fatal("Free is false an hour ahead")
+					t.Fatal("Free of a timer that is an hour ahead returns false")
 				}
 			}
 		})
 	})
-	t.Run("some have run and some are stopped, again and again", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) {
+	t.Run("some timers have run and some are stopped, several times", func(t *testing.T) {
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) {
 			for range 3 {
-				far := arm(t, r, 100, time.Hour)
-				fire(t, r, 50)
+				far := armMany(t, r, 100, time.Hour)
+				fireMany(t, r, 50)
 				stopAll(t, far)
-				noGoroutine(t)
+				wantNoGoroutines(t)
 			}
 		})
 	})
-	t.Run("a reusable timer is put off and stopped", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) {
+	t.Run("a reusable timer is moved and stopped", func(t *testing.T) {
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) {
 			timer, err := r.NewTimer(func() { t.Error("a stopped timer runs") })
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, d := range []time.Duration{time.Minute, time.Hour, time.Second * 30} {
 				if !timer.Reset(d) {
-					t.Fatal("Reset is false on a live timer")
+					t.Fatal("Reset of a live timer returns false")
 				}
 			}
 			if !timer.Stop() {
-				t.Fatal("Stop is false before it is due")
+				t.Fatal("Stop before the deadline returns false")
 			}
 		})
 	})
-	t.Run("a shrunk runtime", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) {
+	t.Run("a runtime with fewer workers than before", func(t *testing.T) {
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) {
 			if err := r.Resize(8); err != nil {
 				t.Fatal(err)
 			}
-			far := arm(t, r, 100, time.Hour)
+			far := armMany(t, r, 100, time.Hour)
 			if err := r.Resize(1); err != nil {
 				t.Fatal(err)
 			}
-			fire(t, r, 20)
+			fireMany(t, r, 20)
 			stopAll(t, far)
 		})
 	})
-	t.Run("a sleep is broken off", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) {
+	t.Run("a sleep was cancelled", func(t *testing.T) {
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 			defer cancel()
 			if err := r.Sleep(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("Sleep: %v, want the context's error", err)
+				t.Errorf("Sleep returns %v, want DeadlineExceeded", err)
 			}
 			if err := r.Sleep(context.Background(), time.Millisecond); err != nil {
-				t.Errorf("Sleep: %v", err)
+				t.Errorf("Sleep returns %v, want nil", err)
 			}
 		})
 	})
 }
 
-func TestNoGoroutineIsLeftByCallbacksThatEndLate(t *testing.T) {
+func TestNoGoroutineIsLeftByCallbacksThatBlock(t *testing.T) {
 	const n = 30
 	block := func(t *testing.T, r *foliot.Runtime) (release func()) {
 		t.Helper()
-		gate := make(chan struct{})
+		releaseCh := make(chan struct{})
 		var started, ended sync.WaitGroup
 		started.Add(n)
 		ended.Add(n)
 		for i := range n {
-			if _, err := r.AfterFunc(time.Duration(i)*50*time.Microsecond, func() {
+			_, err := r.AfterFunc(time.Duration(i)*50*time.Microsecond, func() {
 				started.Done()
-				<-gate
+				<-releaseCh
 				ended.Done()
-			}); err != nil {
+			})
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		wait(t, &started)
-		fire(t, r, 20)
-		return func() { close(gate); wait(t, &ended) }
+		testkit.Returns(t, "the start of the callbacks", started.Wait)
+		fireMany(t, r, 20)
+		return func() {
+			close(releaseCh)
+			testkit.Returns(t, "the end of the callbacks", ended.Wait)
+		}
 	}
 	t.Run("no Shutdown", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) { block(t, r)() })
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) { block(t, r)() })
 	})
 	t.Run("before Shutdown", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) {
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) {
 			block(t, r)()
 			shutdown(t, r, 0)
 		})
 	})
 	t.Run("after a Shutdown that did not wait", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) {
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) {
 			release := block(t, r)
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
 			if _, err := r.Shutdown(ctx); !errors.Is(err, context.Canceled) {
-				t.Errorf("Shutdown: %v, want the context's error", err)
+				t.Errorf("Shutdown returns %v, want Canceled", err)
 			}
 			release()
 		})
 	})
 	t.Run("Default", func(t *testing.T) {
 		block(t, foliot.Default())()
-		noGoroutine(t)
+		wantNoGoroutines(t)
 	})
 	t.Run("Goexit", func(t *testing.T) {
-		onEach(t, func(t *testing.T, r *foliot.Runtime) {
+		eachRuntime(t, func(t *testing.T, r *foliot.Runtime) {
 			var wg sync.WaitGroup
 			wg.Add(10)
 			for range 10 {
@@ -166,8 +171,8 @@ func TestNoGoroutineIsLeftByCallbacksThatEndLate(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			wait(t, &wg)
-			fire(t, r, 20)
+			testkit.Returns(t, "the callbacks", wg.Wait)
+			fireMany(t, r, 20)
 		})
 	})
 }
@@ -183,27 +188,27 @@ func TestDefaultHasNoGoroutineWhileTimersAreArmed(t *testing.T) {
 				}
 				ts = append(ts, timer)
 			}
-			// Those that are seconds ahead cannot have run by the time goleak gives up.
-			noGoroutine(t)
+			// Timers that are seconds ahead cannot have run before goleak gives up.
+			wantNoGoroutines(t)
 			for _, timer := range ts {
-				if !timer.Stop() && d > patience {
-					t.Fatal("Stop is false an hour ahead")
+				if !timer.Stop() && d > timeout {
+					t.Fatal("Stop of a timer that is an hour ahead returns false")
 				}
 			}
-			noGoroutine(t)
+			wantNoGoroutines(t)
 		})
-		t.Run(fmt.Sprintf("%v ahead, abandoned", d), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%v ahead, not stopped", d), func(t *testing.T) {
 			for range 100 {
 				if _, err := foliot.Default().AfterFunc(d, func() {}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			noGoroutine(t)
+			wantNoGoroutines(t)
 		})
 	}
-	t.Run("after it has run timers", func(t *testing.T) {
-		fire(t, foliot.Default(), 100)
-		noGoroutine(t)
+	t.Run("after timers have run", func(t *testing.T) {
+		fireMany(t, foliot.Default(), 100)
+		wantNoGoroutines(t)
 	})
 }
 
@@ -219,24 +224,24 @@ func TestAManualClockLeavesNoGoroutine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	noGoroutine(t)
+	wantNoGoroutines(t)
 	clock.Advance(50 * time.Second)
-	noGoroutine(t)
+	wantNoGoroutines(t)
 	shutdown(t, r, 100-ran)
-	noGoroutine(t)
+	wantNoGoroutines(t)
 	if ran != 51 {
 		t.Errorf("%d callbacks have run, want 51", ran)
 	}
 }
 
-// A bubble that is left with goroutines in it fails its test.
-func TestABubbleCanBeLeftOnceNothingIsArmed(t *testing.T) {
+// synctest.Test fails if goroutines are left in the bubble.
+func TestNoGoroutineIsLeftInABubbleWhileNothingIsArmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := foliot.New(foliot.Options{Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ts := arm(t, r, 10, time.Hour)
+		ts := armMany(t, r, 10, time.Hour)
 		ran := 0
 		for range 10 {
 			if _, err := r.AfterFunc(time.Minute, func() { ran++ }); err != nil {
@@ -252,34 +257,33 @@ func TestABubbleCanBeLeftOnceNothingIsArmed(t *testing.T) {
 	})
 }
 
-func TestAGoroutineOfFoliotIsSeen(t *testing.T) {
+func TestTheGoroutineOfABlockedCallbackIsFound(t *testing.T) {
 	r, err := foliot.New(foliot.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	started, gate := make(chan struct{}), make(chan struct{})
-	if _, err := r.AfterFunc(0, func() { close(started); <-gate }); err != nil {
+	started, releaseCh := make(chan struct{}), make(chan struct{})
+	if _, err := r.AfterFunc(0, func() { close(started); <-releaseCh }); err != nil {
 		t.Fatal(err)
 	}
 	<-started
-	if len(ownGoroutines()) == 0 {
-		t.Error("the one that is in a callback is overlooked")
+	if len(foliotGoroutines()) == 0 {
+		t.Error("foliotGoroutines does not find the goroutine of the callback")
 	}
 	if err := goleak.Find(); err == nil {
-		t.Error("goleak overlooks the one that is in a callback")
+		t.Error("goleak does not find the goroutine of the callback")
 	}
-	close(gate)
-	noGoroutine(t)
+	close(releaseCh)
+	wantNoGoroutines(t)
 }
 
-// In Go nobody has to close what he no longer needs, and a test that makes a runtime
-// often does not. Once nothing is armed there is nothing to keep it for.
-func TestADroppedRuntimeIsCollected(t *testing.T) {
+// A user may forget to call Shutdown. A runtime with nothing armed must be collected then.
+func TestAnUnreachableRuntimeIsCollected(t *testing.T) {
 	for name, use := range map[string]func(t *testing.T, r *foliot.Runtime){
 		"never used":             func(*testing.T, *foliot.Runtime) {},
-		"its timers have run":    func(t *testing.T, r *foliot.Runtime) { fire(t, r, 10) },
-		"its timers are stopped": func(t *testing.T, r *foliot.Runtime) { stopAll(t, arm(t, r, 10, time.Hour)) },
-		"it is shut down":        func(t *testing.T, r *foliot.Runtime) { arm(t, r, 10, time.Hour); shutdown(t, r, 10) },
+		"its timers have run":    func(t *testing.T, r *foliot.Runtime) { fireMany(t, r, 10) },
+		"its timers are stopped": func(t *testing.T, r *foliot.Runtime) { stopAll(t, armMany(t, r, 10, time.Hour)) },
+		"it is shut down":        func(t *testing.T, r *foliot.Runtime) { armMany(t, r, 10, time.Hour); shutdown(t, r, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := foliot.New(foliot.Options{})
@@ -288,11 +292,9 @@ func TestADroppedRuntimeIsCollected(t *testing.T) {
 			}
 			use(t, r)
 			w := weak.Make(r)
-			for limit := time.Now().Add(10 * time.Second); w.Value() != nil; time.Sleep(time.Millisecond) {
-				if time.Now().After(limit) {
-					t.Fatal("it is still there")
-				}
-				runtime.GC()
+			r = nil
+			if testkit.Uncollected(10*time.Second, []weak.Pointer[foliot.Runtime]{w}) != 0 {
+				t.Fatal("the runtime was not collected")
 			}
 		})
 	}

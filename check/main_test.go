@@ -5,21 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"go.uber.org/goleak"
 )
 
 var (
-	seedFlag = flag.Uint64("seed", 1, "the `number` random histories start from")
-	budget   = flag.Duration("budget", 3*time.Second, "`time` to spend on random histories, for each test of them")
+	seedFlag = flag.Uint64("seed", 1, "the first `number` for random histories")
+	budget   = flag.Duration("budget", 3*time.Second, "`time` for random histories in each test")
 )
 
-// share is one of n parts of the budget.
-func share(n int) time.Duration {
-	b := *budget
-	if testing.Short() {
-		b = min(b, 300*time.Millisecond)
-	}
-	return b / time.Duration(n)
-}
+// share returns the n-th part of the budget.
+func share(n int) time.Duration { return testkit.Share(*budget, n) }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,123 +8,122 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// kind says what happened to a timer. All but ran are calls of the API.
-type kind uint8
+// An op is an operation on a timer. All except opRun are calls of the API.
+type op uint8
 
 const (
-	created  kind = iota // NewTimer: reusable, not armed
-	oneShot              // AfterFunc or a batch of them: armed, good for one run
-	reset                // Reset
-	stopped              // Stop
-	freed                // Free
-	deadline             // Deadline
-	ran                  // the runtime took an arming to run its callback
-	shut                 // Shutdown, as this timer sees it; ok: it was armed
+	opNew       op = iota // NewTimer: makes a reusable timer that is not armed
+	opAfterFunc           // AfterFunc or AfterFuncBatch: makes an armed timer for one run
+	opReset               // Reset
+	opStop                // Stop
+	opFree                // Free
+	opDeadline            // Deadline
+	opRun                 // the runtime removes an arming to run its callback
+	opShutdown            // Shutdown; ok: the timer was armed
 )
 
-// event is one operation on one timer with what it answered. Times are nanoseconds
-// since the epoch of the history.
+// An event is one operation on one timer and its result. Times are nanoseconds since the start of
+// the history.
 //
-// A run is an operation nobody calls: the runtime takes the arming at an instant
-// that cannot be seen from outside, and from then on Stop is false. All that can be
-// said of the instant is that it lies before the callback's first statement, and
-// after the last statement of the callback's previous run, as until then Stop still
-// takes back an arming made meanwhile. A run is recorded as an operation over that
-// whole interval, and the model places it, never before the deadline of the arming.
+// A run is an operation of the runtime: it removes the arming at an instant that cannot be observed
+// from outside. From then on Stop returns false. The instant lies before the first statement of the
+// callback, and after the last statement of the previous run of the callback, since until then Stop
+// can still cancel an arming made meanwhile. A run is recorded as an operation over this whole
+// interval. The model chooses the instant, but never before the deadline of the arming.
 type event struct {
 	timer  int
 	client int // the goroutine, for reports
-	kind   kind
+	op     op
 	call   int64
 	ret    int64
-	delay  time.Duration // oneShot, reset
-	ok     bool          // what the call answered; created, oneShot: not ErrClosed
-	at     int64         // deadline: the time answered; ran: the callback's first statement
+	delay  time.Duration // of opAfterFunc and opReset
+	ok     bool          // the result; of opNew and opAfterFunc: not ErrClosed
+	at     int64         // of opDeadline: the result; of opRun: the first statement of the callback
 }
 
-// life is what a timer's handle is good for.
-type life uint8
+// A lifetime says which calls on the handle of a timer can succeed.
+type lifetime uint8
 
 const (
-	unborn life = iota
+	notMade lifetime = iota
 	reusable
-	single // one-shot: goes stale with its only run, or when stopped
+	oneShot // becomes stale with its only run, or when it is stopped
 	stale
-	closed // the runtime is
+	runtimeClosed
 )
 
-// state is that of one timer. There is no state for a running callback, as no answer
-// depends on it: a reusable timer is idle or armed whether or not it runs. That two
-// runs do not overlap is in the intervals of the runs, see events.
+// A state is the state of one timer. It does not say whether the callback is running, since no
+// result depends on this: a reusable timer is idle or armed whether it runs or not. That two runs
+// do not overlap is checked with the intervals of the runs, see history.events.
 type state struct {
-	life  life
-	armed bool
-	// The deadline of the arming is in [lo, hi], as the clock was read between the
-	// call and the return of what armed it. Zero when not armed.
+	lifetime lifetime
+	armed    bool
+	// The deadline of the arming is in [lo, hi], since the runtime read the clock between the call
+	// that armed it and its return. Both are 0 if the timer is not armed.
 	lo, hi int64
-	// The instant of the last run is not before floor, the deadline it was due at.
-	// porcupine cannot know: that depends on which arming ran. What comes after the
-	// run in the order of the model must not have returned before that.
+	// floor is the deadline of the last run: its instant is not before that. porcupine does not
+	// know this, since it depends on which arming ran. An operation after the run in the order of
+	// the model must not have returned before floor.
 	floor int64
 }
 
-// step is the sequential specification of a timer: what e makes of s, and whether
-// e's answer is the right one in s. A deadline may be rounded up by resolution.
+// step is the sequential specification of a timer. It returns the state after e in the state s, and
+// whether the result of e is right in s. A deadline may be rounded up by resolution.
 func step(s state, e event, resolution time.Duration) (state, bool) {
 	if e.ret < s.floor {
 		return s, false
 	}
 	armed := state{
-		life: s.life, armed: true, floor: s.floor,
-		lo: later(e.call, e.delay), hi: later(later(e.ret, e.delay), resolution),
+		lifetime: s.lifetime, armed: true, floor: s.floor,
+		lo: addTime(e.call, e.delay), hi: addTime(addTime(e.ret, e.delay), resolution),
 	}
-	disarmed := state{life: s.life, floor: s.floor}
-	if s.life == single {
-		disarmed.life = stale
+	disarmed := state{lifetime: s.lifetime, floor: s.floor}
+	if s.lifetime == oneShot {
+		disarmed.lifetime = stale
 	}
-	alive := s.life == reusable || s.life == single
+	alive := s.lifetime == reusable || s.lifetime == oneShot
 
-	if s.life == closed {
-		// The contract leaves open what Free and Deadline answer.
-		return s, e.kind == freed || e.kind == deadline || e.kind != ran && !e.ok
+	if s.lifetime == runtimeClosed {
+		// The documentation does not specify the results of Free and Deadline.
+		return s, e.op == opFree || e.op == opDeadline || e.op != opRun && !e.ok
 	}
-	switch e.kind {
-	case created:
-		return state{life: reusable}, e.ok && s.life == unborn
-	case oneShot:
-		armed.life = single
-		return armed, e.ok && s.life == unborn
-	case reset:
+	switch e.op {
+	case opNew:
+		return state{lifetime: reusable}, e.ok && s.lifetime == notMade
+	case opAfterFunc:
+		armed.lifetime = oneShot
+		return armed, e.ok && s.lifetime == notMade
+	case opReset:
 		if !alive {
 			return s, !e.ok
 		}
 		return armed, e.ok
-	case stopped:
+	case opStop:
 		if !s.armed {
 			return s, !e.ok
 		}
 		return disarmed, e.ok
-	case freed:
+	case opFree:
 		if !alive {
 			return s, !e.ok
 		}
-		return state{life: stale, floor: s.floor}, e.ok
-	case deadline:
+		return state{lifetime: stale, floor: s.floor}, e.ok
+	case opDeadline:
 		if !s.armed {
 			return s, !e.ok
 		}
 		return s, e.ok && s.lo <= e.at && e.at <= s.hi
-	case ran:
+	case opRun:
 		disarmed.floor = max(s.floor, s.lo)
 		return disarmed, s.armed && e.at >= s.lo
-	case shut:
-		return state{life: closed, floor: s.floor}, e.ok == s.armed
+	case opShutdown:
+		return state{lifetime: runtimeClosed, floor: s.floor}, e.ok == s.armed
 	}
-	panic("unknown kind of event")
+	panic("unknown operation")
 }
 
-// later is t+d, or the end of time.
-func later(t int64, d time.Duration) int64 {
+// addTime returns t+d, or the largest time if that overflows.
+func addTime(t int64, d time.Duration) int64 {
 	d = max(d, 0)
 	if t > math.MaxInt64-int64(d) {
 		return math.MaxInt64
@@ -132,8 +131,8 @@ func later(t int64, d time.Duration) int64 {
 	return t + int64(d)
 }
 
-// model makes step a model of porcupine's. It is of a single timer: a history of
-// several is linearizable if and only if it is so for each, so each is judged alone.
+// model returns a porcupine model of one timer, made from step. A history of several timers is
+// linearizable if and only if that of each timer is, so each is checked alone.
 func model(resolution time.Duration) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return state{} },
@@ -147,32 +146,32 @@ func model(resolution time.Duration) porcupine.Model {
 }
 
 func (e event) String() string {
-	switch e.kind {
-	case created:
+	switch e.op {
+	case opNew:
 		return fmt.Sprintf("NewTimer %t", e.ok)
-	case oneShot:
+	case opAfterFunc:
 		return fmt.Sprintf("AfterFunc(%v) %t", e.delay, e.ok)
-	case reset:
+	case opReset:
 		return fmt.Sprintf("Reset(%v) %t", e.delay, e.ok)
-	case stopped:
+	case opStop:
 		return fmt.Sprintf("Stop %t", e.ok)
-	case freed:
+	case opFree:
 		return fmt.Sprintf("Free %t", e.ok)
-	case deadline:
+	case opDeadline:
 		if !e.ok {
 			return "Deadline false"
 		}
 		return fmt.Sprintf("Deadline %v true", time.Duration(e.at))
-	case ran:
+	case opRun:
 		return fmt.Sprintf("runs at %v", time.Duration(e.at))
-	case shut:
+	case opShutdown:
 		return fmt.Sprintf("Shutdown, armed %t", e.ok)
 	}
-	return fmt.Sprintf("event %d", e.kind)
+	return fmt.Sprintf("event %d", e.op)
 }
 
 func (s state) String() string {
-	name := [...]string{"unborn", "reusable", "one-shot", "stale", "closed"}[s.life]
+	name := [...]string{"not made", "reusable", "one-shot", "stale", "closed"}[s.lifetime]
 	if s.armed {
 		name = fmt.Sprintf("%s armed for %v to %v", name, time.Duration(s.lo), time.Duration(s.hi))
 	}

@@ -7,91 +7,92 @@ import (
 	"time"
 )
 
-// stopwatch stamps what happens, in nanoseconds since its start, on the monotonic
-// clock timers live on.
+// A stopwatch returns times in nanoseconds since its start, on the monotonic clock.
 type stopwatch struct{ start time.Time }
 
 func (w stopwatch) now() int64 { return int64(time.Since(w.start)) }
 
-// far is a delay that does not pass within a test.
+// far is a delay that does not pass during a test.
 const far = time.Hour
 
-// object is a timer under test with all that is known of it.
-type object struct {
+// A testTimer is a timer under test with its recorded runs and calls.
+type testTimer struct {
 	id    int
 	watch stopwatch
 
-	// timer is published once NewTimer or AfterFunc has returned. The callback of a
-	// one-shot may run before that, and finds nil.
+	// timer is stored when NewTimer or AfterFunc has returned. It is nil in the callback of a
+	// one-shot timer that runs before that.
 	timer atomic.Pointer[handle]
-	// due is about when the latest arming but those by the callback comes due: what is
-	// called then meets the run.
+	// due is the approximate deadline of the latest arming, other than those made by the callback.
+	// A call at that time is concurrent with the run.
 	due atomic.Int64
 
-	// What follows belongs to the callback, and to nobody else until the runtime is
-	// closed. There is deliberately no lock: that the runs of one callback do not
-	// overlap, that each sees what the one before has done, and that all of it is
-	// seen after Shutdown is for the runtime to see to, and for the race detector to
-	// find wanting.
-	rng   *rand.Rand
-	left  int // calls of its own the callback may still make
-	runs  []run
-	calls []event
+	// The callback owns these fields until the runtime is closed. There is no lock on purpose: the
+	// runtime must order the runs of a callback one after the other, and all of them before the
+	// return of Shutdown. Otherwise the race detector reports it.
+	rng       *rand.Rand
+	callsLeft int // calls that the callback may still make
+	runs      []run
+	calls     []event
 }
 
-func newObject(id int, watch stopwatch, seed uint64) *object {
+func newTestTimer(id int, watch stopwatch, seed uint64) *testTimer {
 	rng := rand.New(rand.NewPCG(seed, uint64(id)))
-	return &object{id: id, watch: watch, rng: rng, left: rng.IntN(3)}
+	return &testTimer{id: id, watch: watch, rng: rng, callsLeft: rng.IntN(3)}
 }
 
-// ownKinds are the calls a callback makes on its own timer.
-var ownKinds = []kind{reset, reset, reset, reset, reset, reset, reset, stopped, stopped, deadline, deadline, freed}
-
-// callback is what the timer runs: it takes its time now and then, and uses its own
-// timer now and then. The first statement and the last are its stamps.
-func (o *object) callback() {
-	start := o.watch.now()
-	n := len(o.runs)
-	o.runs = append(o.runs, run{start: start})
-	if o.rng.IntN(2) == 0 {
-		spin(time.Duration(o.rng.IntN(int(60 * time.Microsecond))))
-	}
-	dawdle(o.rng)
-	if t := o.timer.Load(); t != nil && o.left > 0 && o.rng.IntN(2) == 0 {
-		o.left--
-		k := ownKinds[o.rng.IntN(len(ownKinds))]
-		o.calls = append(o.calls, o.do(k, delay(o.rng), own))
-		dawdle(o.rng)
-	}
-	o.runs[n].end = o.watch.now()
+// callbackOps are the calls that a callback makes on its own timer.
+var callbackOps = []op{
+	opReset, opReset, opReset, opReset, opReset, opReset, opReset,
+	opStop, opStop, opDeadline, opDeadline, opFree,
 }
 
-// do makes a call and records it. Any goroutine may.
-func (o *object) do(k kind, d time.Duration, client int) event {
-	t := *o.timer.Load()
-	e := event{timer: o.id, client: client, kind: k}
-	e.call = o.watch.now()
-	switch k {
-	case reset:
+// callback is the callback of the timer. Sometimes it takes a while, and sometimes it uses its own
+// timer. Its first and its last statement record the time.
+func (tt *testTimer) callback() {
+	start := tt.watch.now()
+	n := len(tt.runs)
+	tt.runs = append(tt.runs, run{start: start})
+	if tt.rng.IntN(2) == 0 {
+		spin(time.Duration(tt.rng.IntN(int(60 * time.Microsecond))))
+	}
+	pause(tt.rng)
+	if t := tt.timer.Load(); t != nil && tt.callsLeft > 0 && tt.rng.IntN(2) == 0 {
+		tt.callsLeft--
+		o := callbackOps[tt.rng.IntN(len(callbackOps))]
+		tt.calls = append(tt.calls, tt.do(o, delay(tt.rng), clientCallback))
+		pause(tt.rng)
+	}
+	tt.runs[n].end = tt.watch.now()
+}
+
+// do makes a call and returns its event. It may be called on any goroutine.
+func (tt *testTimer) do(o op, d time.Duration, client int) event {
+	t := *tt.timer.Load()
+	e := event{timer: tt.id, client: client, op: o}
+	e.call = tt.watch.now()
+	switch o {
+	case opReset:
 		e.delay = d
 		e.ok = t.Reset(d)
-	case stopped:
+	case opStop:
 		e.ok = t.Stop()
-	case freed:
+	case opFree:
 		e.ok = t.Free()
-	case deadline:
+	case opDeadline:
 		var at time.Time
 		if at, e.ok = t.Deadline(); e.ok {
-			e.at = int64(at.Sub(o.watch.start))
+			e.at = int64(at.Sub(tt.watch.start))
 		}
 	default:
 		panic("not a call on a timer")
 	}
-	e.ret = o.watch.now()
+	e.ret = tt.watch.now()
 	return e
 }
 
-// delay is mostly within the time a round takes, so that calls meet runs.
+// delay returns a delay that is mostly shorter than a round, so that calls are concurrent with
+// runs.
 func delay(rng *rand.Rand) time.Duration {
 	switch rng.IntN(8) {
 	case 0:
@@ -105,8 +106,8 @@ func delay(rng *rand.Rand) time.Duration {
 	}
 }
 
-// dawdle is nothing, a yield, a little work or, rarely, a sleep.
-func dawdle(rng *rand.Rand) {
+// pause does nothing, yields, spins or, rarely, sleeps.
+func pause(rng *rand.Rand) {
 	switch n := rng.IntN(32); {
 	case n == 0:
 		time.Sleep(time.Duration(rng.IntN(int(100 * time.Microsecond))))
@@ -122,9 +123,9 @@ func spin(d time.Duration) {
 	}
 }
 
-// aim waits until o is due or a little more, if that is soon.
-func (o *object) aim(rng *rand.Rand) {
-	left := time.Duration(o.due.Load()-o.watch.now()) + time.Duration(rng.IntN(int(100*time.Microsecond)))
+// waitUntilDue waits until about the time when the timer is due, if that is soon.
+func (tt *testTimer) waitUntilDue(rng *rand.Rand) {
+	left := time.Duration(tt.due.Load()-tt.watch.now()) + time.Duration(rng.IntN(int(100*time.Microsecond)))
 	if left < 300*time.Microsecond {
 		spin(left)
 	}

@@ -9,46 +9,45 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// defect is what a reference does wrong, one time in three that it could.
+// A defect is a fault of a reference. It shows in one of three cases in which it could.
 type defect uint8
 
 const (
-	none               defect = iota
-	stopLies                  // Stop is true and the arming stays
-	stopIsCoy                 // Stop is false although it took the arming back
-	stopIsBlind               // Stop is false for an arming made while the callback runs
-	stopIsGenerous            // Stop is true although nothing is armed
-	resetForgets              // Reset is true and arms nothing
-	resetRefuses              // Reset is false on a live timer
-	resetKeepsDeadline        // Reset to a later time leaves the earlier one
-	runsTwice                 // an arming runs twice
-	runsEarly                 // an arming runs at half its delay
-	freeForgets               // Free is true and the arming stays
-	freeIsUndone              // a freed timer can be used on
-	deadlineIsOld             // Deadline after a second Reset is that of the first
+	none                defect = iota
+	stopKeepsArming            // Stop returns true but does not cancel the arming
+	stopReturnsFalse           // Stop returns false although it cancels the arming
+	stopMissesRearming         // Stop returns false for an arming made during the callback
+	idleStopReturnsTrue        // Stop returns true although nothing is armed
+	resetArmsNothing           // Reset returns true but arms nothing
+	resetReturnsFalse          // Reset returns false on a live timer
+	resetKeepsDeadline         // Reset to a later time keeps the earlier deadline
+	runsTwice                  // an arming runs twice
+	runsEarly                  // an arming runs at half its delay
+	freeKeepsArming            // Free returns true but does not cancel the arming
+	freedTimerWorks            // a freed timer can be reset
+	deadlineIsOld              // Deadline after a second Reset returns that of the first
 )
 
-// reference is a plain implementation of timers, one lock for all of them on top of
-// package time, in which defects can be planted. It shows that the recorder and the
-// model raise no false alarm, and that they find each of the defects.
+// A reference is a simple implementation of timers with package time and one lock, which can have a
+// defect. It shows that the checks accept correct timers and find each of the defects.
 type reference struct {
 	defect defect
 
-	mu     sync.Mutex
-	rng    *rand.Rand
-	closed bool
-	timers []*refTimer
-	runs   uint64
-	busy   sync.WaitGroup // callbacks running
+	mu      sync.Mutex
+	rng     *rand.Rand
+	closed  bool
+	timers  []*refTimer
+	runs    uint64
+	running sync.WaitGroup // callbacks
 }
 
 type refTimer struct {
 	r      *reference
 	f      func()
 	single bool
-	// All of it under r.mu.
+	// Protected by r.mu.
 	armed, stale, running, due bool
-	arming                     uint64 // counts the armings: what names another is void
+	arming                     uint64 // the number of the current arming; others are obsolete
 	at                         time.Time
 }
 
@@ -56,8 +55,8 @@ func newReference(d defect, seed uint64) *reference {
 	return &reference{defect: d, rng: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// goesWrong is whether d is to show now.
-func (r *reference) goesWrong(d defect) bool { return r.defect == d && r.rng.IntN(3) == 0 }
+// shows reports whether the reference has the defect d and it shows now.
+func (r *reference) shows(d defect) bool { return r.defect == d && r.rng.IntN(3) == 0 }
 
 func (r *reference) newTimer(f func()) (handle, error) {
 	r.mu.Lock()
@@ -96,7 +95,7 @@ func (r *reference) close(context.Context) (int, error) {
 		}
 	}
 	r.mu.Unlock()
-	r.busy.Wait()
+	r.running.Wait()
 	return armed, nil
 }
 
@@ -104,29 +103,29 @@ func (t *refTimer) Reset(d time.Duration) bool {
 	r := t.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t.stale && !r.goesWrong(freeIsUndone) || r.closed || r.goesWrong(resetRefuses) {
+	if t.stale && !r.shows(freedTimerWorks) || r.closed || r.shows(resetReturnsFalse) {
 		return false
 	}
-	if r.goesWrong(resetForgets) {
+	if r.shows(resetArmsNothing) {
 		return true
 	}
 	t.arm(d)
 	return true
 }
 
-// arm needs r.mu.
+// arm arms the timer. The caller holds r.mu.
 func (t *refTimer) arm(d time.Duration) {
 	r := t.r
 	at := time.Now().Add(d)
-	if !t.armed || !t.at.Before(at) || !r.goesWrong(resetKeepsDeadline) {
+	if !t.armed || !t.at.Before(at) || !r.shows(resetKeepsDeadline) {
 		t.arming, t.due = t.arming+1, false
-		if r.goesWrong(runsEarly) {
+		if r.shows(runsEarly) {
 			d /= 2
 		}
 		arming := t.arming
 		time.AfterFunc(d, func() { t.fire(arming) })
 	}
-	if !t.armed || !r.goesWrong(deadlineIsOld) {
+	if !t.armed || !r.shows(deadlineIsOld) {
 		t.at = at
 	}
 	t.armed = true
@@ -137,16 +136,16 @@ func (t *refTimer) Stop() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !t.armed || r.closed {
-		return r.goesWrong(stopIsGenerous)
+		return r.shows(idleStopReturnsTrue)
 	}
-	if t.running && r.goesWrong(stopIsBlind) {
+	if t.running && r.shows(stopMissesRearming) {
 		return false
 	}
-	if r.goesWrong(stopLies) {
+	if r.shows(stopKeepsArming) {
 		return true
 	}
 	t.armed, t.due, t.stale = false, false, t.single || t.stale
-	return !r.goesWrong(stopIsCoy)
+	return !r.shows(stopReturnsFalse)
 }
 
 func (t *refTimer) Free() bool {
@@ -157,7 +156,7 @@ func (t *refTimer) Free() bool {
 		return false
 	}
 	t.stale = true
-	if !r.goesWrong(freeForgets) {
+	if !r.shows(freeKeepsArming) {
 		t.armed, t.due = false, false
 	}
 	return true
@@ -169,8 +168,8 @@ func (t *refTimer) Deadline() (time.Time, bool) {
 	return t.at, t.armed
 }
 
-// fire runs the callback if that arming is still the current one. What comes due
-// while the callback runs is run by the same goroutine, later.
+// fire runs the callback if arming is the current one. If the timer comes due while the callback
+// runs, the same goroutine runs it again.
 func (t *refTimer) fire(arming uint64) {
 	r := t.r
 	r.mu.Lock()
@@ -180,15 +179,15 @@ func (t *refTimer) fire(arming uint64) {
 	}
 	t.due = true
 	for t.due && !t.running && !r.closed {
-		t.armed, t.due, t.running = r.goesWrong(runsTwice), false, true
+		t.armed, t.due, t.running = r.shows(runsTwice), false, true
 		t.due = t.armed
 		t.stale = t.single || t.stale
 		r.runs++
-		r.busy.Add(1)
+		r.running.Add(1)
 		r.mu.Unlock()
 		t.f()
 		r.mu.Lock()
-		r.busy.Done()
+		r.running.Done()
 		t.running = false
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// handle is what a test can do with a timer.
+// A handle has the methods of a timer that the tests call.
 type handle interface {
 	Reset(d time.Duration) bool
 	Stop() bool
@@ -16,21 +16,21 @@ type handle interface {
 	Deadline() (time.Time, bool)
 }
 
-// subject makes timers: the runtime under test, or a reference with a known defect.
+// A subject makes timers. It is a runtime under test, or a reference with a known defect.
 type subject interface {
 	newTimer(f func()) (handle, error)
 	afterFunc(d time.Duration, f func()) (handle, error)
-	// disturb does once what should make no difference to any timer.
+	// disturb does something that must not affect any timer.
 	disturb(n int) error
-	// close says how many timers were armed. No callback runs after it.
+	// close returns how many timers were armed. No callback runs after it.
 	close(ctx context.Context) (armed int, err error)
-	// fired is how many callbacks have run; known after close.
+	// fired returns how many callbacks have run. It is called after close.
 	fired() uint64
-	// resolution is by how much a deadline may be rounded up.
+	// resolution returns by how much a deadline may be rounded up.
 	resolution() time.Duration
 }
 
-// runtimeSubject is a Runtime made with Options.Resolution set to tick.
+// A runtimeSubject is a Runtime with the Options.Resolution tick.
 type runtimeSubject struct {
 	r    *foliot.Runtime
 	tick time.Duration
@@ -38,7 +38,7 @@ type runtimeSubject struct {
 
 func (s runtimeSubject) newTimer(f func()) (handle, error) { return s.r.NewTimer(f) }
 
-// afterFunc makes every other one-shot by a batch, chosen by the delay.
+// afterFunc calls AfterFuncBatch if the delay is odd, and AfterFunc otherwise.
 func (s runtimeSubject) afterFunc(d time.Duration, f func()) (handle, error) {
 	if d%2 == 0 {
 		return s.r.AfterFunc(d, f)
@@ -48,7 +48,7 @@ func (s runtimeSubject) afterFunc(d time.Duration, f func()) (handle, error) {
 		return nil, err
 	}
 	if len(ts) != 1 {
-		return nil, fmt.Errorf("a batch of one answered %d timers", len(ts))
+		return nil, fmt.Errorf("AfterFuncBatch of one call returns %d timers", len(ts))
 	}
 	return ts[0], nil
 }

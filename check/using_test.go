@@ -2,45 +2,46 @@ package check
 
 import (
 	"context"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 	"go.uber.org/goleak"
 )
 
-// noGoroutine fails the test unless all goroutines but the test's are gone, as a
-// user's goleak sees it. goleak overlooks those in a system call; the rest of this
-// looks for them.
-func noGoroutine(t *testing.T) {
+// wantNoGoroutines checks with goleak, as a user does, that no goroutine is left. goleak ignores
+// goroutines in a system call, so it also checks the stacks.
+func wantNoGoroutines(t *testing.T) {
 	t.Helper()
 	goleak.VerifyNone(t)
 	var left []string
-	for limit := time.Now().Add(patience); time.Now().Before(limit); time.Sleep(time.Millisecond) {
-		if left = ownGoroutines(); len(left) == 0 {
-			return
-		}
+	none := func() bool {
+		left = foliotGoroutines()
+		return len(left) == 0
 	}
-	t.Errorf("goroutines left:\n%s", strings.Join(left, "\n\n"))
+	if !testkit.TrueWithin(timeout, none) {
+		t.Errorf("%d goroutines are left, want none:\n%s", len(left), strings.Join(left, "\n\n"))
+	}
 }
 
-// ownGoroutines are the stacks of all goroutines with Foliot in them. The packages of
-// this module have a slash where this looks for a dot.
-func ownGoroutines() (own []string) {
-	buf := make([]byte, 1<<20)
-	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(g, "github.com/foliot-go/foliot.") || strings.Contains(g, "github.com/foliot-go/foliot/internal/") {
-			own = append(own, g)
+// foliotGoroutines returns the stacks of all goroutines that run code of the library, other than
+// goroutines of testkit.
+func foliotGoroutines() (stacks []string) {
+	const module = "github.com/foliot-go/foliot"
+	for _, g := range testkit.GoroutineStacks() {
+		g = strings.ReplaceAll(g, module+"/internal/testkit", "testkit")
+		if strings.Contains(g, module+".") || strings.Contains(g, module+"/internal/") {
+			stacks = append(stacks, g)
 		}
 	}
-	return own
+	return stacks
 }
 
-// kinds of runtimes, none of which may leave anything behind.
-var runtimes = map[string]foliot.Options{
+// runtimeOptions has options of runtimes, none of which may leak anything.
+var runtimeOptions = map[string]foliot.Options{
 	"default":     {},
 	"one worker":  {Workers: 1},
 	"8 workers":   {Workers: 8},
@@ -50,22 +51,22 @@ var runtimes = map[string]foliot.Options{
 	"slow logged": {SlowCallback: time.Microsecond},
 }
 
-// onEach runs a test with a runtime of each kind, and looks what it leaves.
-func onEach(t *testing.T, test func(t *testing.T, r *foliot.Runtime)) {
-	for name, o := range runtimes {
+// eachRuntime runs a test with a runtime of each kind. No goroutine may be left after it.
+func eachRuntime(t *testing.T, test func(t *testing.T, r *foliot.Runtime)) {
+	for name, o := range runtimeOptions {
 		t.Run(name, func(t *testing.T) {
 			r, err := foliot.New(o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			test(t, r)
-			noGoroutine(t)
+			wantNoGoroutines(t)
 		})
 	}
 }
 
-// arm arms n one-shots that must not run, from several goroutines.
-func arm(t *testing.T, r *foliot.Runtime, n int, d time.Duration) []foliot.Timer {
+// armMany arms n one-shot timers that must not run, from several goroutines.
+func armMany(t *testing.T, r *foliot.Runtime, n int, d time.Duration) []foliot.Timer {
 	t.Helper()
 	const parts = 4
 	ts := make([]foliot.Timer, n)
@@ -74,7 +75,8 @@ func arm(t *testing.T, r *foliot.Runtime, n int, d time.Duration) []foliot.Timer
 		wg.Go(func() {
 			for i := part; i < n; i += parts {
 				var err error
-				if ts[i], err = r.AfterFunc(d, func() { t.Error("a timer far ahead runs") }); err != nil {
+				ts[i], err = r.AfterFunc(d, func() { t.Error("a timer far ahead runs") })
+				if err != nil {
 					t.Error(err)
 				}
 			}
@@ -84,8 +86,8 @@ func arm(t *testing.T, r *foliot.Runtime, n int, d time.Duration) []foliot.Timer
 	return ts
 }
 
-// fire runs n timers with short delays and waits for them.
-func fire(t *testing.T, r *foliot.Runtime, n int) {
+// fireMany arms n timers with short delays and waits until they have run.
+func fireMany(t *testing.T, r *foliot.Runtime, n int) {
 	t.Helper()
 	var wg sync.WaitGroup
 	wg.Add(n)
@@ -94,48 +96,36 @@ func fire(t *testing.T, r *foliot.Runtime, n int) {
 			t.Fatal(err)
 		}
 	}
-	wait(t, &wg)
-}
-
-// wait waits for wg, but not for ever.
-func wait(t *testing.T, wg *sync.WaitGroup) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(patience):
-		t.Fatalf("still waiting after %v", patience)
-	}
+	testkit.Returns(t, "the timers", wg.Wait)
 }
 
 func stopAll(t *testing.T, ts []foliot.Timer) {
 	t.Helper()
 	for _, timer := range ts {
 		if !timer.Stop() {
-			t.Fatal("Stop is false an hour ahead")
+			t.Fatal("Stop of a timer that is an hour ahead returns false")
 		}
 	}
 }
 
 func shutdown(t *testing.T, r *foliot.Runtime, want int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if armed, err := r.Shutdown(ctx); armed != want || err != nil {
-		t.Errorf("Shutdown: %d, %v, want %d armed", armed, err, want)
+		t.Errorf("Shutdown returns %d, %v, want %d, nil", armed, err, want)
 	}
 }
 
-// use lets a runtime do some of everything and leaves nothing armed.
-func use(t *testing.T, o foliot.Options) *foliot.Runtime {
+// newUsedRuntime returns a runtime that has run and stopped timers. Nothing is armed.
+func newUsedRuntime(t *testing.T, o foliot.Options) *foliot.Runtime {
 	t.Helper()
 	r, err := foliot.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	far := arm(t, r, 10, time.Hour)
-	fire(t, r, 5)
+	far := armMany(t, r, 10, time.Hour)
+	fireMany(t, r, 5)
 	stopAll(t, far)
 	return r
 }

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// A defect changes functions of a maker. It adds functions to over that end what it leaves.
-type defect func(m *maker, over *cleanup)
+// A defect changes functions of a maker. It adds functions to c that release its goroutines and
+// channels.
+type defect func(m *maker, c *cleanup)
 
-// cleanup has functions to be called at the end of a test.
+// A cleanup has functions to call at the end of a test.
 type cleanup struct {
 	mu    sync.Mutex
 	funcs []func()
@@ -39,7 +40,7 @@ func (c *cleanup) newChannel() chan struct{} {
 	return ch
 }
 
-// wrapAll makes m return f of each derived context.
+// wrapAll makes m return the result of f for each derived context.
 func wrapAll(m *maker, f func(ctx, parent context.Context) context.Context) {
 	withCancel, withCancelCause := m.withCancel, m.withCancelCause
 	m.withCancel = func(parent context.Context) (context.Context, context.CancelFunc) {
@@ -57,7 +58,7 @@ func wrapAll(m *maker, f func(ctx, parent context.Context) context.Context) {
 	})
 }
 
-// deadlines makes m call f for all contexts with a deadline.
+// deadlines makes m call f for each context with a deadline.
 func deadlines(m *maker, f func(context.Context, time.Time, error) (context.Context, context.CancelFunc)) {
 	m.withDeadlineCause = f
 	m.withDeadline = func(parent context.Context, d time.Time) (context.Context, context.CancelFunc) {
@@ -71,7 +72,7 @@ func deadlines(m *maker, f func(context.Context, time.Time, error) (context.Cont
 	}
 }
 
-// detached returns a context with deadline and values of parent that does not end with it.
+// detached returns a context with the deadline and the values of parent that does not end with it.
 func detached(parent context.Context) context.Context {
 	d, ok := parent.Deadline()
 	return deadlineWrapper{context.WithoutCancel(parent), d, ok}
@@ -88,7 +89,7 @@ func delayed(parent context.Context) context.Context {
 	return doneFunc{parent, func() <-chan struct{} { return done }}
 }
 
-// errFunc calls a function for Err.
+// An errFunc calls a function for Err.
 type errFunc struct {
 	context.Context
 	err func() error
@@ -96,7 +97,7 @@ type errFunc struct {
 
 func (c errFunc) Err() error { return c.err() }
 
-// doneFunc calls a function for Done.
+// A doneFunc calls a function for Done.
 type doneFunc struct {
 	context.Context
 	done func() <-chan struct{}
@@ -104,7 +105,7 @@ type doneFunc struct {
 
 func (c doneFunc) Done() <-chan struct{} { return c.done() }
 
-// valueFunc calls a function for Value.
+// A valueFunc calls a function for Value.
 type valueFunc struct {
 	context.Context
 	value func(any) any
@@ -112,7 +113,7 @@ type valueFunc struct {
 
 func (c valueFunc) Value(key any) any { return c.value(key) }
 
-// sequentialDefects are those that one goroutine can observe.
+// sequentialDefects has defects that one goroutine can observe.
 var sequentialDefects = map[string]defect{
 	"a cause is lost": func(m *maker, _ *cleanup) {
 		m.withCancelCause = func(parent context.Context) (context.Context, context.CancelCauseFunc) {
@@ -170,7 +171,7 @@ var sequentialDefects = map[string]defect{
 			return context.WithCancelCause(parent)
 		}
 	},
-	"a child of a wrapper has the error of what is in it": func(m *maker, _ *cleanup) {
+	"a child of a wrapper has the error of the embedded context": func(m *maker, _ *cleanup) {
 		m.withCancel = func(parent context.Context) (context.Context, context.CancelFunc) {
 			if w, ok := parent.(translatedWrapper); ok {
 				parent = w.Context
@@ -229,28 +230,28 @@ var sequentialDefects = map[string]defect{
 			return func() bool { stop(); return false }
 		}
 	},
-	"Done is not closed": func(m *maker, over *cleanup) {
+	"Done is not closed": func(m *maker, c *cleanup) {
 		wrapAll(m, func(ctx, _ context.Context) context.Context {
-			done := over.newChannel()
+			done := c.newChannel()
 			return doneFunc{ctx, func() <-chan struct{} { return done }}
 		})
 	},
-	"Done is closed when somebody asks": func(m *maker, over *cleanup) {
+	"Done is closed when a method is called": func(m *maker, c *cleanup) {
 		wrapAll(m, func(ctx, _ context.Context) context.Context {
 			if ctx.Err() != nil {
 				return ctx
 			}
 			done := make(chan struct{})
 			once := sync.OnceFunc(func() { close(done) })
-			over.add(once)
-			look := func() error {
+			c.add(once)
+			checkErr := func() error {
 				err := ctx.Err()
 				if err != nil {
 					once()
 				}
 				return err
 			}
-			return doneFunc{errFunc{ctx, look}, func() <-chan struct{} { look(); return done }}
+			return doneFunc{errFunc{ctx, checkErr}, func() <-chan struct{} { checkErr(); return done }}
 		})
 	},
 	"Done is another channel": func(m *maker, _ *cleanup) {
@@ -265,7 +266,7 @@ var sequentialDefects = map[string]defect{
 			}}
 		})
 	},
-	"Err is of a deadline": func(m *maker, _ *cleanup) {
+	"Err of a cancelled context is DeadlineExceeded": func(m *maker, _ *cleanup) {
 		wrapAll(m, func(ctx, _ context.Context) context.Context {
 			return errFunc{ctx, func() error {
 				if _, timed := ctx.Deadline(); timed && ctx.Err() == context.Canceled {
@@ -275,7 +276,7 @@ var sequentialDefects = map[string]defect{
 			}}
 		})
 	},
-	"Err asks the parent": func(m *maker, _ *cleanup) {
+	"Err calls Err of the parent": func(m *maker, _ *cleanup) {
 		wrapAll(m, func(ctx, parent context.Context) context.Context {
 			return errFunc{ctx, func() error { _ = parent.Err(); return ctx.Err() }}
 		})
@@ -300,13 +301,13 @@ var sequentialDefects = map[string]defect{
 			}}
 		})
 	},
-	"WithoutCancel lets the end through": func(m *maker, _ *cleanup) {
+	"a context of WithoutCancel ends with its parent": func(m *maker, _ *cleanup) {
 		m.withoutCancel = func(parent context.Context) context.Context { return deadlineWrapper{Context: parent} }
 	},
-	"a goroutine is left": func(m *maker, over *cleanup) {
+	"a goroutine is left": func(m *maker, c *cleanup) {
 		wrapAll(m, func(ctx, _ context.Context) context.Context {
-			gate := over.newChannel()
-			go func() { <-gate }()
+			release := c.newChannel()
+			go func() { <-release }()
 			return ctx
 		})
 	},
@@ -321,20 +322,29 @@ var sequentialDefects = map[string]defect{
 }
 
 func TestEachDefectIsFoundByPrograms(t *testing.T) {
-	for name, d := range sequentialDefects {
+	wantEachFound(t, sequentialDefects, func(ms makers, seed uint64) error {
+		return compare(decode(randomBytes(seed)), 100*time.Millisecond, ms)
+	})
+}
+
+// wantEachFound calls try for each defect with several seeds until it returns an error, which shows
+// that the defect was found.
+func wantEachFound(
+	t *testing.T, defects map[string]defect, try func(ms makers, seed uint64) error,
+) {
+	for name, d := range defects {
 		t.Run(name, func(t *testing.T) {
-			m, over := standardMaker, new(cleanup)
-			d(&m, over)
-			defer over.run()
+			m, c := standardMaker, new(cleanup)
+			d(&m, c)
+			defer c.run()
 			limit := time.Now().Add(*patience)
 			for seed := *seedFlag; ; seed++ {
-				p := decode(randomBytes(seed))
-				if err := compare(p, 100*time.Millisecond, makers{&standardMaker, &m}); err != nil {
-					t.Logf("program %d: %v", seed-*seedFlag, err)
+				if err := try(makers{&standardMaker, &m}, seed); err != nil {
+					t.Logf("seed %d: %v", seed, err)
 					return
 				}
 				if time.Now().After(limit) {
-					t.Fatalf("not found in %d programs", seed-*seedFlag)
+					t.Fatalf("the defect was not found with %d seeds", seed-*seedFlag)
 				}
 			}
 		})

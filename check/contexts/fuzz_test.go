@@ -8,10 +8,12 @@ import (
 	"time"
 )
 
-// compare runs a program with standard contexts, and then with each of subjects. It returns
-// an error if a subject observes something else. It waits for a subject as long as limit.
+// compare runs a program with standard contexts, and then with each of subjects. It returns an
+// error if a subject observes other results. A subject waits for each condition at most limit.
 func compare(p program, limit time.Duration, subjects ...makers) error {
-	watchdog := time.AfterFunc(10**patience, func() { panic(fmt.Sprintf("a program does not end: %q", p.encode())) })
+	watchdog := time.AfterFunc(10**patience, func() {
+		panic(fmt.Sprintf("a program does not end: %q", p.encode()))
+	})
 	defer watchdog.Stop()
 	base := time.Now()
 	reference := &tree{makers: allStandard, base: base, patience: *patience}
@@ -48,7 +50,9 @@ func comparePrograms(t *testing.T, limit time.Time, subjects ...makers) {
 		if err == nil {
 			continue
 		}
-		p = p.shrink(func(p program) bool { return compare(p, 200*time.Millisecond, subjects...) != nil }, time.Now().Add(*patience))
+		p = p.shrink(func(p program) bool {
+			return compare(p, 200*time.Millisecond, subjects...) != nil
+		}, time.Now().Add(*patience))
 		if e := compare(p, time.Second, subjects...); e != nil {
 			err = e
 		}
@@ -57,18 +61,18 @@ func comparePrograms(t *testing.T, limit time.Time, subjects ...makers) {
 	t.Logf("%d programs", seed-*seedFlag)
 }
 
-func TestContextsLookLikeStandardOnes(t *testing.T) {
+func TestContextsBehaveLikeStandardOnes(t *testing.T) {
 	comparePrograms(t, time.Now().Add(share(1)), allFoliot, mixed)
 }
 
-func TestStandardContextsLookLikeThemselves(t *testing.T) {
+func TestStandardContextsBehaveLikeThemselves(t *testing.T) {
 	wrapped := standardMaker
 	wrapAll(&wrapped, func(ctx, _ context.Context) context.Context { return plainWrapper{ctx} })
 	comparePrograms(t, time.Now().Add(share(10)), allStandard, makers{&standardMaker, &wrapped})
 }
 
 // In a bubble, package context uses the standard functions.
-func TestContextsInABubbleLookLikeStandardOnes(t *testing.T) {
+func TestContextsInABubbleBehaveLikeStandardOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := *seedFlag; seed < *seedFlag+30; seed++ {
 			if err := compare(decode(randomBytes(seed)), *patience, allFoliot, mixed); err != nil {

@@ -8,33 +8,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"go.uber.org/goleak"
 )
 
 var (
-	seedFlag = flag.Uint64("seed", 1, "the `number` random programs and trees start from")
-	budget   = flag.Duration("budget", 2*time.Second, "`time` to spend on random programs or trees, for each test of them")
-	patience = flag.Duration("patience", 30*time.Second, "`time` to wait for what must come")
+	seedFlag = flag.Uint64("seed", 1, "the first `number` for random programs and trees")
+	budget   = flag.Duration("budget", 2*time.Second, "`time` for random programs or trees in each test")
+	patience = flag.Duration("patience", 30*time.Second, "`time` to wait for a condition that must become true")
 )
 
-// share is one of n parts of the budget.
-func share(n int) time.Duration {
-	b := *budget
-	if testing.Short() {
-		b = min(b, 300*time.Millisecond)
-	}
-	return b / time.Duration(n)
-}
+// share returns the n-th part of the budget.
+func share(n int) time.Duration { return testkit.Share(*budget, n) }
 
-// waitFor reports whether wg is done in time.
-func waitFor(d time.Duration, wg *sync.WaitGroup) bool {
+// doneWithin waits for wg, for at most d. It reports whether wg is done.
+func doneWithin(d time.Duration, wg *sync.WaitGroup) bool {
 	var done atomic.Bool
 	go func() { wg.Wait(); done.Store(true) }()
-	return eventually(d, done.Load)
+	return trueWithin(d, done.Load)
 }
 
-// eventually waits until ok returns true, and returns false if that takes too long.
-func eventually(d time.Duration, ok func() bool) bool {
+// trueWithin calls ok until it returns true, for at most d. It reports whether ok did. It does not
+// sleep at first, since most conditions are true within microseconds.
+func trueWithin(d time.Duration, ok func() bool) bool {
 	for range 20 {
 		if ok() {
 			return true
@@ -49,11 +45,6 @@ func eventually(d time.Duration, ok func() bool) bool {
 		pause = min(2*pause, time.Millisecond)
 	}
 	return true
-}
-
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

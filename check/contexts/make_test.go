@@ -9,14 +9,17 @@ import (
 
 type ctxKey int
 
-// times are deadlines relative to the base of the program. A program does not last until one
-// in the future. Two of them are so far apart that it is known which is sooner.
+// times are deadlines relative to the base of a program. A program ends before those in the future.
+// The differences are so large that the order of two deadlines is known.
 var times = [...]time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour, 90 * time.Minute, -time.Hour}
 
-// timeouts has the same as durations, and the extremes.
-var timeouts = [...]time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour, 90 * time.Minute, -time.Second, 0, math.MinInt64, math.MaxInt64}
+// timeouts has the same durations and some extreme ones.
+var timeouts = [...]time.Duration{
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 90 * time.Minute,
+	-time.Second, 0, math.MinInt64, math.MaxInt64,
+}
 
-// deadline returns the deadline that b selects for a context below parent.
+// deadline returns the deadline that b selects for a child of parent.
 func (t *tree) deadline(b byte, parent *node) time.Time {
 	switch i := int(b) % (len(times) + 3); i {
 	case len(times):
@@ -33,10 +36,10 @@ func (t *tree) deadline(b byte, parent *node) time.Time {
 	}
 }
 
-// plain makes a function of a CancelFunc that ignores the cause.
+// plain converts a CancelFunc to a function that ignores the cause.
 func plain(cancel context.CancelFunc) func(error) { return func(error) { cancel() } }
 
-// makeContext makes a context with a function of the package.
+// makeContext makes a context with a function of a maker.
 func (t *tree) makeContext(s step) {
 	if len(t.nodes) >= maxNodes {
 		return
@@ -89,7 +92,7 @@ func (t *tree) makeContext(s step) {
 	t.record("%v := %s of %v%s", made, what, parent, panicked)
 }
 
-// tryMake makes a node. If that panics, it returns nil and the text of the panic.
+// tryMake calls f, which makes a node. If f panics, it returns nil and the text of the panic.
 func (t *tree) tryMake(f func() *node) (n *node, panicked string) {
 	if w := panicText(func() { n = f() }); w != "" {
 		return nil, ": " + w
@@ -97,8 +100,8 @@ func (t *tree) tryMake(f func() *node) (n *node, panicked string) {
 	return n, ""
 }
 
-// makeWrapper makes a wrapper. It makes none whose Err is always nil and that is opaque: when it
-// ends, a goroutine of the standard package panics.
+// makeWrapper makes a wrapper. It makes no opaque wrapper whose Err is always nil: when it ended, a
+// goroutine of the standard package would panic.
 func (t *tree) makeWrapper(s step) {
 	if len(t.nodes) >= maxNodes {
 		return
@@ -146,7 +149,7 @@ func (t *tree) makeWrapper(s step) {
 	case 15:
 		values = pickNode(s.pick>>1, t.nodes)
 		if !apart(parent, values) {
-			return // Cause is not determined while both end
+			return // Cause would be undetermined while both end
 		}
 		what, ctx, opaque = fmt.Sprint("Value of ", values), mergedWrapper{ctx, values.ctx}, true
 	}
@@ -170,15 +173,17 @@ func (t *tree) makeUserContext(s step) {
 	}
 	n := t.add(parent, user)
 	n.opaque, n.independent, n.errNil, n.user, n.end = true, true, false, user, user.end
-	what := [...]string{"a goroutine calls its AfterFunc", "it calls its AfterFunc", "no AfterFunc"}[s.detail%3]
+	what := [...]string{
+		"AfterFunc with goroutines", "AfterFunc without goroutines", "no AfterFunc",
+	}[s.detail%3]
 	if s.detail%3 == 2 {
 		n.ctx, n.user = &user.userContext, nil
 	}
 	t.record("%v := user's context below %v, %s", n, parent, what)
 }
 
-// addHook calls AfterFunc. If the context has ended, it waits for the function, as what that
-// observes must not depend on later steps.
+// addHook calls AfterFunc. If the context has ended, it waits until the function has run, since the
+// results that the function observes must not depend on later steps.
 func (t *tree) addHook(on *node, m *maker) {
 	h := &hook{id: len(t.hooks), on: on}
 	panicked := panicText(func() {

@@ -8,7 +8,7 @@ import (
 	dropctx "github.com/foliot-go/foliot/context"
 )
 
-// maker has the functions of package context, of one of the implementations.
+// A maker has the functions of an implementation of package context.
 type maker struct {
 	withCancel        func(context.Context) (context.Context, context.CancelFunc)
 	withCancelCause   func(context.Context) (context.Context, context.CancelCauseFunc)
@@ -22,7 +22,7 @@ type maker struct {
 	cause             func(context.Context) error
 }
 
-// standardMaker is the standard package.
+// standardMaker has the functions of the standard package.
 var standardMaker = maker{
 	context.WithCancel,
 	context.WithCancelCause,
@@ -36,7 +36,7 @@ var standardMaker = maker{
 	context.Cause,
 }
 
-// foliotMaker is the package under test.
+// foliotMaker has the functions of the package under test.
 var foliotMaker = maker{
 	dropctx.WithCancel,
 	dropctx.WithCancelCause,
@@ -50,7 +50,7 @@ var foliotMaker = maker{
 	dropctx.Cause,
 }
 
-// makers are the two makers of a tree. Each step of a program selects one.
+// makers are the two makers of a tree. Each step of a program uses one of them.
 type makers [2]*maker
 
 var (
@@ -59,7 +59,7 @@ var (
 	mixed       = makers{&standardMaker, &foliotMaker}
 )
 
-// isStandard reports whether ctx is of a type of the standard package.
+// isStandard reports whether the type of ctx belongs to the standard package.
 func isStandard(ctx context.Context) bool {
 	t := reflect.TypeOf(ctx)
 	if t.Kind() == reflect.Pointer {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// action is what a step of a program does.
+// An action says what a step of a program does.
 type action uint8
 
 const (
@@ -17,22 +17,22 @@ const (
 	makeTimeout
 	makeTimeoutCause
 	makeValue
-	makeShield // WithoutCancel
+	makeWithoutCancel
 	makeWrapper
 	makeUser
 	makeHook  // AfterFunc
-	makeShort // a context with a short deadline, and contexts below it
+	makeShort // a context with a short deadline, and its descendants
 	doCancel
-	doEnd   // end a user's context, or close the channel of a wrapper
-	doStop  // the stop function of an AfterFunc
-	doAsk   // ask one context
-	doHold  // call Done and keep the channel
-	doCheck // ask all contexts
-	doQuiet // ask, and check that Err of no user's context is called for it
+	doEnd      // end a user's context, or close the channel of a wrapper
+	doStop     // call the stop function of an AfterFunc
+	doQuery    // call all methods of one context
+	doKeepDone // call Done and keep the channel
+	doCheck    // call all methods of all contexts
+	doWatchErr // call methods, and check that they do not call Err of a user's context
 )
 
-// often is the relative frequency of each action.
-var often = [...]int{
+// frequencies has the relative frequency of each action.
+var frequencies = [...]int{
 	makeCancel:        6,
 	makeCancelCause:   5,
 	makeDeadline:      4,
@@ -40,7 +40,7 @@ var often = [...]int{
 	makeTimeout:       3,
 	makeTimeoutCause:  3,
 	makeValue:         2,
-	makeShield:        1,
+	makeWithoutCancel: 1,
 	makeWrapper:       8,
 	makeUser:          3,
 	makeHook:          4,
@@ -48,21 +48,21 @@ var often = [...]int{
 	doCancel:          7,
 	doEnd:             4,
 	doStop:            3,
-	doAsk:             6,
-	doHold:            3,
+	doQuery:           6,
+	doKeepDone:        3,
 	doCheck:           2,
-	doQuiet:           2,
+	doWatchErr:        2,
 }
 
-// actions has each action as many times as often has for it.
+// actions has each action as often as its frequency.
 var actions = func() (all []action) {
-	for a, n := range often {
+	for a, n := range frequencies {
 		all = append(all, slices.Repeat([]action{action(a)}, n)...)
 	}
 	return all
 }()
 
-// step is one step of a program. The meaning of its numbers depends on the action. All numbers
+// A step is one step of a program. The meaning of its numbers depends on the action. All numbers
 // are valid.
 type step struct {
 	action action
@@ -73,10 +73,11 @@ type step struct {
 
 const stepBytes = 4
 
-// program is decoded from bytes, as a fuzzer makes them. All bytes are valid.
+// A program is a list of steps. It is decoded from bytes, which a fuzzer makes. All bytes are
+// valid.
 type program []step
 
-// maxSteps is the length of the longest program.
+// maxSteps is the maximum length of a program.
 const maxSteps = 80
 
 // decode decodes a program.
@@ -109,7 +110,7 @@ func randomBytes(seed uint64) []byte {
 	return data
 }
 
-// choose returns an index less than n. Half of all numbers select one of the last four. It
+// choose returns an index less than n. Half of all numbers select one of the last four indices. It
 // returns -1 if n is 0.
 func choose(b byte, n int) int {
 	switch {
@@ -122,7 +123,7 @@ func choose(b byte, n int) int {
 	}
 }
 
-// shrink removes steps from p as long as it still fails, at most until limit.
+// shrink removes steps from p as long as the program still fails, until limit.
 func (p program) shrink(fails func(program) bool, limit time.Time) program {
 	for size := len(p) / 2; size > 0; {
 		smaller := false

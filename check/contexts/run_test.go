@@ -10,8 +10,8 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// run runs a program, and then ends all contexts. It returns an error if it does not observe
-// what the reference did, or if a goroutine or a timer is left.
+// run runs a program and then ends all contexts. It returns an error if it observes other results
+// than the reference, or if a goroutine or a timer is left.
 func (t *tree) run(p program) (err error) {
 	goroutines, armed := runtime.NumGoroutine(), foliot.Default().Stats().Armed
 	defer func() {
@@ -45,11 +45,17 @@ func (t *tree) run(p program) (err error) {
 		t.record("stop %v: %t", h, t.stop(h))
 	}
 	t.check(1)
-	t.until(func() bool { return runtime.NumGoroutine() <= goroutines && foliot.Default().Stats().Armed <= armed }, func() string {
-		return fmt.Sprintf("%d goroutines and %d timers, %d and %d before", runtime.NumGoroutine(), foliot.Default().Stats().Armed, goroutines, armed)
+	t.until(func() bool { return nothingLeft(goroutines, armed) }, func() string {
+		return fmt.Sprintf("%d goroutines and %d timers, want %d and %d as before",
+			runtime.NumGoroutine(), foliot.Default().Stats().Armed, goroutines, armed)
 	})
 	t.recordHooks()
 	return nil
+}
+
+// nothingLeft reports whether there are at most so many goroutines and armed timers.
+func nothingLeft(goroutines, armed int) bool {
+	return runtime.NumGoroutine() <= goroutines && foliot.Default().Stats().Armed <= armed
 }
 
 // clear ends all contexts after a mismatch.
@@ -70,7 +76,8 @@ func (t *tree) clear() {
 // do runs one step.
 func (t *tree) do(s step) {
 	switch s.action {
-	case makeCancel, makeCancelCause, makeDeadline, makeDeadlineCause, makeTimeout, makeTimeoutCause, makeValue, makeShield:
+	case makeCancel, makeCancelCause, makeDeadline, makeDeadlineCause,
+		makeTimeout, makeTimeoutCause, makeValue, makeWithoutCancel:
 		t.makeContext(s)
 	case makeWrapper:
 		t.makeWrapper(s)
@@ -97,17 +104,19 @@ func (t *tree) do(s step) {
 		if i := choose(s.target, len(t.hooks)); i >= 0 {
 			t.record("stop %v: %t", t.hooks[i], t.stop(t.hooks[i]))
 		}
-	case doAsk:
+	case doQuery:
 		n := pickNode(s.target, t.nodes)
-		t.record("%v: %s", n, t.ask(n, s.detail))
-	case doHold:
-		t.hold(pickNode(s.target, t.nodes))
+		t.record("%v: %s", n, t.query(n, s.detail))
+	case doKeepDone:
+		t.keepDone(pickNode(s.target, t.nodes))
 	case doCheck:
 		t.check(s.detail)
-	case doQuiet:
+	case doWatchErr:
 		if n := pickNode(s.target, t.of(func(n *node) bool { return n.derived })); n != nil {
 			seen := ""
-			called := t.watch.during(func() { seen = fmt.Sprintf("%s, done %t", t.reasons(n.ctx), isDone(n.ctx)) })
+			called := t.watch.during(func() {
+				seen = fmt.Sprintf("%s, done %t", t.reasons(n.ctx), isDone(n.ctx))
+			})
 			t.record("%v: %s, a user's Err was called: %t", n, seen, called)
 		}
 	}
@@ -119,16 +128,16 @@ func (t *tree) stop(h *hook) bool {
 	return stopped
 }
 
-// hold keeps the channel that Done returns. It must always be the same.
-func (t *tree) hold(n *node) {
+// keepDone calls Done and keeps the channel. Done must always return the same one.
+func (t *tree) keepDone(n *node) {
 	done := n.ctx.Done()
-	if n.held == nil {
-		n.held = done
+	if n.keptDone == nil {
+		n.keptDone = done
 	}
-	t.record("Done of %v: nil %t, as before %t", n, done == nil, done == n.held)
+	t.record("Done of %v: nil %t, as before %t", n, done == nil, done == n.keptDone)
 }
 
-// makeExpiring makes a context with a short deadline, makes a few below it, and waits until the
+// makeExpiring makes a context with a short deadline and a few descendants, and waits until the
 // deadline has passed. Depending on the step, it waits for a channel or polls Err.
 func (t *tree) makeExpiring(s step) {
 	if t.shorts == maxShorts || len(t.nodes) >= maxNodes-4 {
@@ -172,10 +181,13 @@ func (t *tree) makeExpiring(s step) {
 			t.untilEnded(waited)
 		} else {
 			done := waited.ctx.Done()
-			t.until(func() bool { return isClosed(done) }, func() string { return fmt.Sprint(waited, " is not done") })
+			t.until(func() bool { return isClosed(done) }, func() string {
+				return fmt.Sprint(waited, " is not done")
+			})
 		}
 	}
-	time.Sleep(time.Until(d)) // the context may have ended before, and a later step may use its deadline
+	// A later step may use the deadline even if the context has ended before.
+	time.Sleep(time.Until(d))
 	t.settle()
 	t.recordProgress()
 }

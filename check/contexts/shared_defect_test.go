@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// concurrentDefects are those that several goroutines can observe.
+// concurrentDefects has defects that several goroutines can observe.
 var concurrentDefects = map[string]defect{
 	"an AfterFunc runs twice":                    sequentialDefects["an AfterFunc runs twice"],
 	"an AfterFunc does not run":                  sequentialDefects["an AfterFunc does not run"],
@@ -21,7 +21,7 @@ var concurrentDefects = map[string]defect{
 	"a child ends a moment after its parent":     sequentialDefects["a child ends a moment after its parent"],
 	"cancel returns too soon":                    sequentialDefects["cancel returns too soon"],
 	"Done is not closed":                         sequentialDefects["Done is not closed"],
-	"Done is closed when somebody asks":          sequentialDefects["Done is closed when somebody asks"],
+	"Done is closed when a method is called":     sequentialDefects["Done is closed when a method is called"],
 	"a goroutine is left":                        sequentialDefects["a goroutine is left"],
 	"a child that is made while its parent ends is forgotten": func(m *maker, _ *cleanup) {
 		m.withCancel = func(parent context.Context) (context.Context, context.CancelFunc) {
@@ -43,14 +43,14 @@ var concurrentDefects = map[string]defect{
 			return context.AfterFunc(ctx, f)
 		}
 	},
-	"Err comes before Done": func(m *maker, over *cleanup) {
+	"Err comes before Done": func(m *maker, c *cleanup) {
 		wrapAll(m, func(ctx, _ context.Context) context.Context {
 			if ctx.Err() != nil {
 				return ctx
 			}
 			done := make(chan struct{})
 			end := sync.OnceFunc(func() { close(done) })
-			over.add(end)
+			c.add(end)
 			context.AfterFunc(ctx, end)
 			return doneFunc{ctx, func() <-chan struct{} { return done }}
 		})
@@ -72,10 +72,10 @@ var concurrentDefects = map[string]defect{
 	},
 	"Err changes": func(m *maker, _ *cleanup) {
 		wrapAll(m, func(ctx, _ context.Context) context.Context {
-			var asked atomic.Int32
+			var calls atomic.Int32
 			return errFunc{ctx, func() error {
 				err := ctx.Err()
-				if err == context.Canceled && asked.Add(1) > 5 {
+				if err == context.Canceled && calls.Add(1) > 5 {
 					return context.DeadlineExceeded
 				}
 				return err
@@ -108,31 +108,15 @@ var concurrentDefects = map[string]defect{
 }
 
 func TestEachDefectIsFoundInSharedTrees(t *testing.T) {
-	eachConcurrentDefect(t, func(t *sharedTree, seed uint64) error { return t.run(seed, 2+int(seed%4), 5+int(seed%60)) })
+	wantEachFound(t, concurrentDefects, func(ms makers, seed uint64) error {
+		tree := &sharedTree{makers: ms, patience: 100 * time.Millisecond}
+		return tree.run(seed, 2+int(seed%4), 5+int(seed%60))
+	})
 }
 
 func TestEachDefectIsFoundByShortRaces(t *testing.T) {
-	eachConcurrentDefect(t, func(t *sharedTree, seed uint64) error { return t.raceOnce(seed) })
-}
-
-// eachConcurrentDefect tries each defect until it is found.
-func eachConcurrentDefect(t *testing.T, try func(t *sharedTree, seed uint64) error) {
-	for name, d := range concurrentDefects {
-		t.Run(name, func(t *testing.T) {
-			m, over := standardMaker, new(cleanup)
-			d(&m, over)
-			defer over.run()
-			limit := time.Now().Add(*patience)
-			for seed := *seedFlag; ; seed++ {
-				tree := &sharedTree{makers: makers{&standardMaker, &m}, patience: 100 * time.Millisecond}
-				if err := try(tree, seed); err != nil {
-					t.Logf("tree %d: %v", seed-*seedFlag, err)
-					return
-				}
-				if time.Now().After(limit) {
-					t.Fatalf("not found in %d trees", seed-*seedFlag)
-				}
-			}
-		})
-	}
+	wantEachFound(t, concurrentDefects, func(ms makers, seed uint64) error {
+		tree := &sharedTree{makers: ms, patience: 100 * time.Millisecond}
+		return tree.raceOnce(seed)
+	})
 }

@@ -11,31 +11,33 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// sharedTree is a tree of contexts that several goroutines use at the same time.
+// A sharedTree is a tree of contexts that several goroutines use at the same time.
 type sharedTree struct {
 	makers   makers
-	patience time.Duration // how long it waits for what must happen
-	watch    watch
+	patience time.Duration // how long it waits for a condition
+	watch    errWatch
 
-	mu     sync.Mutex
-	nodes  []*sharedNode // under mu
-	hooks  []*sharedHook // under mu
-	faults []error       // under mu
+	mu       sync.Mutex
+	nodes    []*sharedNode // protected by mu
+	hooks    []*sharedHook // protected by mu
+	failures []error       // protected by mu
 
 	waiters sync.WaitGroup // goroutines that wait for a channel
 	waiting atomic.Int64   // how many of them there are
 }
 
-// maxShared is how many contexts a shared tree has, unless several are made at the same time.
+// maxShared is the maximum number of contexts in a shared tree, exceeded only if several are made
+// at the same time.
 const maxShared = 60
 
-// fault notes that a rule is broken.
-func (t *sharedTree) fault(format string, args ...any) {
+// fail records that a rule is broken.
+func (t *sharedTree) fail(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.faults = append(t.faults, fmt.Errorf(format, args...))
+	t.failures = append(t.failures, fmt.Errorf(format, args...))
 }
 
 // add adds a context to the tree.
@@ -46,14 +48,14 @@ func (t *sharedTree) add(n *sharedNode) {
 	t.nodes = append(t.nodes, n)
 }
 
-// all returns the contexts that there are now.
+// all returns the current contexts.
 func (t *sharedTree) all() []*sharedNode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.nodes[:len(t.nodes):len(t.nodes)]
 }
 
-// allHooks returns the hooks that there are now.
+// allHooks returns the current hooks.
 func (t *sharedTree) allHooks() []*sharedHook {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,10 +70,10 @@ func (t *sharedTree) run(seed uint64, workers, actions int) error {
 			first.addChild(first.node())
 		}
 		start := make(chan struct{})
-		var busy sync.WaitGroup
+		var running sync.WaitGroup
 		for i := range workers {
 			w := &worker{t, rand.New(rand.NewPCG(seed, 1+uint64(i)))}
-			busy.Go(func() {
+			running.Go(func() {
 				<-start
 				for range actions {
 					w.act()
@@ -79,14 +81,15 @@ func (t *sharedTree) run(seed uint64, workers, actions int) error {
 			})
 		}
 		close(start)
-		if !waitFor(*patience, &busy) {
-			panic("goroutines are blocked\n" + stacks())
+		if !doneWithin(*patience, &running) {
+			panic("goroutines are blocked\n" + testkit.Stacks())
 		}
 		first.finishAll(first.rng.IntN(2) == 0)
 	})
 }
 
-// withRoot adds a root, calls f, which uses the tree and ends all contexts, and checks the rules.
+// withRoot adds a root and calls f, which uses the tree and ends all contexts. Then it checks the
+// rules.
 func (t *sharedTree) withRoot(seed uint64, f func(first *worker)) error {
 	goroutines, armed := runtime.NumGoroutine(), foliot.Default().Stats().Armed
 	root := &sharedNode{neverEnds: true}
@@ -96,22 +99,22 @@ func (t *sharedTree) withRoot(seed uint64, f func(first *worker)) error {
 	for _, n := range t.nodes {
 		t.awaitEnd(n)
 	}
-	if t.firstFault() == nil {
+	if t.firstFailure() == nil {
 		t.checkEnded(goroutines, armed)
 	}
-	if err := t.firstFault(); err != nil {
+	if err := t.firstFailure(); err != nil {
 		return fmt.Errorf("%w\n%s", err, t.listing())
 	}
 	return nil
 }
 
-func (t *sharedTree) firstFault() error {
+func (t *sharedTree) firstFailure() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.faults) == 0 {
+	if len(t.failures) == 0 {
 		return nil
 	}
-	return t.faults[0]
+	return t.failures[0]
 }
 
 // repeatShared runs shared trees until limit, at least 20 of them.
@@ -129,16 +132,15 @@ func repeatShared(t *testing.T, limit time.Time, subjects ...makers) {
 	t.Logf("%d trees", seed-*seedFlag)
 }
 
-func TestSharedTreesKeepTheRules(t *testing.T) {
+func TestSharedTreesObeyTheRules(t *testing.T) {
 	for _, procs := range []int{1, 2, 8} {
 		t.Run(fmt.Sprint("procs=", procs), func(t *testing.T) {
-			was := runtime.GOMAXPROCS(procs)
-			defer runtime.GOMAXPROCS(was)
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 			repeatShared(t, time.Now().Add(share(3)), allFoliot, mixed)
 		})
 	}
 }
 
-func TestSharedTreesOfStandardContextsKeepTheRules(t *testing.T) {
+func TestSharedTreesOfStandardContextsObeyTheRules(t *testing.T) {
 	repeatShared(t, time.Now().Add(share(6)), allStandard)
 }

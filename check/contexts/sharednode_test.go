@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// sharedNode is a context of a shared tree.
+// A sharedNode is a context of a shared tree.
 type sharedNode struct {
 	node
-	above      *sharedNode // the parent, nil: it is the root
+	above      *sharedNode // the parent; nil for the root
 	neverEnds  bool
 	fixedCause bool // Cause does not change after the end
-	takesCause bool // cancel passes the cause on
+	takesCause bool // cancel uses its argument as the cause
 
 	deadline      time.Time // zero: it has none, or that of the parent is sooner
 	deadlineCause error
 
 	mu       sync.Mutex
-	causes   []error // what it was cancelled with, added before the call. Under mu
-	nilCause bool    // it was cancelled without a cause. Under mu
-	// The first answers of a context that has ended, and how many causes there were then.
-	err, cause error // under mu
-	known      int   // under mu
+	causes   []error // causes it was cancelled with, added before the call; protected by mu
+	nilCause bool    // it was cancelled without a cause; protected by mu
+	// The first Err and Cause that were observed, and len(causes) at that time. Protected by mu.
+	err, cause error
+	known      int
 }
 
-// finish ends the context by its cancel function or by the end method of a user's context. It
-// returns false if it has none, or if another goroutine has called that end method, which may not
-// have told all children yet.
+// finish ends the context with its cancel function or the end method of a user's context. It
+// returns false if there is none, or if another goroutine has called the end method, which may not
+// have notified all children yet.
 func (n *sharedNode) finish(withCause bool) bool {
 	if n.end == nil && n.cancel == nil {
 		return false
@@ -54,12 +54,12 @@ func (n *sharedNode) newCause(used bool) error {
 	return err
 }
 
-// uniqueError is an error that is used once.
+// A uniqueError is an error that is used once.
 type uniqueError struct{ text string }
 
 func (e *uniqueError) Error() string { return e.text }
 
-// sharedHook is an AfterFunc of a shared tree.
+// A sharedHook is a function registered with AfterFunc in a shared tree.
 type sharedHook struct {
 	on      *sharedNode
 	stop    func() bool

@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// barrier makes goroutines wait until all of them have called wait.
+// A barrier makes goroutines wait until all of them have called wait.
 type barrier struct{ missing atomic.Int32 }
 
 func (b *barrier) wait() {
@@ -22,8 +24,8 @@ func (b *barrier) wait() {
 	}
 }
 
-// raceOnce runs two or three goroutines. Each does one thing to a chain of contexts whose Done
-// nobody has called before. Then all contexts end. It returns an error if a rule is broken.
+// raceOnce runs two or three goroutines. Each does one action on a chain of contexts whose Done was
+// not called before. Then all contexts end. It returns an error if a rule is broken.
 func (t *sharedTree) raceOnce(seed uint64) error {
 	return t.withRoot(seed, func(first *worker) {
 		for range 2 + first.rng.IntN(3) {
@@ -32,11 +34,11 @@ func (t *sharedTree) raceOnce(seed uint64) error {
 		workers := 2 + int(seed%2)
 		var start barrier
 		start.missing.Store(int32(workers))
-		var busy sync.WaitGroup
+		var running sync.WaitGroup
 		for i := range workers {
 			w := &worker{t, rand.New(rand.NewPCG(seed, 1+uint64(i)))}
 			delay := w.rng.IntN(300)
-			busy.Go(func() {
+			running.Go(func() {
 				start.wait()
 				for range delay {
 					start.missing.Load()
@@ -44,14 +46,14 @@ func (t *sharedTree) raceOnce(seed uint64) error {
 				w.actOnce()
 			})
 		}
-		if !waitFor(*patience, &busy) {
-			panic("goroutines are blocked\n" + stacks())
+		if !doneWithin(*patience, &running) {
+			panic("goroutines are blocked\n" + testkit.Stacks())
 		}
 		first.finishAll(true)
 	})
 }
 
-// actOnce does one random action. Those that race with others are more frequent than in act.
+// actOnce does one random action. Actions that race with others are more frequent than in act.
 func (w *worker) actOnce() {
 	n := w.node()
 	switch w.rng.IntN(10) {
@@ -74,11 +76,10 @@ func (w *worker) actOnce() {
 	}
 }
 
-func TestShortRacesKeepTheRules(t *testing.T) {
+func TestShortRacesObeyTheRules(t *testing.T) {
 	for _, procs := range []int{2, 8} {
 		t.Run(fmt.Sprint("procs=", procs), func(t *testing.T) {
-			was := runtime.GOMAXPROCS(procs)
-			defer runtime.GOMAXPROCS(was)
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 			seed, limit := *seedFlag, time.Now().Add(share(2))
 			for ; seed < *seedFlag+100 || time.Now().Before(limit); seed++ {
 				for _, m := range []makers{allFoliot, mixed} {

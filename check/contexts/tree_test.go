@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// node is a context of a tree.
+// A node is a context of a tree.
 type node struct {
-	id     int
-	parent *node // nil: it is the root
-	values *node // where it has its values from, if not from parent
-	ctx    context.Context
-	cancel func(cause error) // nil: it cannot be cancelled
-	end    func(error) bool  // ends a user's context or a wrapper, nil: it is something else
-	user   *afterFuncContext // nil: it is something else
-	held   <-chan struct{}   // what Done returned at the first call, nil: it was not called
+	id       int
+	parent   *node // nil for the root
+	values   *node // the node that it has its values from, if not parent
+	ctx      context.Context
+	cancel   func(cause error) // nil: it cannot be cancelled
+	end      func(error) bool  // ends a user's context or a wrapper; nil for other contexts
+	user     *afterFuncContext // nil for other contexts
+	keptDone <-chan struct{}   // the first result of Done; nil: Done was not called
 
-	derived bool // WithCancel or the like made it
-	// Properties of the contexts from here up to the next derived one. A derived context has
+	derived bool // made by WithCancel or a similar function
+	// Properties of the contexts from this one up to the next derived one. A derived context has
 	// none of them.
-	opaque      bool // a child is told of the end by a goroutine or by an AfterFunc method
+	opaque      bool // a goroutine or an AfterFunc method notifies children of the end
 	independent bool // it does not end with its parent
 	errNil      bool // Err is always nil
 }
 
-// hook is an AfterFunc.
+// A hook is a function registered with AfterFunc.
 type hook struct {
 	id      int
 	on      *node
 	stop    func() bool
-	stopped bool // what stop returned first
+	stopped bool // stop has returned true
 
 	mu   sync.Mutex
 	runs int
@@ -48,19 +48,19 @@ func (h *hook) ran() (runs int, saw string) {
 	return h.runs, h.saw
 }
 
-// tree is what a program makes. It records what it observes. This must equal the trace of the
-// reference, which is the same program with standard contexts.
+// A tree has the contexts that a program makes. It records the results that it observes in a trace.
+// The trace must be that of the reference, which is the same program with standard contexts.
 type tree struct {
 	makers    makers
 	base      time.Time     // deadlines are relative to it; the same in all runs
-	patience  time.Duration // how long it waits for what must happen
+	patience  time.Duration // how long it waits for a condition
 	reference []string      // the trace of the reference; nil: this is the reference
 	trace     []string
 
 	nodes  []*node
 	hooks  []*hook
-	shorts int // how many contexts had a short deadline
-	watch  watch
+	shorts int // the number of contexts with a short deadline
+	watch  errWatch
 }
 
 const (
@@ -68,7 +68,7 @@ const (
 	maxShorts = 2  // contexts with a short deadline
 )
 
-// mismatch is what a program panics with when it does not observe what it should.
+// A program panics with a mismatch when it observes other results than the reference.
 type mismatch struct{ error }
 
 func (t *tree) fail(format string, args ...any) {
@@ -81,7 +81,7 @@ func (t *tree) record(format string, args ...any) {
 	want, known := t.expected()
 	t.trace = append(t.trace, line)
 	if known && line != want {
-		t.fail("it differs from the reference\n got %s\nwant %s", line, want)
+		t.fail("the trace differs from the reference\n got %s\nwant %s", line, want)
 	}
 }
 
@@ -117,12 +117,12 @@ func (t *tree) derive(parent *node, ctx context.Context, cancel func(error)) *no
 
 func (n *node) String() string { return fmt.Sprintf("n%d", n.id) }
 
-// under reports whether n is top or below it.
+// under reports whether n is top or one of its descendants.
 func (n *node) under(top *node) bool {
 	return n == top || n.parent != nil && n.parent.under(top)
 }
 
-// above adds n to set, and all nodes that its end or its values can come from.
+// above adds n to set, and all nodes that can determine its end or its values.
 func (n *node) above(set map[*node]bool) map[*node]bool {
 	set[n] = true
 	for _, x := range []*node{n.parent, n.values} {
@@ -135,9 +135,9 @@ func (n *node) above(set map[*node]bool) map[*node]bool {
 
 // apart reports whether no step can end both a and b.
 func apart(a, b *node) bool {
-	over := a.above(make(map[*node]bool))
+	aboveA := a.above(make(map[*node]bool))
 	for n := range b.above(make(map[*node]bool)) {
-		if over[n] && (n.derived || n.end != nil) {
+		if aboveA[n] && (n.derived || n.end != nil) {
 			return false
 		}
 	}
@@ -162,12 +162,12 @@ func pickNode(b byte, ns []*node) *node {
 	return nil
 }
 
-// sliceError is not comparable.
+// A sliceError is an error that is not comparable.
 type sliceError []string
 
 func (e sliceError) Error() string { return "slice" }
 
-// errorPool are the errors that programs end contexts with.
+// errorPool has the errors that programs end contexts with.
 var errorPool = []error{
 	nil,
 	errors.New("e1"),
@@ -185,7 +185,7 @@ func poolError(b byte) error { return errorPool[int(b)%len(errorPool)] }
 // properError returns an error of the pool that is not nil.
 func properError(b byte) error { return errorPool[1+int(b)%(len(errorPool)-1)] }
 
-// errorName names an error by its identity.
+// errorName returns a name that identifies an error of the pool.
 func errorName(err error) string {
 	if _, ok := err.(sliceError); ok {
 		return "slice"
@@ -213,7 +213,7 @@ func sameError(a, b error) bool {
 	return a == b
 }
 
-// panicText returns what f panics with as a text, or "".
+// panicText calls f and returns the text of its panic, or "" if f does not panic.
 func panicText(f func()) (w string) {
 	defer func() {
 		if v := recover(); v != nil {

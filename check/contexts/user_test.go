@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// plainWrapper is a struct with a context in it, as users write them. The other wrappers
+// A plainWrapper is a struct that embeds a context, as users write them. The other wrappers
 // override one method.
 type plainWrapper struct{ context.Context }
 
-// errWrapper always has the same Err.
+// An errWrapper always returns the same Err.
 type errWrapper struct {
 	context.Context
 	err error
@@ -21,8 +21,8 @@ type errWrapper struct {
 
 func (w errWrapper) Err() error { return w.err }
 
-// causeThrough returns the cause of a context that is asked by way of an errWrapper, which does
-// not call its Err. It returns nil if there is none.
+// causeThrough returns the cause of a context through an errWrapper, so that Err of the context is
+// not called. It returns nil if there is no cause.
 func causeThrough(causeOf func(context.Context) error, ctx context.Context) error {
 	own := &uniqueError{"own"}
 	if cause := causeOf(errWrapper{ctx, own}); cause != error(own) {
@@ -31,7 +31,7 @@ func causeThrough(causeOf func(context.Context) error, ctx context.Context) erro
 	return nil
 }
 
-// translatedWrapper has an Err of its own once the context in it has one.
+// A translatedWrapper returns another Err when the embedded context has one.
 type translatedWrapper struct {
 	context.Context
 	err error
@@ -44,7 +44,7 @@ func (w translatedWrapper) Err() error {
 	return w.err
 }
 
-// doneWrapper has a channel of its own.
+// A doneWrapper returns another channel.
 type doneWrapper struct {
 	context.Context
 	done chan struct{} // may be nil
@@ -64,7 +64,7 @@ func (w *doneWrapper) end() (closed bool) {
 	return closed
 }
 
-// valueWrapper answers every key with the same value.
+// A valueWrapper returns the same value for every key.
 type valueWrapper struct {
 	context.Context
 	value any
@@ -72,7 +72,7 @@ type valueWrapper struct {
 
 func (w valueWrapper) Value(any) any { return w.value }
 
-// keyWrapper has a value of its own for one key.
+// A keyWrapper returns another value for one key.
 type keyWrapper struct {
 	context.Context
 	key, value any
@@ -85,7 +85,7 @@ func (w keyWrapper) Value(key any) any {
 	return w.Context.Value(key)
 }
 
-// deadlineWrapper has a deadline of its own, or none.
+// A deadlineWrapper returns another deadline, or none.
 type deadlineWrapper struct {
 	context.Context
 	at time.Time
@@ -94,7 +94,7 @@ type deadlineWrapper struct {
 
 func (w deadlineWrapper) Deadline() (time.Time, bool) { return w.at, w.ok }
 
-// mergedWrapper has the values of another context.
+// A mergedWrapper returns the values of another context.
 type mergedWrapper struct {
 	context.Context
 	values context.Context
@@ -102,43 +102,43 @@ type mergedWrapper struct {
 
 func (w mergedWrapper) Value(key any) any { return w.values.Value(key) }
 
-// watch finds out whether a question to a context calls Err of a user's context. If it did, a
-// caller that holds a lock which Err takes would block for ever.
-type watch struct {
-	asker  atomic.Pointer[string] // the goroutine that asks, nil: none
-	called atomic.Bool
+// An errWatch detects whether a method of a context calls Err of a user's context. Then a caller
+// that holds a lock which Err takes would deadlock.
+type errWatch struct {
+	watched atomic.Pointer[string] // the goroutine in during; nil: none
+	called  atomic.Bool
 }
 
-// during reports whether the calling goroutine calls Err of a user's context in f. Other
-// goroutines may.
-func (w *watch) during(f func()) bool {
+// during calls f and reports whether f calls Err of a user's context on the calling goroutine.
+// Other goroutines may call it.
+func (w *errWatch) during(f func()) bool {
 	self := goroutine()
-	w.asker.Store(&self)
+	w.watched.Store(&self)
 	f()
-	w.asker.Store(nil)
+	w.watched.Store(nil)
 	return w.called.Load()
 }
 
-// note is called by each Err.
-func (w *watch) note() {
-	if asker := w.asker.Load(); asker != nil && *asker == goroutine() {
+// recordCall is called by each Err of a user's context.
+func (w *errWatch) recordCall() {
+	if watched := w.watched.Load(); watched != nil && *watched == goroutine() {
 		w.called.Store(true)
 	}
 }
 
-// goroutine names the calling goroutine.
+// goroutine returns a name of the calling goroutine.
 func goroutine() string {
 	buf := make([]byte, 64)
 	name, _, _ := strings.Cut(string(buf[:runtime.Stack(buf, false)]), "[")
 	return name
 }
 
-// userContext is a context of a user's type. It ends by end. Values and deadline are those of
-// its parent.
+// A userContext is a context of a user's type. end ends it. Its values and its deadline are those
+// of its parent.
 type userContext struct {
 	context.Context
 	done  chan struct{}
-	watch *watch
+	watch *errWatch
 
 	mu  sync.Mutex
 	err error
@@ -147,7 +147,7 @@ type userContext struct {
 func (u *userContext) Done() <-chan struct{} { return u.done }
 
 func (u *userContext) Err() error {
-	u.watch.note()
+	u.watch.recordCall()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.err
@@ -165,13 +165,13 @@ func (u *userContext) end(err error) bool {
 	return true
 }
 
-// afterFuncContext is a userContext with an AfterFunc method.
+// An afterFuncContext is a userContext with an AfterFunc method.
 type afterFuncContext struct {
 	userContext
 	calls bool // end calls the functions itself, otherwise it starts goroutines
 
-	funcs map[int]func() // under mu
-	made  int            // under mu
+	funcs map[int]func() // protected by mu
+	made  int            // protected by mu
 }
 
 func (u *afterFuncContext) AfterFunc(f func()) (stop func() bool) {
@@ -214,7 +214,7 @@ func (u *afterFuncContext) end(err error) bool {
 	return true
 }
 
-// registered counts the functions that wait for the end.
+// registered returns the number of functions that wait for the end.
 func (u *afterFuncContext) registered() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// worker is a goroutine that uses a shared tree.
+// A worker is a goroutine that uses a shared tree.
 type worker struct {
 	*sharedTree
 	rng *rand.Rand
@@ -47,18 +47,18 @@ func (w *worker) act() {
 	}
 }
 
-// addChild makes a context below another and returns it.
+// addChild makes a child of a context and returns it.
 func (w *worker) addChild(above *sharedNode) *sharedNode {
 	n := &sharedNode{above: above, neverEnds: above.neverEnds, fixedCause: above.fixedCause}
 	n.parent, n.opaque, n.independent = &above.node, above.opaque, above.independent
 	ended := above.ctx.Err() != nil
 	if text := panicText(func() { w.make(n) }); text != "" {
-		w.fault("a context below %v: %s", above, text)
+		w.fail("making a child of %v: %s", above, text)
 		return above
 	}
 	w.add(n)
 	if n.derived && ended && n.ctx.Err() == nil {
-		w.fault("%v is live, made below %v, which has ended", n, above)
+		w.fail("%v has not ended, but was made below %v, which had ended", n, above)
 	}
 	return n
 }
@@ -115,19 +115,19 @@ func (w *worker) addHook(on *sharedNode) *sharedHook {
 	f := func() {
 		h.runs.Add(1)
 		if on.ctx.Err() == nil || !isDone(on.ctx) {
-			w.fault("an AfterFunc of %v runs, Err is %v, done %t", on, on.ctx.Err(), isDone(on.ctx))
+			w.fail("in an AfterFunc of %v Err is %v, done %t", on, on.ctx.Err(), isDone(on.ctx))
 		}
 		if useOther {
 			other.finish(true)
 			child, cancel := m.withCancel(on.ctx)
 			defer cancel()
 			if child.Err() == nil {
-				w.fault("a context below %v is live, made in an AfterFunc", on)
+				w.fail("a child of %v that was made in an AfterFunc has not ended", on)
 			}
 		}
 	}
 	if text := panicText(func() { h.stop = m.afterFunc(on.ctx, f) }); text != "" {
-		w.fault("an AfterFunc of %v: %s", on, text)
+		w.fail("an AfterFunc of %v: %s", on, text)
 		h.stop = func() bool { return true }
 	}
 	w.mu.Lock()
@@ -136,14 +136,14 @@ func (w *worker) addHook(on *sharedNode) *sharedHook {
 	return h
 }
 
-// end ends a context, and checks that it and those below have ended.
+// end ends a context and checks that it and its descendants have ended.
 func (w *worker) end(n *sharedNode) {
 	below := w.all() // before the end
 	if !n.finish(w.rng.IntN(3) > 0) {
 		return
 	}
 	if n.ctx.Err() == nil {
-		w.fault("%v has no error after its end", n)
+		w.fail("%v has no error after its end", n)
 	}
 	for _, x := range below {
 		if _, knows, _ := x.follows(&n.node); !knows {
@@ -152,15 +152,15 @@ func (w *worker) end(n *sharedNode) {
 		switch w.rng.IntN(3) {
 		case 0:
 			if !isDone(x.ctx) {
-				w.fault("%v is not done after the end of %v", x, n)
+				w.fail("%v is not done after the end of %v", x, n)
 			}
 		case 1:
 			if x.ctx.Err() == nil {
-				w.fault("%v has no error after the end of %v", x, n)
+				w.fail("%v has no error after the end of %v", x, n)
 			}
 		case 2:
 			if causeThrough(context.Cause, x.ctx) == nil {
-				w.fault("a wrapper of %v has no cause after the end of %v", x, n)
+				w.fail("a wrapper of %v has no cause after the end of %v", x, n)
 			}
 		}
 	}
@@ -177,12 +177,12 @@ func (w *worker) addWaiter(n *sharedNode) {
 		<-done
 		w.waiting.Add(-1)
 		if n.ctx.Err() == nil {
-			w.fault("the channel of %v is closed, and it has no error", n)
+			w.fail("the channel of %v is closed, but it has no error", n)
 		}
 	})
 }
 
-// poll asks a context many times, until it has ended.
+// poll calls Err of a context many times, until it has ended.
 func (w *worker) poll(n *sharedNode) {
 	done := n.ctx.Done()
 	if done == nil {
@@ -191,21 +191,21 @@ func (w *worker) poll(n *sharedNode) {
 	for range 250 {
 		if err := n.ctx.Err(); err != nil {
 			if !isClosed(done) {
-				w.fault("%v has the error %v, and the channel is not closed", n, err)
+				w.fail("%v has the error %v, but the channel is not closed", n, err)
 			}
 			return
 		}
 		if isClosed(done) {
 			if n.ctx.Err() == nil {
-				w.fault("the channel of %v is closed, and it has no error", n)
+				w.fail("the channel of %v is closed, but it has no error", n)
 			}
 			return
 		}
 	}
 }
 
-// finishAll ends all contexts. If it is quiet, it first ends those that do not end with a parent,
-// and asks no context until all waiters and hooks have run.
+// finishAll ends all contexts. If quiet is true, it first ends those that do not end with a parent,
+// and calls no method of a context until all waiters and hooks have run.
 func (w *worker) finishAll(quiet bool) {
 	if quiet {
 		for _, n := range w.nodes {
@@ -213,12 +213,12 @@ func (w *worker) finishAll(quiet bool) {
 				n.finish(w.rng.IntN(3) > 0)
 			}
 		}
-		if !waitFor(w.patience, &w.waiters) {
-			w.fault("%d goroutines wait for contexts that have ended", w.waiting.Load())
+		if !doneWithin(w.patience, &w.waiters) {
+			w.fail("%d goroutines wait for contexts that have ended", w.waiting.Load())
 		}
 		for _, h := range w.allHooks() {
-			if !h.on.neverEnds && !eventually(w.patience, h.done) {
-				w.fault("an AfterFunc of %v has not run", h.on)
+			if !h.on.neverEnds && !trueWithin(w.patience, h.done) {
+				w.fail("an AfterFunc of %v has not run", h.on)
 			}
 		}
 		for _, n := range w.nodes {

@@ -34,3 +34,12 @@ func EachProcs(t *testing.T, f func(t *testing.T)) {
 		})
 	}
 }
+
+// Share returns the n-th part of a budget of time. With go test -short the budget is at most
+// 300 ms.
+func Share(budget time.Duration, n int) time.Duration {
+	if testing.Short() {
+		budget = min(budget, 300*time.Millisecond)
+	}
+	return budget / time.Duration(n)
+}

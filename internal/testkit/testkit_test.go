@@ -178,3 +178,16 @@ func TestLetsOthersRunDistinguishesCallsThatYield(t *testing.T) {
 		t.Error("LetsOthersRun is true for a function that does not yield")
 	}
 }
+
+func TestShareDividesTheBudget(t *testing.T) {
+	if got := Share(200*time.Millisecond, 4); got != 50*time.Millisecond {
+		t.Errorf("Share of 200ms is %v, want 50ms", got)
+	}
+	want := 15 * time.Second
+	if testing.Short() {
+		want = 75 * time.Millisecond
+	}
+	if got := Share(time.Minute, 4); got != want {
+		t.Errorf("Share of 1m is %v, want %v", got, want)
+	}
+}

@@ -2,14 +2,14 @@ package contexts
 
 import "fmt"
 
-// keys are the keys that contexts are asked for. No context has values for the last three.
+// keys are the arguments of Value. No context has values for the last three.
 var keys = [...]any{ctxKey(0), ctxKey(1), ctxKey(2), 0, nil, []int{0}}
 
-// ask calls all methods of a context and Cause, in the order that order selects, and formats
-// the answers.
-func (t *tree) ask(n *node, order byte) string {
+// query calls all methods of a context and Cause, in the order that order selects, and formats the
+// results.
+func (t *tree) query(n *node, order byte) string {
 	err, cause, done, deadline, values := "", "", "", "", ""
-	questions := [...]func(){
+	calls := [...]func(){
 		func() { err = errorName(n.ctx.Err()) },
 		func() { cause = errorName(t.makers[order>>7].cause(n.ctx)) },
 		func() { done = fmt.Sprint(isDone(n.ctx)) },
@@ -28,15 +28,15 @@ func (t *tree) ask(n *node, order byte) string {
 			}
 		},
 	}
-	// A stride of 1 to 4 visits each of 5 questions once, as 5 is a prime.
+	// A stride of 1 to 4 makes each of the 5 calls once, since 5 is a prime.
 	first, stride := int(order)%5, 1+int(order>>3)%4
-	for i := range questions {
-		questions[(first+i*stride)%5]()
+	for i := range calls {
+		calls[(first+i*stride)%5]()
 	}
 	return fmt.Sprintf("Err %s, Cause %s, done %s, deadline %s%s", err, cause, done, deadline, values)
 }
 
-// value returns a value of a context. If it is a context, it returns a text.
+// value returns a value of a context, or a text if the value is a context.
 func value(n *node, key any) any {
 	v := n.ctx.Value(key)
 	if _, ok := v.(plainWrapper); ok {
@@ -45,19 +45,19 @@ func value(n *node, key any) any {
 	return v
 }
 
-// check asks all contexts, the oldest first or the youngest first.
+// check queries all contexts, the oldest first or the youngest first.
 func (t *tree) check(how byte) {
 	t.settle()
 	for i := range t.nodes {
 		if how&1 == 1 {
 			i = len(t.nodes) - 1 - i
 		}
-		t.record("%v: %s", t.nodes[i], t.ask(t.nodes[i], how))
+		t.record("%v: %s", t.nodes[i], t.query(t.nodes[i], how))
 	}
 	t.recordHooks()
 }
 
-// recordHooks records how often the hooks have run, and what they observed.
+// recordHooks records how often the hooks have run and which results they observed.
 func (t *tree) recordHooks() {
 	for _, h := range t.hooks {
 		runs, saw := h.ran()
