@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
 	dropin "github.com/foliot-go/foliot/time"
 )
 
@@ -96,7 +97,7 @@ func TestTheGoroutineOfABlockedFunctionIsFound(t *testing.T) {
 	started := make(chan struct{})
 	dropin.AfterFunc(0, func() { close(started); <-release })
 	<-started
-	if len(foliotGoroutines()) == 0 {
+	if len(kit.LibraryGoroutines()) == 0 {
 		t.Error("the goroutine is not found")
 	}
 	close(release)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
 	"go.uber.org/goleak"
 )
 
@@ -267,8 +268,8 @@ func TestTheGoroutineOfABlockedCallbackIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-started
-	if len(foliotGoroutines()) == 0 {
-		t.Error("foliotGoroutines does not find the goroutine of the callback")
+	if len(kit.LibraryGoroutines()) == 0 {
+		t.Error("LibraryGoroutines does not find the goroutine of the callback")
 	}
 	if err := goleak.Find(); err == nil {
 		t.Error("goleak does not find the goroutine of the callback")

@@ -2,13 +2,13 @@ package check
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
 	"go.uber.org/goleak"
 )
 
@@ -17,27 +17,7 @@ import (
 func wantNoGoroutines(t *testing.T) {
 	t.Helper()
 	goleak.VerifyNone(t)
-	var left []string
-	none := func() bool {
-		left = foliotGoroutines()
-		return len(left) == 0
-	}
-	if !testkit.TrueWithin(timeout, none) {
-		t.Errorf("%d goroutines are left, want none:\n%s", len(left), strings.Join(left, "\n\n"))
-	}
-}
-
-// foliotGoroutines returns the stacks of all goroutines that run code of the library, other than
-// goroutines of testkit.
-func foliotGoroutines() (stacks []string) {
-	const module = "github.com/foliot-go/foliot"
-	for _, g := range testkit.GoroutineStacks() {
-		g = strings.ReplaceAll(g, module+"/internal/testkit", "testkit")
-		if strings.Contains(g, module+".") || strings.Contains(g, module+"/internal/") {
-			stacks = append(stacks, g)
-		}
-	}
-	return stacks
+	kit.WantNoGoroutines(t, "after goleak")
 }
 
 // runtimeOptions has options of runtimes, none of which may leak anything.

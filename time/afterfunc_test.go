@@ -7,6 +7,7 @@ import (
 	"testing"
 	std "time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/time"
 )
 
@@ -22,17 +23,15 @@ func TestAFunctionThatBlocksDelaysNoOther(t *testing.T) {
 			<-release
 		})
 	}
-	done := make(chan struct{})
-	go func() { started.Wait(); close(done) }()
-	receive(t, done, "functions that all block")
+	testkit.Returns(t, "the start of functions that block", started.Wait)
 	ran := make(chan struct{}, 1)
 	time.AfterFunc(time.Millisecond, func() { ran <- struct{}{} })
-	receive(t, ran, "a function while others block")
-	receive(t, time.After(time.Millisecond), "After while functions block")
+	testkit.Receive(t, ran, "a function while others block")
+	testkit.Receive(t, time.After(time.Millisecond), "After while functions block")
 	time.Sleep(time.Millisecond)
 }
 
-func TestAFunctionThatEndsItsGoroutineDelaysNoOther(t *testing.T) {
+func TestAFunctionThatCallsGoexitDelaysNoOther(t *testing.T) {
 	const n = 100
 	deferred := make(chan struct{}, n)
 	for i := range n {
@@ -42,21 +41,21 @@ func TestAFunctionThatEndsItsGoroutineDelaysNoOther(t *testing.T) {
 		})
 	}
 	for range n {
-		receive(t, deferred, "the deferred call of a function that ends its goroutine")
+		testkit.Receive(t, deferred, "the deferred call of a function that calls Goexit")
 	}
-	receive(t, time.After(time.Millisecond), "After that")
+	testkit.Receive(t, time.After(time.Millisecond), "After")
 }
 
-func TestAFunctionMayRunWhileItRuns(t *testing.T) {
+func TestTwoCallsOfAFunctionMayOverlap(t *testing.T) {
 	started, release := make(chan struct{}, 2), make(chan struct{})
 	timer := time.AfterFunc(0, func() {
 		started <- struct{}{}
 		<-release
 	})
-	receive(t, started, "the first call")
+	testkit.Receive(t, started, "the first call")
 	for _, d := range []time.Duration{time.Millisecond, 0} {
 		timer.Reset(d)
-		receive(t, started, "a call while the first one runs")
+		testkit.Receive(t, started, "a call while the first one runs")
 	}
 	close(release)
 }
@@ -65,11 +64,11 @@ func TestAFunctionMayStopAndResetItsOwnTimer(t *testing.T) {
 	const runs = 20
 	ready, done := make(chan struct{}), make(chan struct{})
 	var timer *time.Timer
-	n := 0 // a run begins after the Reset of the one before
+	n := 0 // without a lock: Reset happens before the next run
 	timer = time.AfterFunc(time.Millisecond, func() {
 		<-ready
 		if timer.Stop() {
-			t.Error("Stop is true in its own function")
+			t.Error("Stop in the function returns true, want false")
 		}
 		if n++; n == runs {
 			close(done)
@@ -78,22 +77,22 @@ func TestAFunctionMayStopAndResetItsOwnTimer(t *testing.T) {
 		timer.Reset(time.Duration(n%2) * time.Millisecond)
 	})
 	close(ready)
-	receive(t, done, "the last run")
+	testkit.Receive(t, done, "the last run")
 }
 
-func TestNothingFiresEarly(t *testing.T) {
+func TestNoTimerFiresEarly(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 50 {
 		d := time.Duration(i*i) * 11 * time.Microsecond
 		check := func(what string, began time.Time) {
 			if took := std.Since(began); took < d {
-				t.Errorf("%s(%v) after %v", what, d, took)
+				t.Errorf("%s(%v) is over after %v", what, d, took)
 			}
 		}
 		wg.Go(func() {
 			began := std.Now()
-			if at := receive(t, time.After(d), "After"); at.Sub(began) < d {
-				t.Errorf("After(%v) sends the time %v later", d, at.Sub(began))
+			if at := testkit.Receive(t, time.After(d), "After"); at.Sub(began) < d {
+				t.Errorf("After(%v) sends a time that is %v after the start", d, at.Sub(began))
 			}
 			check("After", began)
 		})
@@ -109,59 +108,59 @@ func TestNothingFiresEarly(t *testing.T) {
 				check("AfterFunc", began)
 				close(ran)
 			})
-			receive(t, ran, "AfterFunc")
+			testkit.Receive(t, ran, "AfterFunc")
 		})
 	}
 	wg.Wait()
 }
 
-func TestNoTimeAtAllIsOverAtOnce(t *testing.T) {
+func TestTimersOfZeroOrNegativeDelayFireAtOnce(t *testing.T) {
 	for _, d := range []time.Duration{0, -1, -time.Hour, math.MinInt64} {
-		receive(t, time.After(d), "After")
+		testkit.Receive(t, time.After(d), "After")
 		timer := time.NewTimer(d)
-		receive(t, timer.C, "NewTimer")
+		testkit.Receive(t, timer.C, "NewTimer")
 		if timer.Reset(d) {
-			t.Error("Reset is true after the value was received")
+			t.Error("Reset after the value was received returns true, want false")
 		}
-		receive(t, timer.C, "Reset")
+		testkit.Receive(t, timer.C, "Reset")
 		ran := make(chan struct{}, 1)
 		f := time.AfterFunc(d, func() { ran <- struct{}{} })
-		receive(t, ran, "AfterFunc")
+		testkit.Receive(t, ran, "AfterFunc")
 		f.Reset(d)
-		receive(t, ran, "Reset of AfterFunc")
+		testkit.Receive(t, ran, "Reset of AfterFunc")
 		time.Sleep(d)
 	}
 }
 
-func TestCenturiesAreNotOverAtOnce(t *testing.T) {
-	for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1, 1 << 62, 200 * 365 * 24 * time.Hour} {
+func TestTimersOfVeryLongDelayDoNotFire(t *testing.T) {
+	for _, d := range []time.Duration{
+		math.MaxInt64, math.MaxInt64 - 1, 1 << 62, 200 * 365 * 24 * time.Hour,
+	} {
 		timer := time.NewTimer(d)
 		f := time.AfterFunc(d, func() { t.Errorf("AfterFunc(%v) ran", d) })
 		time.Sleep(time.Millisecond)
 		wantEmpty(t, timer.C, d.String())
 		if !timer.Reset(d) || !f.Reset(d) {
-			t.Errorf("Reset(%v) is false", d)
+			t.Errorf("Reset(%v) returns false, want true", d)
 		}
 		time.Sleep(time.Millisecond)
 		wantEmpty(t, timer.C, d.String())
 		if !timer.Stop() || !f.Stop() {
-			t.Errorf("Stop after %v is false", d)
+			t.Errorf("Stop of a timer of %v returns false, want true", d)
 		}
 		if timer.Reset(time.Millisecond) {
-			t.Error("Reset of a stopped timer is true")
+			t.Error("Reset of a stopped timer returns true")
 		}
-		receive(t, timer.C, "a millisecond after centuries")
+		testkit.Receive(t, timer.C, "the timer after Reset to a millisecond")
 	}
 }
 
-func TestSleepOfNoTimeReturnsAndASleepWakes(t *testing.T) {
+func TestSleepReturns(t *testing.T) {
 	time.Sleep(0)
 	time.Sleep(math.MinInt64)
 	var wg sync.WaitGroup
 	for range 1000 {
 		wg.Go(func() { time.Sleep(2 * time.Millisecond) })
 	}
-	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
-	receive(t, done, "a thousand sleepers")
+	testkit.Returns(t, "a thousand calls of Sleep", wg.Wait)
 }

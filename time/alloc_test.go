@@ -3,15 +3,17 @@ package time_test
 import (
 	"testing"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/time"
 )
 
-func TestAllocationsOfTimers(t *testing.T) {
-	if raceEnabled {
+func TestTimersMakeFewAllocations(t *testing.T) {
+	if testkit.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	f := func() {}
-	timer, fn, ticker := time.NewTimer(time.Hour), time.AfterFunc(time.Hour, f), time.NewTicker(time.Hour)
+	timer, ticker := time.NewTimer(time.Hour), time.NewTicker(time.Hour)
+	fn := time.AfterFunc(time.Hour, f)
 	defer timer.Stop()
 	defer fn.Stop()
 	defer ticker.Stop()
@@ -22,38 +24,42 @@ func TestAllocationsOfTimers(t *testing.T) {
 		want float64
 	}{
 		{"AfterFunc and Stop", func() { time.AfterFunc(time.Hour, f).Stop() }, 1},
-		{"NewTimer and Stop", func() { time.NewTimer(time.Hour).Stop() }, 3}, // a channel is two
+		// A channel is two allocations.
+		{"NewTimer and Stop", func() { time.NewTimer(time.Hour).Stop() }, 3},
 		{"NewTicker and Stop", func() { time.NewTicker(time.Hour).Stop() }, 3},
-		{"NewTimer and its value", func() { <-time.NewTimer(0).C }, 3},
+		{"NewTimer and a receive", func() { <-time.NewTimer(0).C }, 3},
 		{"Reset of a function", func() { fn.Reset(time.Hour) }, 0},
 		{"Reset of a timer", func() { timer.Reset(time.Hour) }, 0},
-		{"Reset of a timer further and further", func() { far += time.Minute; timer.Reset(far) }, 0},
-		{"Reset of a timer nearer and nearer", func() { far -= time.Second; timer.Reset(far) }, 0},
+		{"Reset of a timer to ever later times", func() { far += time.Minute; timer.Reset(far) }, 0},
+		{"Reset of a timer to ever earlier times", func() { far -= time.Second; timer.Reset(far) }, 0},
 		{"Reset of a ticker", func() { ticker.Reset(time.Hour) }, 0},
 		{"Stop and Reset of a function", func() { fn.Stop(); fn.Reset(time.Hour) }, 0},
 		{"Stop and Reset of a timer", func() { timer.Stop(); timer.Reset(time.Hour) }, 0},
 		{"Stop and Reset of a ticker", func() { ticker.Stop(); ticker.Reset(time.Hour) }, 0},
-		{"Reset of a timer to nothing, and its value", func() { timer.Reset(0); <-timer.C }, 0},
-		{"Reset of a timer to something, and its value", func() { timer.Reset(200 * time.Microsecond); <-timer.C }, 0},
+		{"Reset of a timer to 0, and a receive", func() { timer.Reset(0); <-timer.C }, 0},
+		{"Reset of a timer to 200 µs, and a receive", func() {
+			timer.Reset(200 * time.Microsecond)
+			<-timer.C
+		}, 0},
 	} {
 		for range 1000 {
 			test.do()
 		}
 		if got := testing.AllocsPerRun(1000, test.do); got > test.want {
-			t.Errorf("%s: %v allocations, want %v", test.name, got, test.want)
+			t.Errorf("%s: %v allocations, want at most %v", test.name, got, test.want)
 		}
 	}
 }
 
 func TestSleepDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testkit.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	nap := func() { time.Sleep(200 * time.Microsecond) }
+	sleep := func() { time.Sleep(200 * time.Microsecond) }
 	for range 200 {
-		nap()
+		sleep()
 	}
-	if got := testing.AllocsPerRun(500, nap); got > 0 {
-		t.Errorf("%v allocations", got)
+	if got := testing.AllocsPerRun(500, sleep); got > 0 {
+		t.Errorf("Sleep makes %v allocations, want none", got)
 	}
 }

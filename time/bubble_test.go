@@ -8,28 +8,29 @@ import (
 	std "time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/time"
 )
 
-func TestInABubbleTimePassesWhenNothingElseHappens(t *testing.T) {
+func TestInABubbleTimersUseTheClockOfTheBubble(t *testing.T) {
 	before := foliot.Default().Stats()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		want := func(d time.Duration) {
 			t.Helper()
 			if took := time.Since(began); took != d {
-				t.Fatalf("at %v, want %v", took, d)
+				t.Fatalf("%v have passed, want %v", took, d)
 			}
 		}
 		time.Sleep(10 * time.Hour)
 		want(10 * time.Hour)
 		if at := <-time.After(time.Hour); !at.Equal(time.Now()) {
-			t.Errorf("After sends %v, it is %v", at, time.Now())
+			t.Errorf("After sends %v, want %v", at, time.Now())
 		}
 		want(11 * time.Hour)
 		timer := time.NewTimer(time.Second)
 		if !timer.Reset(time.Hour) || !timer.Stop() || timer.Reset(time.Minute) {
-			t.Error("Reset, Stop, Reset are not true, true, false")
+			t.Error("Reset, Stop, Reset do not return true, true, false")
 		}
 		<-timer.C
 		want(11*time.Hour + time.Minute)
@@ -39,7 +40,8 @@ func TestInABubbleTimePassesWhenNothingElseHappens(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if f.C != nil || ran.Sub(began) != 11*time.Hour+2*time.Minute || f.Stop() {
-			t.Errorf("a function ran after %v", ran.Sub(began))
+			t.Errorf("the function ran after %v, want 11h2m, or C is not nil, or Stop returns true",
+				ran.Sub(began))
 		}
 
 		began = time.Now()
@@ -56,18 +58,20 @@ func TestInABubbleTimePassesWhenNothingElseHappens(t *testing.T) {
 		want(11*time.Hour + time.Minute)
 	})
 	if after := foliot.Default().Stats(); after.Fired != before.Fired || after.Armed != before.Armed {
-		t.Error("the default runtime had something to do")
+		t.Error("timers in a bubble have used the default runtime")
 	}
 }
 
-func TestInABubblePanicsHaveTheSameWords(t *testing.T) {
+func TestInABubblePanicsHaveTheTextsOfTheStandardPackage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, do := range map[string]struct{ own, other func() }{
-			"NewTicker":          {func() { time.NewTicker(0) }, func() { std.NewTicker(0) }},
-			"Reset of a ticker":  {func() { time.NewTicker(1).Reset(0) }, func() { std.NewTicker(1).Reset(0) }},
-			"Stop of a Timer":    {func() { new(time.Timer).Stop() }, func() { new(std.Timer).Stop() }},
-			"Reset of a Ticker":  {func() { new(time.Ticker).Reset(1) }, func() { new(std.Ticker).Reset(1) }},
-			"Reset of nil Timer": {func() { (*time.Timer)(nil).Reset(1) }, func() { (*std.Timer)(nil).Reset(1) }},
+			"NewTicker":         {func() { time.NewTicker(0) }, func() { std.NewTicker(0) }},
+			"Reset of a ticker": {func() { time.NewTicker(1).Reset(0) }, func() { std.NewTicker(1).Reset(0) }},
+			"Stop of a Timer":   {func() { new(time.Timer).Stop() }, func() { new(std.Timer).Stop() }},
+			"Reset of a Ticker": {func() { new(time.Ticker).Reset(1) }, func() { new(std.Ticker).Reset(1) }},
+			"Reset of nil Timer": {
+				func() { (*time.Timer)(nil).Reset(1) }, func() { (*std.Timer)(nil).Reset(1) },
+			},
 		} {
 			if own, other := panicOf(do.own), panicOf(do.other); own != other || own == "" {
 				t.Errorf("%s panics with %q, want %q", name, own, other)
@@ -76,9 +80,9 @@ func TestInABubblePanicsHaveTheSameWords(t *testing.T) {
 	})
 }
 
-// Go ends the program if a channel or timer of a bubble is used outside of it. So objects that
-// are used again must not go from a bubble to the outside.
-func TestABubbleAndItsOutsideShareNothingThatBelongsToABubble(t *testing.T) {
+// Go ends the program if a channel or timer of a bubble is used outside of it. So objects that were
+// made in a bubble must not be reused outside.
+func TestNoObjectOfABubbleIsReusedOutside(t *testing.T) {
 	for range 5 {
 		synctest.Test(t, func(t *testing.T) {
 			for range 10 {
@@ -91,12 +95,12 @@ func TestABubbleAndItsOutsideShareNothingThatBelongsToABubble(t *testing.T) {
 		})
 		for range 10 {
 			time.Sleep(time.Microsecond)
-			receive(t, time.After(time.Microsecond), "After outside")
+			testkit.Receive(t, time.After(time.Microsecond), "After outside")
 		}
 	}
 }
 
-func TestInsideAndOutsideAtOnce(t *testing.T) {
+func TestTimersWorkInABubbleAndOutsideAtTheSameTime(t *testing.T) {
 	stop := make(chan struct{})
 	var outside sync.WaitGroup
 	for range 4 {
@@ -129,7 +133,7 @@ func TestInsideAndOutsideAtOnce(t *testing.T) {
 			}
 			wg.Wait()
 			if took := time.Since(began); took != 20*time.Hour {
-				t.Errorf("twenty hours took %v", took)
+				t.Errorf("the goroutines took %v, want 20h", took)
 			}
 		})
 	}
@@ -138,17 +142,19 @@ func TestInsideAndOutsideAtOnce(t *testing.T) {
 }
 
 func TestATimerFromOutsideCannotBeResetInABubble(t *testing.T) {
-	timer, f, ticker := time.NewTimer(time.Hour), time.AfterFunc(time.Hour, func() {}), time.NewTicker(time.Hour)
+	timer, ticker := time.NewTimer(time.Hour), time.NewTicker(time.Hour)
+	f := time.AfterFunc(time.Hour, func() {})
 	fired := time.NewTimer(0)
 	synctest.Test(t, func(t *testing.T) {
 		for what, do := range map[string]func(){
 			"a Timer":              func() { timer.Reset(time.Second) },
-			"a Timer to nothing":   func() { timer.Reset(0) },
+			"a Timer to 0":         func() { timer.Reset(0) },
 			"a Timer of AfterFunc": func() { f.Reset(time.Second) },
 			"a Ticker":             func() { ticker.Reset(time.Second) },
 		} {
 			if text := panicOf(do); !strings.Contains(text, "time: Reset, in a synctest bubble, of a T") {
-				t.Errorf("Reset of %s panics with %q", what, text)
+				t.Errorf("Reset of %s panics with %q, want a text that names the bubble",
+					what, text)
 			}
 		}
 		<-fired.C
@@ -157,21 +163,22 @@ func TestATimerFromOutsideCannotBeResetInABubble(t *testing.T) {
 		t.Error("a Reset that panicked has stopped the timer")
 	}
 	ticker.Reset(time.Millisecond)
-	receive(t, ticker.C, "a tick after a Reset that panicked")
+	testkit.Receive(t, ticker.C, "a tick after a Reset that panicked")
 	ticker.Stop()
 }
 
 func TestATimerFromOutsideCanBeStoppedInABubble(t *testing.T) {
-	timer, f, ticker := time.NewTimer(0), time.AfterFunc(time.Hour, func() {}), time.NewTicker(time.Millisecond)
+	timer, ticker := time.NewTimer(0), time.NewTicker(time.Millisecond)
+	f := time.AfterFunc(time.Hour, func() {})
 	waitForValue(t, ticker.C)
 	synctest.Test(t, func(t *testing.T) {
 		if !timer.Stop() || !f.Stop() || f.Stop() {
-			t.Error("Stop, Stop, and Stop again are not true, true, false")
+			t.Error("Stop of the timers and a second Stop do not return true, true, false")
 		}
 		ticker.Stop()
 		wantEmpty(t, timer.C, "after Stop")
 		wantEmpty(t, ticker.C, "after Stop")
 	})
 	timer.Reset(time.Millisecond)
-	receive(t, timer.C, "a timer that was stopped in a bubble and reset outside")
+	testkit.Receive(t, timer.C, "a timer that was stopped in a bubble and reset outside")
 }

@@ -8,14 +8,16 @@ import (
 	"weak"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/time"
 )
 
-// A channel stands for the struct behind a channel. A weak pointer to it shows whether the
+// A channel stands for the struct that a channel points to. A weak pointer to it shows whether the
 // channel was collected.
 type channel struct{ _ uintptr }
 
-func weakly(c <-chan time.Time) weak.Pointer[channel] {
+// weakPointer returns a weak pointer to the struct of c.
+func weakPointer(c <-chan time.Time) weak.Pointer[channel] {
 	return weak.Make(*(**channel)(unsafe.Pointer(&c)))
 }
 
@@ -34,26 +36,26 @@ var makers = map[string]func() weak.Pointer[channel]{
 }
 
 //go:noinline
-func makeAfter() weak.Pointer[channel] { return weakly(time.After(time.Hour)) }
+func makeAfter() weak.Pointer[channel] { return weakPointer(time.After(time.Hour)) }
 
 //go:noinline
-func makeTimer() weak.Pointer[channel] { return weakly(time.NewTimer(time.Hour).C) }
+func makeTimer() weak.Pointer[channel] { return weakPointer(time.NewTimer(time.Hour).C) }
 
 //go:noinline
-func makeTimerSoon() weak.Pointer[channel] { return weakly(time.NewTimer(time.Millisecond).C) }
+func makeTimerSoon() weak.Pointer[channel] { return weakPointer(time.NewTimer(time.Millisecond).C) }
 
 //go:noinline
 func makeReset() weak.Pointer[channel] {
 	timer := time.NewTimer(0)
 	timer.Reset(time.Hour)
-	return weakly(timer.C)
+	return weakPointer(timer.C)
 }
 
 //go:noinline
 func makeStopped() weak.Pointer[channel] {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
-	return weakly(timer.C)
+	return weakPointer(timer.C)
 }
 
 //go:noinline
@@ -62,114 +64,110 @@ func makeStoppedAndReset() weak.Pointer[channel] {
 	timer.Stop()
 	timer.Reset(2 * time.Hour)
 	timer.Reset(time.Hour)
-	return weakly(timer.C)
+	return weakPointer(timer.C)
 }
 
 //go:noinline
-func makeTick() weak.Pointer[channel] { return weakly(time.Tick(time.Hour)) }
+func makeTick() weak.Pointer[channel] { return weakPointer(time.Tick(time.Hour)) }
 
 //go:noinline
-func makeTicker() weak.Pointer[channel] { return weakly(time.NewTicker(time.Hour).C) }
+func makeTicker() weak.Pointer[channel] { return weakPointer(time.NewTicker(time.Hour).C) }
 
 //go:noinline
-func makeFastTicker() weak.Pointer[channel] { return weakly(time.NewTicker(5 * time.Millisecond).C) }
+func makeFastTicker() weak.Pointer[channel] {
+	return weakPointer(time.NewTicker(5 * time.Millisecond).C)
+}
 
-// allGone waits until the default runtime has no timers, armed or not.
-func allGone(t *testing.T, what string) {
+// awaitNoTimers waits until the default runtime has no timers, armed or not.
+func awaitNoTimers(t *testing.T, what string) {
 	t.Helper()
-	eventually(t, what+": all timers are gone", func() bool {
+	testkit.Eventually(t, what+": no timers", func() bool {
 		runtime.GC()
 		now := foliot.Default().Stats()
 		return now.Armed == 0 && now.Slots == 0
 	})
 }
 
+// wantCollected waits until the object was collected.
+func wantCollected[T any](t *testing.T, what string, object weak.Pointer[T]) {
+	t.Helper()
+	if testkit.Uncollected(testkit.Timeout, []weak.Pointer[T]{object}) != 0 {
+		t.Fatalf("%s: the object was not collected", what)
+	}
+}
+
 func TestAnUnreachableTimerIsCollectedWithoutStop(t *testing.T) {
-	for name, forget := range makers {
+	for name, makeTimer := range makers {
 		for _, n := range []int{1, 10, 1000} {
-			var all []weak.Pointer[channel]
+			var channels []weak.Pointer[channel]
 			for range n {
-				all = append(all, forget())
+				channels = append(channels, makeTimer())
 			}
-			left := n
-			eventually(t, name, func() bool {
-				runtime.GC()
-				left = 0
-				for _, w := range all {
-					if w.Value() != nil {
-						left++
-					}
-				}
-				return left == 0
-			})
-			allGone(t, name)
+			if left := testkit.Uncollected(testkit.Timeout, channels); left != 0 {
+				t.Fatalf("%s: %d of %d channels were not collected", name, left, n)
+			}
+			awaitNoTimers(t, name)
 		}
 	}
 }
 
-// A ticker that was collected costs nothing, even if no other timer is made afterwards.
+// A collected ticker does not tick, even if no other timer is made afterwards.
 func TestAnUnreachableTickerDoesNotTick(t *testing.T) {
-	allGone(t, "of other tests")
+	awaitNoTimers(t, "other tests")
 	makeFastTicker()
-	allGone(t, "the ticker")
+	awaitNoTimers(t, "the ticker")
 	fired := foliot.Default().Stats().Fired
 	std.Sleep(30 * time.Millisecond)
 	if n := foliot.Default().Stats().Fired - fired; n > 0 {
-		t.Errorf("%d ticks", n)
+		t.Errorf("%d timers fired, want none", n)
 	}
 }
 
 //go:noinline
-func channelOfATicker(d time.Duration) (<-chan time.Time, weak.Pointer[time.Ticker]) {
+func newTickerChannel(d time.Duration) (<-chan time.Time, weak.Pointer[time.Ticker]) {
 	ticker := time.NewTicker(d)
 	return ticker.C, weak.Make(ticker)
 }
 
 //go:noinline
-func channelOfATimer(d time.Duration) (<-chan time.Time, weak.Pointer[time.Timer]) {
+func newTimerChannel(d time.Duration) (<-chan time.Time, weak.Pointer[time.Timer]) {
 	timer := time.NewTimer(d)
 	return timer.C, weak.Make(timer)
 }
 
-func TestAChannelThatIsHeldTicksAlthoughItsTickerIsGone(t *testing.T) {
+func TestAReachableChannelTicksAfterItsTickerWasCollected(t *testing.T) {
 	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
-		c, ticker := channelOfATicker(time.Millisecond)
-		receive(t, c, "a tick")
+		c, ticker := newTickerChannel(time.Millisecond)
+		testkit.Receive(t, c, "a tick")
 		weaken()
-		eventually(t, "the Ticker is collected", func() bool {
-			runtime.GC()
-			return ticker.Value() == nil
-		})
+		wantCollected(t, "the Ticker", ticker)
 		for range 5 {
-			receive(t, c, "a tick")
-			receive(t, c, "another")
+			testkit.Receive(t, c, "a tick")
+			testkit.Receive(t, c, "another tick")
 			runtime.GC()
 		}
 	})
 }
 
-func TestAChannelThatIsHeldReceivesAlthoughItsTimerIsGone(t *testing.T) {
+func TestAReachableChannelGetsAValueAfterItsTimerWasCollected(t *testing.T) {
 	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
-		c, timer := channelOfATimer(50 * time.Millisecond)
+		c, timer := newTimerChannel(50 * time.Millisecond)
 		weaken()
-		eventually(t, "the Timer is collected", func() bool {
-			runtime.GC()
-			return timer.Value() == nil
-		})
-		receive(t, c, "the time")
+		wantCollected(t, "the Timer", timer)
+		testkit.Receive(t, c, "the value")
 	})
 }
 
 // A goroutine that waits on a channel may have the only reference to it.
-func TestAChannelThatIsWaitedForIsNotCollected(t *testing.T) {
+func TestAChannelOnWhichAGoroutineWaitsIsNotCollected(t *testing.T) {
 	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
-		got := make(chan time.Time)
+		received := make(chan time.Time)
 		for range 10 {
-			go func() { got <- <-time.After(30 * time.Millisecond) }()
+			go func() { received <- <-time.After(30 * time.Millisecond) }()
 			go func() {
 				select {
 				case at := <-time.Tick(30 * time.Millisecond):
-					got <- at
+					received <- at
 				case <-make(chan int):
 				}
 			}()
@@ -177,12 +175,12 @@ func TestAChannelThatIsWaitedForIsNotCollected(t *testing.T) {
 		weaken()
 		for range 20 {
 			runtime.GC()
-			receive(t, got, "what a goroutine waits for")
+			testkit.Receive(t, received, "the value of a waiting goroutine")
 		}
 	})
 }
 
-func TestATimerThatIsHeldFiresWheneverItIsReset(t *testing.T) {
+func TestAReachableTimerFiresAfterEachReset(t *testing.T) {
 	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		timer := time.NewTimer(time.Hour)
 		weaken()
@@ -193,20 +191,20 @@ func TestATimerThatIsHeldFiresWheneverItIsReset(t *testing.T) {
 			}
 			timer.Reset(time.Duration(i%4) * time.Millisecond)
 			runtime.GC()
-			receive(t, timer.C, "the time")
+			testkit.Receive(t, timer.C, "the value")
 		}
 	})
 }
 
 // A timer with a function is not collected before it has fired.
-func TestAFunctionIsCalledAlthoughItsTimerIsUnreachable(t *testing.T) {
+func TestTheFunctionOfAnUnreachableTimerIsCalled(t *testing.T) {
 	ran := make(chan struct{}, 100)
 	for range cap(ran) {
 		time.AfterFunc(10*time.Millisecond, func() { ran <- struct{}{} })
 	}
 	collect()
 	for range cap(ran) {
-		receive(t, ran, "a function")
+		testkit.Receive(t, ran, "a function")
 	}
 }
 
@@ -218,16 +216,12 @@ func makeFunction(use func(*time.Timer)) weak.Pointer[[1024]byte] {
 	return weak.Make(p)
 }
 
-func TestAFunctionIsCollectedWhenItsTimerIsStopped(t *testing.T) {
+func TestAFunctionIsCollectedAfterItsTimerWasStoppedOrFired(t *testing.T) {
 	for name, use := range map[string]func(*time.Timer){
 		"stopped":           func(timer *time.Timer) { timer.Stop() },
 		"reset and stopped": func(timer *time.Timer) { timer.Reset(time.Minute); timer.Stop() },
 		"called":            func(timer *time.Timer) { timer.Reset(0) },
 	} {
-		w := makeFunction(use)
-		eventually(t, name, func() bool {
-			runtime.GC()
-			return w.Value() == nil
-		})
+		wantCollected(t, name, makeFunction(use))
 	}
 }

@@ -6,64 +6,28 @@ import (
 	"testing"
 	std "time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/time"
 )
-
-// patience is how long a test waits for something that must happen. Only a broken package
-// makes it wait that long.
-const patience = 20 * time.Second
-
-// receive receives a value from ch. It fails the test if there is none in time, by the clock
-// of the standard package.
-func receive[T any](t testing.TB, ch <-chan T, what string) T {
-	t.Helper()
-	limit := std.NewTimer(patience)
-	defer limit.Stop()
-	select {
-	case v := <-ch:
-		return v
-	case <-limit.C:
-		t.Fatalf("%s: nothing in %v\n%s", what, patience, stacks())
-		panic("unreachable")
-	}
-}
 
 // wantEmpty checks that there is nothing to receive from ch.
 func wantEmpty[T any](t testing.TB, ch <-chan T, what string) {
 	t.Helper()
 	select {
 	case v := <-ch:
-		t.Errorf("%s: received %v", what, v)
+		t.Errorf("%s: received %v, want nothing", what, v)
 	default:
-	}
-}
-
-// holdsWithin waits until ok returns true, for at most d, and reports whether it has.
-func holdsWithin(d time.Duration, ok func() bool) bool {
-	for end := std.Now().Add(d); !ok(); std.Sleep(200 * time.Microsecond) {
-		if std.Now().After(end) {
-			return ok()
-		}
-	}
-	return true
-}
-
-// eventually waits until ok returns true.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	if !holdsWithin(patience, ok) {
-		t.Fatalf("%s: not so after %v", what, patience)
 	}
 }
 
 // waitForValue waits until there is a value in c. It does not receive it.
 func waitForValue(t testing.TB, c <-chan time.Time) {
 	t.Helper()
-	eventually(t, "a value in the channel", func() bool { return len(c) == 1 })
+	testkit.Eventually(t, "a value in the channel", func() bool { return len(c) == 1 })
 }
 
-// makeManyTimers makes so many channel timers that all channel timers that were made before
-// are weak. They are stopped when the test ends.
+// makeManyTimers makes so many channel timers that the runtime holds all earlier ones by weak
+// references. They are stopped when the test ends.
 func makeManyTimers(t testing.TB) {
 	t.Helper()
 	for range 200 * runtime.GOMAXPROCS(0) {
@@ -89,7 +53,7 @@ func collect() {
 	}
 }
 
-// panicOf returns the value that f panics with, and its type. It returns an empty string if f
+// panicOf returns the type and the value that f panics with. It returns an empty string if f
 // does not panic.
 func panicOf(f func()) (text string) {
 	defer func() {
@@ -99,9 +63,4 @@ func panicOf(f func()) (text string) {
 	}()
 	f()
 	return ""
-}
-
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
 }

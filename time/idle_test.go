@@ -5,6 +5,8 @@ import (
 	"testing"
 	std "time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
 	"github.com/foliot-go/foliot/time"
 )
 
@@ -39,19 +41,19 @@ func TestThereIsNoGoroutineWhileTimersAreMerelyArmed(t *testing.T) {
 			ticker.Stop()
 		})
 	}
-	none("with four thousand timers armed")
-	receive(t, time.After(time.Millisecond), "After")
-	none("after one has fired")
+	kit.WantNoGoroutines(t, "with four thousand timers armed")
+	testkit.Receive(t, time.After(time.Millisecond), "After")
+	kit.WantNoGoroutines(t, "after one has fired")
 	ran := make(chan struct{})
 	time.AfterFunc(time.Millisecond, func() { close(ran) })
-	receive(t, ran, "a function")
-	none("after a function has run")
+	testkit.Receive(t, ran, "a function")
+	kit.WantNoGoroutines(t, "after a function has run")
 	collect()
-	none("after garbage was collected")
+	kit.WantNoGoroutines(t, "after garbage was collected")
 	for _, stop := range stops {
 		stop()
 	}
-	none("after all are stopped")
+	kit.WantNoGoroutines(t, "after all are stopped")
 }
 
 // No goroutine waits for a deadline, even if it is near.
@@ -61,7 +63,7 @@ func TestThereIsNoGoroutineWhileADeadlineIsNear(t *testing.T) {
 		timer := time.NewTimer(d)
 		began := std.Now()
 		for quiet := 0; std.Since(began) < d/2; std.Sleep(time.Millisecond) {
-			if len(ownGoroutines()) > 0 {
+			if len(kit.LibraryGoroutines()) > 0 {
 				continue // goroutines of earlier timers may need a moment to end
 			}
 			if quiet++; quiet == 5 {
@@ -71,7 +73,8 @@ func TestThereIsNoGoroutineWhileADeadlineIsNear(t *testing.T) {
 		}
 		timer.Stop()
 	}
-	t.Errorf("there was a goroutine all the time:\n%s", strings.Join(ownGoroutines(), "\n\n"))
+	t.Errorf("there was a goroutine all the time:\n%s",
+		strings.Join(kit.LibraryGoroutines(), "\n\n"))
 }
 
 func TestThereIsOneGoroutineForEachFunctionThatRuns(t *testing.T) {
@@ -83,5 +86,5 @@ func TestThereIsOneGoroutineForEachFunctionThatRuns(t *testing.T) {
 	created := func() int { return strings.Count(stacks(), "created by github.com/foliot-go/foliot/internal/engine.") }
 	eventually(t, "a goroutine for each of twenty functions", func() bool { return created() == 20 })
 	close(release)
-	eventually(t, "none", func() bool { return created() == 0 })
+	testkit.Eventually(t, "no goroutine", func() bool { return count() == 0 })
 }

@@ -4,10 +4,11 @@ import (
 	"testing"
 	std "time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/time"
 )
 
-func TestPanicsHaveTheWordsOfTheStandardPackage(t *testing.T) {
+func TestPanicsHaveTheTextsOfTheStandardPackage(t *testing.T) {
 	for name, do := range map[string]struct{ own, other func() }{
 		"NewTicker(0)":  {func() { time.NewTicker(0) }, func() { std.NewTicker(0) }},
 		"NewTicker(-1)": {func() { time.NewTicker(-1) }, func() { std.NewTicker(-1) }},
@@ -43,30 +44,30 @@ func TestStopOfAZeroTickerDoesNothing(t *testing.T) {
 	c <- time.Now()
 	(&time.Ticker{C: c}).Stop()
 	if len(c) != 1 {
-		t.Error("it took a value out of a channel that is not its own")
+		t.Error("Stop has received a value from a channel that the package did not make")
 	}
 }
 
 // The user may change C. The package still uses the channel that it has made.
-func TestAChannelThatTheUserPutsInCIsLeftAlone(t *testing.T) {
+func TestAChannelThatTheUserAssignsToCIsNotUsed(t *testing.T) {
 	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		timer, ticker := time.NewTimer(time.Hour), time.NewTicker(time.Hour)
 		timerC, tickerC := timer.C, ticker.C
-		fake := make(chan time.Time, 3)
-		fake <- time.Now()
-		timer.C, ticker.C = fake, fake
+		userC := make(chan time.Time, 3)
+		userC <- time.Now()
+		timer.C, ticker.C = userC, userC
 		weaken()
 		timer.Reset(time.Millisecond)
 		ticker.Reset(time.Millisecond)
-		receive(t, timerC, "the timer's own channel")
-		receive(t, tickerC, "the ticker's own channel")
+		testkit.Receive(t, timerC, "the timer's own channel")
+		testkit.Receive(t, tickerC, "the ticker's own channel")
 		waitForValue(t, tickerC)
 		timer.C, ticker.C = nil, nil
 		timer.Stop()
 		ticker.Stop()
 		wantEmpty(t, tickerC, "after Stop")
-		if len(fake) != 1 {
-			t.Errorf("there are %d values in the user's channel, which had one", len(fake))
+		if len(userC) != 1 {
+			t.Errorf("there are %d values in the user's channel, want 1", len(userC))
 		}
 	})
 }
@@ -75,6 +76,6 @@ func TestTimersCanBeCompared(t *testing.T) {
 	timer := time.AfterFunc(time.Hour, func() {})
 	defer timer.Stop()
 	if same := *timer; *timer == *new(time.Timer) || *timer != same {
-		t.Error("a timer equals the zero Timer, or not itself")
+		t.Error("a Timer is equal to the zero Timer, or not equal to its copy")
 	}
 }

@@ -1,19 +1,16 @@
 package time_test
 
 import (
-	"runtime"
-	"sync/atomic"
 	"testing"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/time"
 )
 
-// On one processor, a goroutine that pauses repeatedly lets another one run, as with the
-// standard package. A pause of a nanosecond is not tested: the standard package does not let
-// others run during it.
-func TestAShortPauseLetsOthersRun(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for _, pause := range []struct {
+// A sleep of a nanosecond is not tested: the standard package does not let other goroutines run
+// during it.
+func TestShortSleepsLetOtherGoroutinesRun(t *testing.T) {
+	for _, sleep := range []struct {
 		name string
 		f    func(time.Duration)
 	}{
@@ -21,21 +18,8 @@ func TestAShortPauseLetsOthersRun(t *testing.T) {
 		{"After", func(d time.Duration) { <-time.After(d) }},
 	} {
 		for _, d := range []time.Duration{time.Microsecond, 2 * time.Microsecond} {
-			// If a pause did not let others run, the scheduler would interrupt the goroutine
-			// every 10 ms, and a hundred steps would take many more pauses.
-			const steps, most = 100, 20_000
-			var taken atomic.Int64
-			go func() {
-				for taken.Add(1) < steps {
-					runtime.Gosched()
-				}
-			}()
-			pauses := 0
-			for ; taken.Load() < steps && pauses < most; pauses++ {
-				pause.f(d)
-			}
-			if pauses == most {
-				t.Errorf("%s: in %d pauses of %v another goroutine has taken %d steps", pause.name, pauses, d, taken.Load())
+			if !testkit.LetsOthersRun(func() { sleep.f(d) }) {
+				t.Errorf("%s(%v) does not let other goroutines run", sleep.name, d)
 			}
 		}
 	}

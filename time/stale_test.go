@@ -7,6 +7,7 @@ import (
 	"testing"
 	std "time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/time"
 )
 
@@ -18,11 +19,11 @@ func TestNoValueIsReceivedAfterStop(t *testing.T) {
 			timer.Reset(time.Millisecond)
 			waitForValue(t, timer.C)
 			if !timer.Stop() {
-				t.Error("Stop is false although the value was not received")
+				t.Error("Stop before the value was received returns false, want true")
 			}
 			wantEmpty(t, timer.C, "after Stop")
 			if timer.Stop() {
-				t.Error("Stop of a stopped timer is true")
+				t.Error("Stop of a stopped timer returns true")
 			}
 		}
 	})
@@ -37,7 +38,7 @@ func TestNoValueIsReceivedAfterReset(t *testing.T) {
 			timer.Reset(time.Millisecond)
 			waitForValue(t, timer.C)
 			if !timer.Reset(time.Hour) {
-				t.Error("Reset is false although the value was not received")
+				t.Error("Reset before the value was received returns false, want true")
 			}
 			wantEmpty(t, timer.C, "after Reset")
 		}
@@ -62,7 +63,7 @@ func TestNoTickIsReceivedAfterStopOrReset(t *testing.T) {
 	})
 }
 
-// Stop may come before, while and after the value is sent.
+// Stop is called before, while or after the value is sent.
 func TestNoValueIsReceivedAfterAStopThatRacesWithTheDeadline(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
@@ -76,10 +77,10 @@ func TestNoValueIsReceivedAfterAStopThatRacesWithTheDeadline(t *testing.T) {
 				}
 				if i%2 == 0 {
 					if !timer.Stop() {
-						t.Error("Stop is false although nothing was received")
+						t.Error("Stop before the value was received returns false, want true")
 					}
 				} else if !timer.Reset(time.Hour) {
-					t.Error("Reset is false although nothing was received")
+					t.Error("Reset before the value was received returns false, want true")
 				}
 				wantEmpty(t, timer.C, "after a race with Stop or Reset")
 			}
@@ -89,20 +90,20 @@ func TestNoValueIsReceivedAfterAStopThatRacesWithTheDeadline(t *testing.T) {
 	wg.Wait()
 }
 
-// The results of Stop and Reset of a timer with a channel depend on whether the value was
-// received, and not on whether the timer has expired. So a script always has the same results.
-// Each letter is a step:
+// The results of Stop and Reset of a timer with a channel depend on whether the value was received,
+// not on whether the timer has expired. So a script always has the same results. Each letter is a
+// step:
 //
 //	s      stop the timer
 //	z e l  reset it to 0, to a short time, to a long time
 //	w      wait until it has expired, if it was armed for a short time
 //	r      receive the value
-func TestStopAndResetReturnWhatTheStandardPackageDoes(t *testing.T) {
+func TestStopAndResetReturnTheSameAsInTheStandardPackage(t *testing.T) {
 	type timer interface {
 		Stop() bool
 		Reset(d time.Duration) bool
 	}
-	play := func(script string, tm timer, c <-chan time.Time) (results []bool) {
+	runScript := func(script string, tm timer, c <-chan time.Time) (results []bool) {
 		for _, op := range script {
 			switch op {
 			case 's':
@@ -116,22 +117,23 @@ func TestStopAndResetReturnWhatTheStandardPackageDoes(t *testing.T) {
 			case 'w':
 				std.Sleep(10 * time.Millisecond)
 			case 'r':
-				receive(t, c, script)
+				testkit.Receive(t, c, script)
 			}
 		}
 		return append(results, tm.Stop())
 	}
 	var wg sync.WaitGroup
 	for _, script := range []string{
-		"", "s", "ss", "l", "ll", "ls", "sl", "sls", "w", "ws", "wss", "wl", "wls", "zs", "zl", "zr", "zrs", "zz", "zzr", "sz", "szs",
-		"szr", "szrs", "zls", "ezs", "ew", "er", "ers", "erw", "lew", "ler", "lerz", "sew", "ser", "sers", "sewl", "erewr", "erewl", "erlsz",
+		"", "s", "ss", "l", "ll", "ls", "sl", "sls", "w", "ws", "wss", "wl", "wls", "zs", "zl",
+		"zr", "zrs", "zz", "zzr", "sz", "szs", "szr", "szrs", "zls", "ezs", "ew", "er", "ers",
+		"erw", "lew", "ler", "lerz", "sew", "ser", "sers", "sewl", "erewr", "erewl", "erlsz",
 	} {
 		for _, d := range []time.Duration{0, -1, 2 * time.Millisecond, time.Hour} {
 			wg.Go(func() {
 				own, other := time.NewTimer(d), std.NewTimer(d)
-				got, want := play(script, own, own.C), play(script, other, other.C)
+				got, want := runScript(script, own, own.C), runScript(script, other, other.C)
 				if !slices.Equal(got, want) {
-					t.Errorf("NewTimer(%v), %q: %v, want %v", d, script, got, want)
+					t.Errorf("NewTimer(%v), %q: the results are %v, want %v", d, script, got, want)
 				}
 			})
 		}
@@ -143,22 +145,22 @@ func TestStopOfAFunctionReportsWhetherItWasArmed(t *testing.T) {
 	ran := make(chan int, 10)
 	timer := time.AfterFunc(time.Hour, func() { ran <- 1 })
 	if timer.C != nil {
-		t.Error("C is not nil")
+		t.Error("C of a timer of AfterFunc is not nil")
 	}
 	if !timer.Stop() || timer.Stop() || timer.Reset(time.Hour) || !timer.Reset(time.Hour) {
-		t.Error("not armed, stopped, stopped, armed, armed")
+		t.Error("Stop, Stop, Reset, Reset do not return true, false, false, true")
 	}
 	if !timer.Reset(time.Millisecond) {
-		t.Error("Reset of an armed timer is false")
+		t.Error("Reset of an armed timer returns false")
 	}
-	receive(t, ran, "the function")
+	testkit.Receive(t, ran, "the function")
 	if timer.Stop() || timer.Reset(0) {
-		t.Error("Stop or Reset is true after the function was started")
+		t.Error("Stop or Reset after the function was started returns true")
 	}
-	receive(t, ran, "the function after Reset(0)")
+	testkit.Receive(t, ran, "the function after Reset(0)")
 	if timer.Reset(-1) {
-		t.Error("Reset is true after the function was started")
+		t.Error("Reset after the function was started returns true")
 	}
-	receive(t, ran, "the function after Reset(-1)")
-	wantEmpty(t, ran, "no more calls than there were armings")
+	testkit.Receive(t, ran, "the function after Reset(-1)")
+	wantEmpty(t, ran, "another call of the function")
 }

@@ -8,11 +8,12 @@ import (
 	std "time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/time"
 )
 
 // There is at most one tick for each period, even if ticks are late.
-func TestTheNthTickComesAfterNPeriodsAtTheEarliest(t *testing.T) {
+func TestNoTickIsEarly(t *testing.T) {
 	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		const period = time.Millisecond
 		began := std.Now()
@@ -20,21 +21,21 @@ func TestTheNthTickComesAfterNPeriodsAtTheEarliest(t *testing.T) {
 		defer ticker.Stop()
 		weaken()
 		for n := range time.Duration(100) {
-			if at := receive(t, ticker.C, "a tick").Sub(began); at < (n+1)*period {
-				t.Fatalf("tick %d after %v", n+1, at)
+			if at := testkit.Receive(t, ticker.C, "a tick").Sub(began); at < (n+1)*period {
+				t.Fatalf("tick %d is after %v, want at least %v", n+1, at, (n+1)*period)
 			}
 		}
 	})
 }
 
-// Ticks are due on a grid. A tick may be late, but that does not make the next one later. So
-// all ticks come at about the same phase of the period. If lateness added up, the phase would
-// be any: 300 ticks that are late by some tens of microseconds move through the period several
-// times.
+// Ticks are due at multiples of the period. A late tick does not make the next one later. So all
+// ticks come at about the same phase of the period. If lateness added up, the phases would be
+// spread over the whole period: 300 ticks that are late by some tens of microseconds each drift
+// through the period several times.
 //
-// On a busy machine the phase may be any, too. So one good attempt of many is enough.
+// On a busy machine the phases may be spread, too. So one good attempt of many is enough.
 func TestATickerDoesNotDrift(t *testing.T) {
-	var focus float64
+	var concentration float64
 	for attempt := range 20 {
 		period := time.Duration(1+attempt/4) * time.Millisecond
 		ticker := time.NewTicker(period)
@@ -42,15 +43,16 @@ func TestATickerDoesNotDrift(t *testing.T) {
 		var sum complex128
 		const ticks = 300
 		for range ticks {
-			phase := float64(receive(t, ticker.C, "a tick").Sub(began)) / float64(period)
+			phase := float64(testkit.Receive(t, ticker.C, "a tick").Sub(began)) / float64(period)
 			sum += cmplx.Rect(1, 2*math.Pi*phase)
 		}
 		ticker.Stop()
-		if focus = cmplx.Abs(sum) / ticks; focus > 0.5 { // 1: all at the same phase; 0: at any
+		// 1: all at the same phase; 0: evenly spread.
+		if concentration = cmplx.Abs(sum) / ticks; concentration > 0.5 {
 			return
 		}
 	}
-	t.Errorf("ticks come at any phase of the period: their focus is %.2f", focus)
+	t.Errorf("the concentration of the phases of the ticks is %.2f, want above 0.5", concentration)
 }
 
 func TestATickerDropsTicksForASlowReader(t *testing.T) {
@@ -62,18 +64,19 @@ func TestATickerDropsTicksForASlowReader(t *testing.T) {
 		slept := std.Now()
 		std.Sleep(50 * time.Millisecond)
 		woke := std.Now()
-		if at := receive(t, ticker.C, "the tick that waits"); at.After(slept) {
-			t.Error("the tick that waits is not the oldest")
+		if at := testkit.Receive(t, ticker.C, "the tick in the channel"); at.After(slept) {
+			t.Error("the tick in the channel is not the oldest")
 		}
-		if at := receive(t, ticker.C, "the next tick"); at.Before(woke.Add(-20 * time.Millisecond)) {
-			t.Errorf("a second tick, of %v before the reader was back, has waited, too", woke.Sub(at))
+		if at := testkit.Receive(t, ticker.C, "the next tick"); at.Before(woke.Add(-20 * time.Millisecond)) {
+			t.Errorf("another tick, from %v before the reader was back, was not dropped",
+				woke.Sub(at))
 		}
 	})
 }
 
-// A ticker skips ticks while its channel is not read, and stops that when it is read again.
-func TestATickerThatIsNotReadSlowsDownUntilItIs(t *testing.T) {
-	allGone(t, "of other tests")
+// A ticker skips ticks while its channel is not read. When it is read again, no tick is skipped.
+func TestATickerSkipsTicksWhileItsChannelIsNotRead(t *testing.T) {
+	awaitNoTimers(t, "other tests")
 	const period = time.Millisecond
 	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		ticker := time.NewTicker(period)
@@ -83,13 +86,13 @@ func TestATickerThatIsNotReadSlowsDownUntilItIs(t *testing.T) {
 		before := foliot.Default().Stats().Fired
 		std.Sleep(200 * period)
 		if n := foliot.Default().Stats().Fired - before; n > 100 {
-			t.Errorf("%d ticks in 200 periods in which the channel is not read", n)
+			t.Errorf("%d ticks in 200 periods while the channel is not read, want at most 100", n)
 		}
-		receive(t, ticker.C, "the tick that waits")
-		receive(t, ticker.C, "the next")
-		eventually(t, "ticks at every period", func() bool {
-			first := receive(t, ticker.C, "a tick")
-			return receive(t, ticker.C, "another").Sub(first) < 2*period
+		testkit.Receive(t, ticker.C, "the tick in the channel")
+		testkit.Receive(t, ticker.C, "the next tick")
+		testkit.Eventually(t, "ticks at every period", func() bool {
+			first := testkit.Receive(t, ticker.C, "a tick")
+			return testkit.Receive(t, ticker.C, "another tick").Sub(first) < 2*period
 		})
 	})
 }
@@ -99,12 +102,14 @@ func TestResetChangesThePeriodOfATicker(t *testing.T) {
 		ticker := time.NewTicker(time.Hour)
 		defer ticker.Stop()
 		weaken()
-		for _, period := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 3 * time.Millisecond} {
+		for _, period := range []time.Duration{
+			time.Millisecond, 10 * time.Millisecond, 3 * time.Millisecond,
+		} {
 			began := std.Now()
 			ticker.Reset(period)
 			for n := range 3 {
-				if at := receive(t, ticker.C, "a tick"); at.Sub(began) < time.Duration(n+1)*period {
-					t.Errorf("tick %d of a period of %v after %v", n, period, at.Sub(began))
+				if at := testkit.Receive(t, ticker.C, "a tick"); at.Sub(began) < time.Duration(n+1)*period {
+					t.Errorf("tick %d of a period of %v is after %v", n+1, period, at.Sub(began))
 				}
 			}
 		}
@@ -112,8 +117,8 @@ func TestResetChangesThePeriodOfATicker(t *testing.T) {
 		wantEmpty(t, ticker.C, "after Reset to an hour")
 		ticker.Stop()
 		ticker.Reset(time.Millisecond)
-		receive(t, ticker.C, "a tick after Stop and Reset")
-		receive(t, ticker.C, "another")
+		testkit.Receive(t, ticker.C, "a tick after Stop and Reset")
+		testkit.Receive(t, ticker.C, "another tick")
 	})
 }
 
@@ -121,7 +126,7 @@ func TestAStoppedTickerDoesNotTick(t *testing.T) {
 	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
 		ticker := time.NewTicker(time.Millisecond)
 		weaken()
-		receive(t, ticker.C, "a tick")
+		testkit.Receive(t, ticker.C, "a tick")
 		ticker.Stop()
 		ticker.Stop()
 		std.Sleep(20 * time.Millisecond)
@@ -129,13 +134,13 @@ func TestAStoppedTickerDoesNotTick(t *testing.T) {
 	})
 }
 
-func TestTickReturnsNilForNoPeriod(t *testing.T) {
+func TestTickReturnsNilIfThePeriodIsNotPositive(t *testing.T) {
 	if time.Tick(0) != nil || time.Tick(-1) != nil {
-		t.Error("not nil")
+		t.Error("Tick(0) or Tick(-1) does not return nil")
 	}
 	c := time.Tick(time.Millisecond)
 	for range 3 {
-		receive(t, c, "a tick")
+		testkit.Receive(t, c, "a tick")
 	}
 }
 
@@ -143,7 +148,7 @@ func TestTickersOfAnyPeriodCanBeMade(t *testing.T) {
 	for _, d := range []time.Duration{1, 2, 100, time.Microsecond} {
 		ticker := time.NewTicker(d)
 		for range 10 {
-			receive(t, ticker.C, d.String())
+			testkit.Receive(t, ticker.C, d.String())
 		}
 		ticker.Stop()
 		wantEmpty(t, ticker.C, "after Stop")

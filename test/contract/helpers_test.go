@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/internal/testkit"
-	"github.com/foliot-go/foliot/test/kit"
 )
 
 const (
@@ -45,20 +43,6 @@ func wantStale(t testing.TB, what string, timer foliot.Timer) {
 	}
 	if timer.Free() {
 		t.Errorf("%s: Free returns true, want false", what)
-	}
-}
-
-// wantNoGoroutines waits until no goroutine runs code of the library.
-func wantNoGoroutines(t testing.TB, when string) {
-	t.Helper()
-	var left []string
-	none := func() bool {
-		left = kit.LibraryGoroutines()
-		return len(left) == 0
-	}
-	if !testkit.TrueWithin(5*second, none) {
-		t.Fatalf("%s: %d goroutines of the library run, want none\n%s",
-			when, len(left), strings.Join(left, "\n\n"))
 	}
 }
 

@@ -20,7 +20,7 @@ func TestARuntimeWithNothingArmedHasNoGoroutine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
-			wantNoGoroutines(t, "before anything was armed")
+			kit.WantNoGoroutines(t, "before anything was armed")
 
 			var timers []foliot.Timer
 			for i := range 100 {
@@ -29,20 +29,20 @@ func TestARuntimeWithNothingArmedHasNoGoroutine(t *testing.T) {
 			for _, timer := range timers {
 				timer.Stop()
 			}
-			wantNoGoroutines(t, "after all timers were stopped")
+			kit.WantNoGoroutines(t, "after all timers were stopped")
 
 			kept := kit.NewTimer(t, r, func() {})
 			kept.Reset(hour)
 			kept.Stop()
-			wantNoGoroutines(t, "with a reusable timer that is not armed")
+			kit.WantNoGoroutines(t, "with a reusable timer that is not armed")
 			kept.Reset(hour)
 			kept.Free()
-			wantNoGoroutines(t, "after all timers were freed")
+			kit.WantNoGoroutines(t, "after all timers were freed")
 
 			if clock, ok := o.Clock.(*foliot.ManualClock); ok {
 				kit.After(t, r, second, func() {})
 				clock.Advance(second)
-				wantNoGoroutines(t, "after Advance")
+				kit.WantNoGoroutines(t, "after Advance")
 				return
 			}
 			for range 3 {
@@ -52,7 +52,7 @@ func TestARuntimeWithNothingArmedHasNoGoroutine(t *testing.T) {
 					kit.After(t, r, kit.Random(2*millisecond), wg.Done)
 				}
 				testkit.Returns(t, "all timers", wg.Wait)
-				wantNoGoroutines(t, "after all timers have fired")
+				kit.WantNoGoroutines(t, "after all timers have fired")
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func TestAfterShutdownNoGoroutineIsLeft(t *testing.T) {
 			}
 		}
 		kit.Shutdown(t, r)
-		wantNoGoroutines(t, "after Shutdown")
+		kit.WantNoGoroutines(t, "after Shutdown")
 	}
 }
 
@@ -91,22 +91,22 @@ func TestAfterBlockedCallbacksReturnNoGoroutineIsLeft(t *testing.T) {
 	testkit.Returns(t, "a hundred callbacks", started.Wait)
 	close(release)
 	testkit.Returns(t, "the end of a hundred callbacks", ended.Wait)
-	wantNoGoroutines(t, "after a hundred blocked callbacks have returned")
+	kit.WantNoGoroutines(t, "after a hundred blocked callbacks have returned")
 }
 
 // With a timer that is due soon, a busy machine may not leave enough time to check. So there are
 // several attempts with longer delays.
 func TestTheDefaultRuntimeHasNoGoroutineWhileItsTimersAreFar(t *testing.T) {
 	r := foliot.Default()
-	wantNoGoroutines(t, "with nothing armed")
+	kit.WantNoGoroutines(t, "with nothing armed")
 	far := kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
 	defer far.Stop()
-	wantNoGoroutines(t, "with a timer in an hour")
+	kit.WantNoGoroutines(t, "with a timer in an hour")
 	var more []foliot.Timer
 	for i := range 1000 {
 		more = append(more, kit.After(t, r, hour+time.Duration(i)*second, func() {}))
 	}
-	wantNoGoroutines(t, "with a thousand timers")
+	kit.WantNoGoroutines(t, "with a thousand timers")
 	for _, timer := range more {
 		timer.Stop()
 	}
@@ -122,7 +122,7 @@ func TestTheDefaultRuntimeHasNoGoroutineWhileItsTimersAreFar(t *testing.T) {
 			time.Sleep(millisecond)
 		}
 		testkit.Receive(t, ran, fmt.Sprint("a timer in ", 100*millisecond<<attempt))
-		wantNoGoroutines(t, "after the timer fired")
+		kit.WantNoGoroutines(t, "after the timer fired")
 		if parked {
 			return
 		}

@@ -81,24 +81,46 @@ func Never(t testing.TB, what string) func() {
 // Random returns a random number or duration from 0 to just under n.
 func Random[T int | time.Duration](n T) T { return rand.N(n) }
 
-// LibraryGoroutines returns the stacks of the goroutines that run code of the library, its tests
-// left out.
+// LibraryGoroutines returns the stacks of the goroutines that run code of the library or were
+// started by it. Code of tests does not count.
 func LibraryGoroutines() []string {
-	const module = "github.com/foliot-go/foliot"
 	var found []string
 	for _, g := range testkit.GoroutineStacks() {
 		for line := range strings.Lines(g) {
-			rest, ok := strings.CutPrefix(line, module)
-			if !ok || strings.HasPrefix(rest, "/test/") || strings.HasPrefix(rest, "/internal/testkit") {
-				continue
-			}
-			if rest[0] == '.' || rest[0] == '/' {
+			if isLibraryFrame(strings.TrimPrefix(line, "created by ")) {
 				found = append(found, g)
 				break
 			}
 		}
 	}
 	return found
+}
+
+// WantNoGoroutines waits until no goroutine runs code of the library.
+func WantNoGoroutines(t testing.TB, when string) {
+	t.Helper()
+	var left []string
+	none := func() bool {
+		left = LibraryGoroutines()
+		return len(left) == 0
+	}
+	if !testkit.TrueWithin(testkit.Timeout, none) {
+		t.Fatalf("%s: %d goroutines of the library run, want none\n%s",
+			when, len(left), strings.Join(left, "\n\n"))
+	}
+}
+
+// isLibraryFrame reports whether a line of a stack names a function of the library.
+func isLibraryFrame(line string) bool {
+	rest, ok := strings.CutPrefix(line, "github.com/foliot-go/foliot")
+	if !ok {
+		return false
+	}
+	folder := rest[:strings.LastIndexByte(rest, '/')+1]
+	name, _, _ := strings.Cut(rest[len(folder):], ".")
+	pkg := folder + name // for example "", "/time" or "/internal/alarm"
+	return !strings.HasSuffix(pkg, "_test") && !strings.HasPrefix(pkg, "/test/") &&
+		!strings.HasPrefix(pkg, "/check") && pkg != "/internal/testkit"
 }
 
 // AwaitNoTasks waits until r has no tasks and nothing is armed.

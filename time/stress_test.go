@@ -9,6 +9,7 @@ import (
 	std "time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/time"
 )
 
@@ -20,9 +21,9 @@ func stressTime() time.Duration {
 	return 500 * time.Millisecond
 }
 
-// soon returns a random delay, so short that the next operation may come before, at or after
+// shortDelay returns a random delay, so short that the next operation may come before, at or after
 // the deadline.
-func soon() time.Duration { return rand.N(200*time.Microsecond) - 20*time.Microsecond }
+func shortDelay() time.Duration { return rand.N(200*time.Microsecond) - 20*time.Microsecond }
 
 // pause waits for a random time, or not at all.
 func pause() {
@@ -77,7 +78,7 @@ func TestEachArmingOfAFunctionHasExactlyOneEnd(t *testing.T) {
 				timer := timers[rand.IntN(len(timers))]
 				if rand.IntN(3) > 0 {
 					armed.Add(1)
-					if timer.Reset(soon()) {
+					if timer.Reset(shortDelay()) {
 						stopped.Add(1)
 					}
 				} else if timer.Stop() {
@@ -93,15 +94,16 @@ func TestEachArmingOfAFunctionHasExactlyOneEnd(t *testing.T) {
 			stopped.Add(1)
 		}
 	}
-	eventually(t, "every arming is accounted for", func() bool { return called.Load()+stopped.Load() >= armed.Load() })
+	testkit.Eventually(t, "every arming has ended", func() bool {
+		return called.Load()+stopped.Load() >= armed.Load()
+	})
 	std.Sleep(5 * time.Millisecond)
-	if c, o, a := called.Load(), stopped.Load(), armed.Load(); c+o != a || c == 0 || o == 0 {
-		t.Errorf("%d called and %d stopped of %d", c, o, a)
+	if c, s, a := called.Load(), stopped.Load(), armed.Load(); c+s != a || c == 0 || s == 0 {
+		t.Errorf("%d called + %d stopped, want %d armings, and none of them 0", c, s, a)
 	}
 }
 
-// The same for values: each is received once, or taken back by a Stop or Reset that returns
-// true.
+// Each arming ends in exactly one way: its value is received, or a Stop or Reset returns true.
 func TestEachArmingOfATimerHasExactlyOneEnd(t *testing.T) {
 	defer disturb()()
 	var armed, received, stopped atomic.Int64
@@ -147,7 +149,7 @@ func TestEachArmingOfATimerHasExactlyOneEnd(t *testing.T) {
 					}
 				default:
 					armed.Add(1)
-					if timer.Reset(soon()) {
+					if timer.Reset(shortDelay()) {
 						stopped.Add(1)
 					}
 				}
@@ -164,12 +166,12 @@ func TestEachArmingOfATimerHasExactlyOneEnd(t *testing.T) {
 		}
 		wantEmpty(t, timer.C, "after Stop")
 	}
-	if r, o, a := received.Load(), stopped.Load(), armed.Load(); r+o != a || r == 0 || o == 0 {
-		t.Errorf("%d received and %d stopped of %d", r, o, a)
+	if r, s, a := received.Load(), stopped.Load(), armed.Load(); r+s != a || r == 0 || s == 0 {
+		t.Errorf("%d received + %d stopped, want %d armings, and none of them 0", r, s, a)
 	}
 }
 
-// After its last Reset a ticker ticks, whatever has happened to it before.
+// After its last Reset a ticker ticks, whatever has happened before.
 func TestATickerTicksAfterAnyStopsAndResets(t *testing.T) {
 	defer disturb()()
 	var wg sync.WaitGroup
@@ -196,8 +198,8 @@ func TestATickerTicksAfterAnyStopsAndResets(t *testing.T) {
 		}
 		defer func() {
 			ticker.Reset(time.Millisecond)
-			receive(t, ticker.C, "a tick")
-			receive(t, ticker.C, "another")
+			testkit.Receive(t, ticker.C, "a tick")
+			testkit.Receive(t, ticker.C, "another tick")
 			ticker.Stop()
 			wantEmpty(t, ticker.C, "after Stop")
 		}()
@@ -205,8 +207,8 @@ func TestATickerTicksAfterAnyStopsAndResets(t *testing.T) {
 	wg.Wait()
 }
 
-// Timers that become unreachable leave nothing behind, armed or not.
-func TestTimersThatComeAndGoLeaveNothingBehind(t *testing.T) {
+// Unreachable timers are collected, armed or not.
+func TestUnreachableTimersAreCollectedUnderStress(t *testing.T) {
 	end := disturb()
 	var wg sync.WaitGroup
 	until := std.Now().Add(stressTime())
@@ -215,17 +217,17 @@ func TestTimersThatComeAndGoLeaveNothingBehind(t *testing.T) {
 			for std.Now().Before(until) {
 				switch rand.IntN(6) {
 				case 0:
-					time.NewTimer(soon()).Stop()
+					time.NewTimer(shortDelay()).Stop()
 				case 1:
-					time.NewTimer(time.Hour).Reset(soon())
+					time.NewTimer(time.Hour).Reset(shortDelay())
 				case 2:
-					<-time.After(soon())
+					<-time.After(shortDelay())
 				case 3:
 					time.NewTicker(1 + rand.N(time.Millisecond))
 				case 4:
-					time.AfterFunc(soon(), func() {}).Reset(soon())
+					time.AfterFunc(shortDelay(), func() {}).Reset(shortDelay())
 				case 5:
-					time.Sleep(soon())
+					time.Sleep(shortDelay())
 				}
 				pause()
 			}
@@ -233,5 +235,5 @@ func TestTimersThatComeAndGoLeaveNothingBehind(t *testing.T) {
 	}
 	wg.Wait()
 	end()
-	allGone(t, "after the end")
+	awaitNoTimers(t, "at the end")
 }

@@ -1,5 +1,0 @@
-//go:build !race
-
-package time_test
-
-const raceEnabled = false
