@@ -58,7 +58,7 @@ func TestACallAtInThePastKeepsItsTime(t *testing.T) {
 		got := strings.Join(tr.lines, " ")
 		// CallLater reads the clock, which shows Time or later. So h and i may be equal.
 		if got != "soon a b c d e f g h i" && got != "soon a b c d e f g i h" {
-			t.Errorf("the order is %s", got)
+			t.Errorf("the order is %s, want soon a b c d e f g and h, i in any order", got)
 		}
 	})
 }
@@ -85,7 +85,7 @@ func TestManyCallAtsInThePastRunByTimeThenArmingOrder(t *testing.T) {
 		l.Step()
 		slices.SortStableFunc(made, func(a, b stamp) int { return cmp.Compare(a.when, b.when) })
 		if !slices.Equal(made, ran) {
-			t.Errorf("%d callbacks were scheduled, %d ran, or the order is wrong", len(made), len(ran))
+			t.Errorf("%d callbacks ran, want %d in order of time and arming", len(ran), len(made))
 		}
 		wantStep(t, "after the iteration", l, 0, false)
 	})
@@ -134,7 +134,7 @@ func TestAPeriodicTimerArmedByWhenKeepsItsPhaseAfterADelay(t *testing.T) {
 			"60ms at 60ms", "70ms at 70ms",
 		}
 		if !slices.Equal(ran, want) {
-			t.Errorf("ticks %q, want %q", ran, want)
+			t.Errorf("the ticks are %q, want %q", ran, want)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func TestACallAtInThePastCanBeNamedAndCancelled(t *testing.T) {
 				h := l.CallAt(now-second, mustNotRun(t, "a cancelled call"))
 				name := fmt.Sprint("timer ", i)
 				if !h.SetName(name) || h.Name() != name || !strings.Contains(h.String(), name) {
-					t.Errorf("the name of %v is %q", h, h.Name())
+					t.Errorf("the name of %v is %q, want %q", h, h.Name(), name)
 				}
 				cancelled = append(cancelled, h)
 			}
@@ -169,7 +169,7 @@ func TestACallAtInThePastCanBeNamedAndCancelled(t *testing.T) {
 		for _, h := range cancelled {
 			wantStale(t, "after the iteration", h)
 			if h.Name() != "" || h.SetName("late") {
-				t.Errorf("%v has the name %q", h, h.Name())
+				t.Errorf("%v has the name %q or can get one, want neither", h, h.Name())
 			}
 		}
 	})
@@ -234,7 +234,7 @@ func TestStepReportsThatACallAtInThePastIsDue(t *testing.T) {
 	})
 }
 
-func TestVirtualTimeDoesNotGoBack(t *testing.T) {
+func TestVirtualTimeDoesNotDecrease(t *testing.T) {
 	l := newVirtual(t, hour)
 	var tr trace
 	at := func(name string, want time.Duration) func() {

@@ -14,15 +14,15 @@ func wantClosed(t testing.TB, l *loop.Loop) {
 	t.Helper()
 	for _, r := range runners {
 		if err := r.run(l, context.Background()); !errors.Is(err, loop.ErrClosed) {
-			t.Errorf("%s after Close: %v", r.name, err)
+			t.Errorf("%s after Close returns %v, want ErrClosed", r.name, err)
 		}
 	}
 	if err := l.Post(mustNotRun(t, "a post after Close")); !errors.Is(err, loop.ErrClosed) {
-		t.Errorf("Post after Close: %v", err)
+		t.Errorf("Post after Close returns %v, want ErrClosed", err)
 	}
 	fs := []func(){mustNotRun(t, "a post after Close"), mustNotRun(t, "a post after Close")}
 	if err := l.PostBatch(fs); !errors.Is(err, loop.ErrClosed) {
-		t.Errorf("PostBatch after Close: %v", err)
+		t.Errorf("PostBatch after Close returns %v, want ErrClosed", err)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestCloseMayBeRepeatedAndIsFinal(t *testing.T) {
 	})
 }
 
-func TestCloseAfterRun(t *testing.T) {
+func TestALoopCanBeClosedAfterRun(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		var tr trace
 		l.CallLater(millisecond, tr.record("timer"))
@@ -82,7 +82,7 @@ func TestCloseFromAnotherGoroutineEndsRun(t *testing.T) {
 				closeLoop(t, l)
 				err := testkit.Receive(t, ended, "the end of "+r.name)
 				if err != nil && !errors.Is(err, loop.ErrClosed) {
-					t.Errorf("%s: %v", r.name, err)
+					t.Errorf("%s returns %v, want nil or ErrClosed", r.name, err)
 				}
 				wantClosed(t, l)
 			})
@@ -100,7 +100,7 @@ func TestCloseFromACallbackEndsRun(t *testing.T) {
 		})
 		l.CallLater(hour, mustNotRun(t, "a timer in an hour"))
 		if err := run(context.Background()); err != nil && !errors.Is(err, loop.ErrClosed) {
-			t.Errorf("%v", err)
+			t.Errorf("the loop returned %v, want nil or ErrClosed", err)
 		}
 		if !ran {
 			t.Error("the callback did not run")

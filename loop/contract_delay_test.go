@@ -17,7 +17,9 @@ func TestDelaysOfZeroAndLessAreDueNowInArmingOrder(t *testing.T) {
 		l.CallLater(-1, tr.record("a"))
 		l.CallLater(0, tr.record("b"))
 		l.CallLater(math.MinInt64, tr.record("c"))
-		l.CallLaterBatch(nil, []loop.Call{{-hour, tr.record("d")}, {0, tr.record("e")}, {math.MinInt64, tr.record("f")}})
+		l.CallLaterBatch(nil, []loop.Call{
+			{-hour, tr.record("d")}, {0, tr.record("e")}, {math.MinInt64, tr.record("f")},
+		})
 		l.CallLater(0, tr.record("g"))
 		l.Step()
 		tr.want(t, "the first iteration", "a b c d e f g")
@@ -43,11 +45,12 @@ func TestDelaysOfZeroAndLessDoNotMoveAVirtualClock(t *testing.T) {
 	}
 }
 
-func TestDelaysTooLargeToAddSaturate(t *testing.T) {
+func TestADelayThatOverflowsIsForTheLargestTime(t *testing.T) {
 	l := newVirtual(t, hour)
 	var tr trace
-	ds := []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - hour, math.MaxInt64 - hour + 1}
-	for _, d := range ds {
+	for _, d := range []time.Duration{
+		math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - hour, math.MaxInt64 - hour + 1,
+	} {
 		var h loop.Handle
 		h = l.CallLater(d, func() {
 			tr.add("huge")
@@ -56,16 +59,16 @@ func TestDelaysTooLargeToAddSaturate(t *testing.T) {
 			}
 		})
 		if h.When() < 250*year {
-			t.Errorf("When of a delay of %d is %v", d, h.When())
+			t.Errorf("When of a delay of %d is %v, want 250 years or more", d, h.When())
 		}
 	}
 	l.CallLaterBatch(nil, []loop.Call{{math.MaxInt64, tr.record("huge")}})
 	l.CallLater(250*year, func() {
-		tr.add("centuries")
+		tr.add("250years")
 		l.CallLater(250*year, tr.record("huge"))
 	})
 	runUntilIdle(t, l)
-	tr.want(t, "a timer of 250 years and huge ones", "centuries huge huge huge huge huge huge")
+	tr.want(t, "a timer of 250 years and huge ones", "250years huge huge huge huge huge huge")
 
 	// Timers can be armed at the largest time, too.
 	before := l.Time()
@@ -75,7 +78,8 @@ func TestDelaysTooLargeToAddSaturate(t *testing.T) {
 	l.CallAt(math.MaxInt64, tr.record("end"))
 	runUntilIdle(t, l)
 	if len(tr.lines) != 4 || tr.lines[0] != "soon" || l.Time() < before {
-		t.Errorf("at the largest time %q ran, and Time went from %v to %v", tr.lines, before, l.Time())
+		t.Errorf("at the largest time %q ran, and Time changed from %v to %v",
+			tr.lines, before, l.Time())
 	}
 }
 
@@ -92,7 +96,7 @@ func TestAHugeDelayKeepsTheLoopWaiting(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		if err := l.RunUntilIdle(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("RunUntilIdle: %v", err)
+			t.Errorf("RunUntilIdle returns %v, want DeadlineExceeded", err)
 		}
 		if got := time.Since(start); got != 50*year {
 			t.Errorf("RunUntilIdle returned after %v, want %v", got, 50*year)
@@ -100,7 +104,7 @@ func TestAHugeDelayKeepsTheLoopWaiting(t *testing.T) {
 		tr.want(t, "next to huge delays", "second")
 		for _, h := range handles {
 			if h.When() < 250*year {
-				t.Errorf("When of a huge delay is %v", h.When())
+				t.Errorf("When of a huge delay is %v, want 250 years or more", h.When())
 			}
 			wantCancel(t, "a huge delay", h)
 		}
@@ -181,7 +185,7 @@ func TestDelaysBeforeRunCountFromTheCall(t *testing.T) {
 		armed := time.Now()
 		l.CallLater(second, func() {
 			if took := time.Since(armed); took != 2*second {
-				t.Errorf("ran after %v, want %v", took, 2*second)
+				t.Errorf("the timer ran after %v, want %v", took, 2*second)
 			}
 		})
 		time.Sleep(2 * second)
@@ -204,7 +208,7 @@ func TestCallAtIsOnTheClockOfTime(t *testing.T) {
 					}
 				})
 				if h.When() != base+d {
-					t.Errorf("CallAt(%v).When() is %v", base+d, h.When())
+					t.Errorf("When of CallAt(%v) is %v", base+d, h.When())
 				}
 			}
 		})
@@ -229,12 +233,13 @@ func TestCallLaterBatchIsCallLaterForEachCall(t *testing.T) {
 	handles := l.CallLaterBatch([]loop.Handle{first}, calls)
 	clear(calls) // the slice belongs to the caller again
 	if len(handles) != 6 || handles[0] != first {
-		t.Fatalf("CallLaterBatch appended to %v returns %v", first, handles)
+		t.Fatalf("CallLaterBatch returns %v, want %v and 5 more", handles, first)
 	}
 	for i, d := range []time.Duration{second, 3 * second, second, 0, 2 * second, second} {
 		want := hour + d
 		if got := handles[i].When(); got != want || !handles[i].Pending() {
-			t.Errorf("handle %d: When is %v, want %v, Pending is %t", i, got, want, handles[i].Pending())
+			t.Errorf("handle %d: When is %v, want %v, Pending is %t",
+				i, got, want, handles[i].Pending())
 		}
 	}
 	wantCancel(t, "a handle of the batch", handles[4])

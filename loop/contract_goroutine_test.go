@@ -8,37 +8,25 @@ import (
 
 	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
+	"github.com/foliot-go/foliot/test/kit"
 )
-
-// loopGoroutines returns the stacks of the goroutines that run code of the library or
-// were started by it.
-func loopGoroutines() []string {
-	const module = "github.com/foliot-go/foliot"
-	var found []string
-	for _, stack := range testkit.GoroutineStacks() {
-		for line := range strings.Lines(stack) {
-			line = strings.TrimPrefix(line, "created by ")
-			if strings.HasPrefix(line, module+"/loop.") || strings.HasPrefix(line, module+"/internal/alarm.") ||
-				strings.HasPrefix(line, module+".") {
-				found = append(found, stack)
-				break
-			}
-		}
-	}
-	return found
-}
 
 // wantGoroutines checks how many goroutines run code of the library. A goroutine that
 // ends may take some time for that.
 func wantGoroutines(t testing.TB, when string, want int) {
 	t.Helper()
 	var found []string
-	if !testkit.TrueWithin(5*second, func() bool { found = loopGoroutines(); return len(found) == want }) {
-		t.Errorf("%s: %d goroutines, want %d\n%s", when, len(found), want, strings.Join(found, "\n\n"))
+	asMany := func() bool {
+		found = kit.LibraryGoroutines()
+		return len(found) == want
+	}
+	if !testkit.TrueWithin(5*second, asMany) {
+		t.Errorf("%s: %d goroutines, want %d\n%s",
+			when, len(found), want, strings.Join(found, "\n\n"))
 	}
 }
 
-func TestALoopHasNoGoroutineButThatOfTheCaller(t *testing.T) {
+func TestALoopStartsNoGoroutine(t *testing.T) {
 	wantGoroutines(t, "before", 0)
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		l.CallLater(millisecond, noop)
@@ -74,7 +62,7 @@ func TestCallbacksRunOnTheCallersGoroutine(t *testing.T) {
 		caller := goroutineName()
 		check := func() {
 			if here := goroutineName(); here != caller {
-				t.Errorf("a callback ran on %s, the loop on %s", here, caller)
+				t.Errorf("a callback ran on %s, want %s", here, caller)
 			}
 		}
 		l.CallSoon(check)

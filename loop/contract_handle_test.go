@@ -28,10 +28,10 @@ var handleCalls = []struct {
 func wantStale(t testing.TB, what string, h loop.Handle) {
 	t.Helper()
 	if h.Pending() {
-		t.Errorf("%s: Pending is true", what)
+		t.Errorf("%s: Pending returns true, want false", what)
 	}
 	if h.Cancel() {
-		t.Errorf("%s: Cancel is true", what)
+		t.Errorf("%s: Cancel returns true, want false", what)
 	}
 }
 
@@ -39,10 +39,10 @@ func wantStale(t testing.TB, what string, h loop.Handle) {
 func wantCancel(t testing.TB, what string, h loop.Handle) {
 	t.Helper()
 	if !h.Pending() {
-		t.Errorf("%s: Pending is false before Cancel", what)
+		t.Errorf("%s: Pending returns false before Cancel, want true", what)
 	}
 	if !h.Cancel() {
-		t.Errorf("%s: Cancel is false", what)
+		t.Errorf("%s: Cancel returns false, want true", what)
 	}
 	wantStale(t, what+" after Cancel", h)
 }
@@ -56,7 +56,7 @@ func eachHandleCall(t *testing.T, f func(t *testing.T, l *loop.Loop, call schedu
 	}
 }
 
-func TestTheZeroHandleRefersToNothing(t *testing.T) {
+func TestTheZeroHandleIsStale(t *testing.T) {
 	var h loop.Handle
 	wantStale(t, "the zero handle", h)
 	if when := h.When(); when != 0 {
@@ -111,7 +111,7 @@ func TestATimerCancelledLongBeforeItsTimeNeverRuns(t *testing.T) {
 	runUntilIdle(t, l)
 	tr.want(t, "two hours later", "done")
 	if at, want := l.Time(), 2*hour+second; at != want {
-		t.Errorf("idle at %v, want %v: the loop waited for cancelled timers", at, want)
+		t.Errorf("the loop was idle at %v, want %v", at, want)
 	}
 }
 
@@ -215,10 +215,10 @@ func TestWhenOfATimerIsItsDeadline(t *testing.T) {
 	l := newVirtual(t, hour)
 	for _, d := range []time.Duration{0, 1, second, year} {
 		if got := l.CallLater(d, noop).When(); got != hour+d {
-			t.Errorf("CallLater(%v).When() is %v, want %v", d, got, hour+d)
+			t.Errorf("When of CallLater(%v) is %v, want %v", d, got, hour+d)
 		}
 		if got := l.CallAt(hour+d, noop).When(); got != hour+d {
-			t.Errorf("CallAt(%v).When() is %v", hour+d, got)
+			t.Errorf("When of CallAt(%v) is %v", hour+d, got)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestWhenOfCallSoonInACallbackIsTheTimeOfTheIteration(t *testing.T) {
 			time.Sleep(second)
 			h := l.CallSoon(noop)
 			if got := h.When(); got != l.Time() {
-				t.Errorf("When is %v, Time is %v", got, l.Time())
+				t.Errorf("When is %v, want %v as Time", got, l.Time())
 			}
 		})
 		runUntilIdleInBubble(t, l)
@@ -255,7 +255,7 @@ func TestWhenOfCallSoonOutsideOfAnIterationIsTheTime(t *testing.T) {
 			time.Sleep(hour)
 			h := l.CallSoon(noop)
 			if got := h.When(); got != l.Time() {
-				t.Errorf("When is %v, Time is %v", got, l.Time())
+				t.Errorf("When is %v, want %v as Time", got, l.Time())
 			}
 			runUntilIdleInBubble(t, l)
 		}

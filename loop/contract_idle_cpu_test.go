@@ -24,8 +24,8 @@ func processorTime(t testing.TB) time.Duration {
 
 // wantIdle runs a loop for a while, three times at most. It fails the test if the process
 // uses more than an eighth of that time each time. On a busy machine the process uses
-// some, for example for garbage collection; a loop that spins uses nearly all of it. A
-// loop that polls uses little, too: TestAPostWakesTheLoopAtOnce finds that.
+// some, for example for garbage collection. A loop that spins uses nearly all of it. A
+// loop that polls its inbox also uses little, but TestAPostWakesTheLoopAtOnce finds it.
 func wantIdle(t *testing.T, run func(ctx context.Context) error) {
 	t.Helper()
 	const wait = 400 * millisecond
@@ -50,7 +50,7 @@ func TestALoopThatWaitsUsesNoProcessorTime(t *testing.T) {
 	tests := map[string]func(l *loop.Loop){
 		"nothing scheduled":    func(*loop.Loop) {},
 		"a timer in an hour":   func(l *loop.Loop) { l.CallLater(hour, noop) },
-		"a timer in centuries": func(l *loop.Loop) { l.CallLater(1<<63-1, noop) },
+		"a timer in 292 years": func(l *loop.Loop) { l.CallLater(1<<63-1, noop) },
 		"held":                 func(l *loop.Loop) { l.Hold() },
 		"woken once":           func(l *loop.Loop) { l.CallLater(10*millisecond, noop); l.Hold() },
 	}

@@ -25,13 +25,13 @@ func TestRunUntilIdleEndsWhenNothingIsLeft(t *testing.T) {
 			})
 		})
 		runUntilIdle(t, l)
-		tr.want(t, "what each callback scheduled", "timer post soon last")
+		tr.want(t, "callbacks that schedule others", "timer post soon last")
 		runUntilIdle(t, l)
 		wantStep(t, "when idle", l, 0, false)
 	})
 }
 
-func TestRunUntilIdleEndsThoughCallbacksKeepQueueingBatches(t *testing.T) {
+func TestRunUntilIdleEndsAlthoughCallbacksQueueManyOthers(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		for range 5 {
 			const want = 200_000
@@ -56,7 +56,7 @@ func TestRunUntilIdleEndsThoughCallbacksKeepQueueingBatches(t *testing.T) {
 	})
 }
 
-func TestCancelledCallsDoNotKeepTheLoopFromBeingIdle(t *testing.T) {
+func TestALoopWithOnlyCancelledCallsIsIdle(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		start := time.Now()
 		before := l.CallLater(hour, mustNotRun(t, "a cancelled timer"))
@@ -65,7 +65,7 @@ func TestCancelledCallsDoNotKeepTheLoopFromBeingIdle(t *testing.T) {
 		before.Cancel()
 		runUntilIdleInBubble(t, l)
 		if took := time.Since(start); took != second {
-			t.Errorf("idle after %v, want %v", took, second)
+			t.Errorf("the loop was idle after %v, want %v", took, second)
 		}
 		l.CallSoon(mustNotRun(t, "a cancelled call")).Cancel()
 		runUntilIdleInBubble(t, l)
@@ -93,7 +93,7 @@ func TestAHoldKeepsRunUntilIdleWaiting(t *testing.T) {
 		runUntilIdleInBubble(t, l)
 		tr.want(t, "held", "result")
 		if took := time.Since(start); took != minute {
-			t.Errorf("the last hold was released after %v, the loop was idle after %v", minute, took)
+			t.Errorf("the loop was idle after %v, want %v", took, minute)
 		}
 		runUntilIdleInBubble(t, l)
 	})
@@ -109,7 +109,8 @@ func TestReleaseMayBeRepeated(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), hour)
 			defer cancel()
 			if err := l.RunUntilIdle(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("RunUntilIdle returns %v during %s, want %v", err, what, context.DeadlineExceeded)
+				t.Errorf("RunUntilIdle returns %v during %s, want %v",
+					err, what, context.DeadlineExceeded)
 			}
 		}
 		wantHeld("the second hold")
@@ -138,7 +139,7 @@ func TestAPostBeforeReleaseIsCalledBeforeTheLoopIsIdle(t *testing.T) {
 		}
 		runUntilIdle(t, l)
 		if runs != workers {
-			t.Fatalf("idle after %d of %d posts", runs, workers)
+			t.Fatalf("the loop was idle after %d of %d posts", runs, workers)
 		}
 		wg.Wait()
 	}
@@ -155,7 +156,7 @@ func TestRunUntilIdleRunsTimersWhileHeld(t *testing.T) {
 	})
 }
 
-func TestAHoldDoesNotKeepRunFromStopping(t *testing.T) {
+func TestRunCanBeStoppedDuringAHold(t *testing.T) {
 	eachRunner(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
 		release := l.Hold()
 		defer release()

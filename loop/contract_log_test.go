@@ -40,7 +40,7 @@ func TestACallbackSlowerThanSlowCallbackIsLogged(t *testing.T) {
 			got := wantRecords(t, c.name+" of 3s", &r, 1)[0]
 			const begin = "loop: slow callback callback=github.com/foliot-go/foliot/loop_test.Test"
 			if !strings.HasPrefix(got, begin) || !strings.HasSuffix(got, " took=3s") {
-				t.Errorf("the record of %s of 3s is %q", c.name, got)
+				t.Errorf("the record of %s of 3s is %q, want %q and took=3s", c.name, got, begin)
 			}
 			r.Clear()
 		}
@@ -53,7 +53,9 @@ func TestACallbackSlowerThanSlowCallbackIsLogged(t *testing.T) {
 func TestASlowCallbackIsLoggedOnAVirtualClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r testkit.LogRecorder
-		l := newLoop(t, loop.Options{Logger: slog.New(&r), SlowCallback: second, Clock: loop.Virtual(0)})
+		l := newLoop(t, loop.Options{
+			Logger: slog.New(&r), SlowCallback: second, Clock: loop.Virtual(0),
+		})
 		l.CallLater(hour, func() { time.Sleep(2 * second) })
 		l.CallLater(2*hour, noop)
 		runUntilIdleInBubble(t, l)
@@ -83,7 +85,7 @@ func TestWithoutALoggerASlowCallbackIsLoggedToTheDefault(t *testing.T) {
 		runUntilIdleInBubble(t, l)
 	})
 	if got := wantRecords(t, "one slow callback", &r, 1)[0]; !strings.Contains(got, "slow callback") {
-		t.Errorf("the record is %q", got)
+		t.Errorf("the record is %q, want one with slow callback", got)
 	}
 }
 

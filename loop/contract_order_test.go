@@ -143,7 +143,7 @@ var immediateCalls = []struct {
 	}},
 }
 
-func TestWhatACallbackSchedulesRunsInTheNextIteration(t *testing.T) {
+func TestACallbackScheduledByAnotherRunsInTheNextIteration(t *testing.T) {
 	for _, from := range immediateCalls {
 		for _, way := range immediateCalls {
 			t.Run(from.name+", then "+way.name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestTimeIsConstantWithinAnIteration(t *testing.T) {
 		l.Step()
 		for _, at := range seen {
 			if at != seen[0] {
-				t.Fatalf("Time within one iteration: %v", seen)
+				t.Fatalf("Time within one iteration is %v, want equal times", seen)
 			}
 		}
 		if len(seen) != 8 || seen[0] < begin {
@@ -235,13 +235,13 @@ func TestAfterCallFollowsEveryCallback(t *testing.T) {
 	})
 }
 
-func TestWhatAfterCallSchedulesRunsInTheNextIteration(t *testing.T) {
+func TestACallbackScheduledByAfterCallRunsInTheNextIteration(t *testing.T) {
 	var tr trace
 	var l *loop.Loop
-	jobs := 3
+	left := 3
 	l = newLoop(t, loop.Options{Clock: loop.Virtual(0), AfterCall: func() {
-		if jobs > 0 {
-			jobs--
+		if left > 0 {
+			left--
 			l.CallSoon(tr.record("job"))
 			l.CallLater(0, tr.record("timer"))
 		}

@@ -12,19 +12,23 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-var errCulprit = errors.New("the culprit's error")
+var errPanic = errors.New("the value of panicHere")
 
+// panicHere panics with errPanic. Its name is in the stack.
+//
 //go:noinline
-func theCulprit() { panic(errCulprit) }
+func panicHere() { panic(errPanic) }
 
+// panicNilHere panics with nil. Its name is in the stack.
+//
 //go:noinline
-func theNilCulprit() { panic(nil) }
+func panicNilHere() { panic(nil) }
 
-// wantCulprit checks that the panic of theCulprit leaves f.
-func wantCulprit(t testing.TB, f func()) {
+// wantPanic checks that f panics with the value of panicHere.
+func wantPanic(t testing.TB, f func()) {
 	t.Helper()
-	if v := testkit.PanicValue(f); v != errCulprit {
-		t.Fatalf("the caller recovers %v, want %v", v, errCulprit)
+	if v := testkit.PanicValue(f); v != errPanic {
+		t.Fatalf("the call panics with %v, want %v", v, errPanic)
 	}
 }
 
@@ -54,20 +58,20 @@ func runOnNewGoroutine(t testing.TB, l *loop.Loop) {
 	testkit.Returns(t, "the goroutine that calls Run", func() { _ = l.Run(context.Background()) })
 }
 
-func TestOnPanicGetsTheValueAndAStackThatNamesTheCulprit(t *testing.T) {
+func TestOnPanicGetsTheValueAndTheStackOfThePanic(t *testing.T) {
 	eachDriver(t, func(t *testing.T, call scheduleFunc, run func(l *loop.Loop)) {
 		var tr trace
 		l := newLoop(t, loop.Options{OnPanic: func(v any, stack []byte) {
 			tr.add("panic")
-			if v != errCulprit {
-				t.Errorf("the value is %v, want %v", v, errCulprit)
+			if v != errPanic {
+				t.Errorf("the value is %v, want %v", v, errPanic)
 			}
-			if !strings.Contains(string(stack), "theCulprit") {
-				t.Errorf("the stack does not name the culprit:\n%s", stack)
+			if !strings.Contains(string(stack), "panicHere") {
+				t.Errorf("the function that panicked is not in the stack:\n%s", stack)
 			}
 		}})
 		call(l, tr.record("a"))
-		call(l, theCulprit)
+		call(l, panicHere)
 		call(l, tr.record("b"))
 		call(l, l.Stop)
 		run(l)
@@ -101,13 +105,13 @@ func TestOnPanicGetsAPanicNilError(t *testing.T) {
 					if _, ok := v.(*runtime.PanicNilError); !ok {
 						t.Errorf("the value is %v, want a PanicNilError", v)
 					}
-					if !strings.Contains(string(stack), "theNilCulprit") {
-						t.Errorf("the stack does not name the culprit:\n%s", stack)
+					if !strings.Contains(string(stack), "panicNilHere") {
+						t.Errorf("the function that panicked is not in the stack:\n%s", stack)
 					}
 				}})
 				call(l, tr.record("a"))
-				call(l, theNilCulprit)
-				call(l, theNilCulprit)
+				call(l, panicNilHere)
+				call(l, panicNilHere)
 				call(l, tr.record("b"))
 				call(l, l.Stop)
 				run(l)
@@ -147,10 +151,10 @@ func TestAfterCallFollowsACallbackThatPanicked(t *testing.T) {
 			}
 			l := newLoop(t, o)
 			l.CallSoon(tr.record("a"))
-			l.CallSoon(theCulprit)
+			l.CallSoon(panicHere)
 			l.CallSoon(tr.record("b"))
 			if !handled {
-				wantCulprit(t, func() { l.Step() })
+				wantPanic(t, func() { l.Step() })
 				tr.add("panic")
 			}
 			runUntilIdle(t, l)
@@ -171,11 +175,11 @@ func TestAPanicOfAfterCallIsHandledOnce(t *testing.T) {
 	tr.want(t, "two calls", "a + panic b + panic")
 }
 
-func TestAPanicReachesTheCallerOfRun(t *testing.T) {
+func TestWithoutOnPanicAPanicReachesTheCallerOfRun(t *testing.T) {
 	eachDriver(t, func(t *testing.T, call scheduleFunc, run func(l *loop.Loop)) {
 		eachClock(t, func(t *testing.T, l *loop.Loop) {
-			call(l, theCulprit)
-			wantCulprit(t, func() { run(l) })
+			call(l, panicHere)
+			wantPanic(t, func() { run(l) })
 			// The loop can still be used.
 			var tr trace
 			call(l, tr.record("a"))
@@ -195,19 +199,19 @@ func TestTheRestOfAnIterationRunsFirstAfterAPanic(t *testing.T) {
 					l.CallSoon(tr.record("soon"))
 					l.CallLater(0, tr.record("timer"))
 				})
-				l.CallSoon(theCulprit)
+				l.CallSoon(panicHere)
 				post(t, l, func() {
 					tr.add("b")
 					l.CallSoon(tr.record("last"))
 				})
 				l.CallSoon(tr.record("c"))
 				l.CallLater(0, tr.record("due"))
-				l.CallLater(0, theCulprit)
+				l.CallLater(0, panicHere)
 				l.CallLater(0, tr.record("duetoo"))
-				wantCulprit(t, func() { d.run(l) })
+				wantPanic(t, func() { d.run(l) })
 				tr.want(t, "before the first panic", "a")
 				l.CallSoon(tr.record("new"))
-				wantCulprit(t, func() { d.run(l) })
+				wantPanic(t, func() { d.run(l) })
 				tr.want(t, "before the second panic", "b c due")
 				post(t, l, tr.record("newer"))
 				runUntilIdle(t, l)
@@ -217,7 +221,7 @@ func TestTheRestOfAnIterationRunsFirstAfterAPanic(t *testing.T) {
 	}
 }
 
-func TestWhatIsScheduledBeforeAPanicStillWaitsForTheNextIteration(t *testing.T) {
+func TestACallbackScheduledBeforeAPanicRunsInTheNextIteration(t *testing.T) {
 	l := newVirtual(t, 0)
 	var tr trace
 	l.CallLater(0, func() {
@@ -225,9 +229,9 @@ func TestWhatIsScheduledBeforeAPanicStillWaitsForTheNextIteration(t *testing.T) 
 		l.CallSoon(tr.record("soon"))
 		l.CallLater(0, tr.record("timer"))
 	})
-	l.CallLater(0, theCulprit)
+	l.CallLater(0, panicHere)
 	l.CallLater(0, tr.record("b"))
-	wantCulprit(t, func() { l.Step() })
+	wantPanic(t, func() { l.Step() })
 	wantStep(t, "the rest of the iteration", l, 0, true)
 	tr.want(t, "the iteration", "a b")
 	l.Step()
@@ -238,9 +242,9 @@ func TestALoopWithAnInterruptedIterationIsNotIdle(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		for _, c := range handleCalls {
 			var tr trace
-			c.call(l, theCulprit)
+			c.call(l, panicHere)
 			c.call(l, tr.record(c.name))
-			wantCulprit(t, func() { _ = l.RunUntilIdle(context.Background()) })
+			wantPanic(t, func() { _ = l.RunUntilIdle(context.Background()) })
 			runUntilIdle(t, l)
 			tr.want(t, "the rest of the iteration", c.name)
 		}
@@ -251,12 +255,12 @@ func TestTheRestOfAnIterationCanBeCancelledAfterAPanic(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		var tr trace
 		var pending, called []loop.Handle
-		called = append(called, l.CallSoon(noop), l.CallSoon(theCulprit))
+		called = append(called, l.CallSoon(noop), l.CallSoon(panicHere))
 		for _, c := range handleCalls {
 			pending = append(pending, c.call(l, mustNotRun(t, "a cancelled "+c.name)))
 			c.call(l, tr.record(c.name))
 		}
-		wantCulprit(t, func() { l.Step() })
+		wantPanic(t, func() { l.Step() })
 		for _, h := range called {
 			wantStale(t, "a callback that was called", h)
 		}
@@ -272,11 +276,11 @@ func TestEachOfManyPanicsReachesTheCaller(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		const n = 100
 		for i := range n {
-			handleCalls[i%len(handleCalls)].call(l, theCulprit)
+			handleCalls[i%len(handleCalls)].call(l, panicHere)
 		}
 		panics := 0
 		run := func() { _ = l.RunUntilIdle(context.Background()) }
-		for testkit.PanicValue(run) == errCulprit {
+		for testkit.PanicValue(run) == errPanic {
 			panics++
 		}
 		if panics != n {

@@ -11,8 +11,8 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// In a bubble the loop must call a post at the very time of the post. A loop that checked
-// its inbox at intervals would be late.
+// In a bubble no time passes between a post and its callback. A loop that checked its inbox at
+// intervals would be late.
 func TestAPostWakesTheLoopAtOnce(t *testing.T) {
 	eachClockInBubble(t, func(t *testing.T, l *loop.Loop) {
 		ended := testkit.Async(func() error { return l.Run(context.Background()) })
@@ -31,15 +31,15 @@ func TestAPostWakesTheLoopAtOnce(t *testing.T) {
 				postBatch(t, l, noop, func() { ran <- time.Now() })
 			}
 			if late := (<-ran).Sub(posted); late != 0 {
-				t.Errorf("post %d ran after %v", i, late)
+				t.Errorf("post %d ran after %v, want 0s", i, late)
 			}
 		}
 		stopRun(t, l, ended)
 	})
 }
 
-// Outside of a bubble, the test cannot tell a late loop from a slow machine. It only
-// finds a loop that does not wake up at all.
+// Outside of a bubble, the test cannot distinguish a late loop from a slow machine. It only finds a
+// loop that does not wake up at all.
 func TestAPostEndsAWaitWithoutADeadline(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		ended := startRun(t, context.Background(), l)
@@ -52,7 +52,7 @@ func TestAPostEndsAWaitWithoutADeadline(t *testing.T) {
 			fastest = min(fastest, testkit.Receive(t, ran, "a post").Sub(posted))
 		}
 		if fastest > 100*millisecond {
-			t.Errorf("the fastest of 50 posts took %v", fastest)
+			t.Errorf("the fastest of 50 posts took %v, want at most 100ms", fastest)
 		}
 		stopRun(t, l, ended)
 	})
@@ -169,8 +169,8 @@ func TestTheSliceOfABatchMayBeReused(t *testing.T) {
 	})
 }
 
-// The race detector finds an access that is not ordered by Post.
-func TestWhatHappenedBeforeAPostIsVisibleInTheCallback(t *testing.T) {
+// The variable has no lock. The race detector reports a missing happens-before edge.
+func TestWritesBeforeAPostAreVisibleInTheCallback(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		ended := startRun(t, context.Background(), l)
 		x := 0

@@ -15,7 +15,7 @@ func wantStep(t testing.TB, what string, l *loop.Loop, wantNext time.Duration, w
 	}
 }
 
-func TestStepReturnsTheTimeUntilThereIsMoreToCall(t *testing.T) {
+func TestStepReturnsTheTimeUntilTheNextCallback(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		wantStep(t, "nothing scheduled", l, 0, false)
 
@@ -48,7 +48,7 @@ func TestStepReturnsTheTimeUntilThereIsMoreToCall(t *testing.T) {
 	})
 }
 
-func TestStepDoesNotCountWhatWasCancelled(t *testing.T) {
+func TestStepIgnoresCancelledCalls(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		for _, c := range handleCalls {
 			l.CallSoon(func() { c.call(l, mustNotRun(t, "a cancelled call")).Cancel() })
@@ -58,7 +58,7 @@ func TestStepDoesNotCountWhatWasCancelled(t *testing.T) {
 	})
 }
 
-func TestStepDoesNotCountHolds(t *testing.T) {
+func TestStepIgnoresHolds(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		release := l.Hold()
 		wantStep(t, "held", l, 0, false)

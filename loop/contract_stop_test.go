@@ -144,7 +144,7 @@ func TestStopFromAnotherGoroutineEndsAWaitingRunAtOnce(t *testing.T) {
 			}()
 			wantRun(t, run, context.Background(), nil)
 			if took := time.Since(start); took != second {
-				t.Errorf("Stop came after %v, the run ended after %v", second, took)
+				t.Errorf("the run ended after %v, want %v", took, second)
 			}
 		}
 		if !h.Pending() {
@@ -215,7 +215,7 @@ func TestTheEndOfTheContextWakesAWaitingRunAtOnce(t *testing.T) {
 		}()
 		wantRun(t, run, ctx, context.Canceled)
 		if took := time.Since(start); took != second {
-			t.Errorf("the context ended after %v, the run after %v", second, took)
+			t.Errorf("the run ended after %v, want %v", took, second)
 		}
 	})
 }
@@ -241,7 +241,7 @@ func TestTheEndOfTheContextEndsABusyRun(t *testing.T) {
 
 // The run may end at once or some iterations after the context. The next run calls the
 // rest.
-func TestNothingIsLostWhenTheContextEnds(t *testing.T) {
+func TestNoCallbackIsLostWhenTheContextEnds(t *testing.T) {
 	eachRunner(t, func(t *testing.T, l *loop.Loop, run func(context.Context) error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -265,7 +265,8 @@ func TestASecondRunIsAnError(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
 		ended := startRun(t, context.Background(), l)
 		for _, r := range runners {
-			err := testkit.Receive(t, testkit.Async(func() error { return r.run(l, context.Background()) }), r.name)
+			returned := testkit.Async(func() error { return r.run(l, context.Background()) })
+			err := testkit.Receive(t, returned, r.name)
 			if !errors.Is(err, loop.ErrRunning) {
 				t.Errorf("%s during Run returns %v, want %v", r.name, err, loop.ErrRunning)
 			}
@@ -276,7 +277,7 @@ func TestASecondRunIsAnError(t *testing.T) {
 		testkit.Receive(t, ran, "a post")
 		l.Stop()
 		if err := testkit.Receive(t, ended, "Run"); err != nil {
-			t.Errorf("the first Run: %v", err)
+			t.Errorf("the first Run returns %v, want nil", err)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func TestAVirtualClockStartsAtItsStart(t *testing.T) {
 		})
 		runUntilIdle(t, l)
 		if at := l.Time(); at != start {
-			t.Errorf("Time went from %v to %v without a timer", start, at)
+			t.Errorf("Time is %v after a run without timers, want %v", at, start)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestVirtualTimeIsTheDeadlineOfTheTimerThatRuns(t *testing.T) {
 		l.CallAt(when, func() {
 			runs++
 			if at := l.Time(); at != when {
-				t.Errorf("Time is %v in the callback of %v", at, when)
+				t.Errorf("Time is %v in the callback, want %v", at, when)
 			}
 			if depth < 10 {
 				arm(depth + 1)
@@ -200,7 +200,7 @@ func TestASimulatedYearOfAMillionTimers(t *testing.T) {
 			return cmp.Or(cmp.Compare(a.when, b.when), cmp.Compare(a.id, b.id))
 		})
 		if !slices.Equal(made, ran) {
-			t.Errorf("%d timers were armed, %d ran, or the order is wrong", len(made), len(ran))
+			t.Errorf("%d timers ran, want %d in order of deadline and arming", len(ran), len(made))
 		}
 		return ran
 	}
@@ -238,6 +238,6 @@ func TestAPeriodicTimerOnAVirtualClockNeverDrifts(t *testing.T) {
 	l.CallLater(second, tick)
 	runUntilIdle(t, l)
 	if at := l.Time(); at != 100_000*second {
-		t.Errorf("100,000 periods of a second end at %v", at)
+		t.Errorf("100,000 periods of a second end at %v, want %v", at, 100_000*second)
 	}
 }

@@ -15,16 +15,17 @@ func noop() {}
 
 func TestAHandleIsAComparableValueOfAtMost32Bytes(t *testing.T) {
 	if size := unsafe.Sizeof(Handle{}); size > 32 {
-		t.Errorf("a Handle has %d bytes", size)
+		t.Errorf("a Handle has %d bytes, want at most 32", size)
 	}
 	l := New(Options{})
 	a, b := l.CallSoon(noop), l.CallSoon(noop)
 	if same := a; a == b || a != same {
-		t.Errorf("%v == %v is %t, want false; %v == %v is %t, want true", a, b, a == b, a, same, a == same)
+		t.Errorf("%v == %v is %t, want false; %v == %v is %t, want true",
+			a, b, a == b, a, same, a == same)
 	}
 }
 
-func TestNamesAreLoggedAndForgotten(t *testing.T) {
+func TestNamesAreLoggedAndRemovedAfterTheCall(t *testing.T) {
 	var log testkit.LogRecorder
 	l := New(Options{SlowCallback: time.Millisecond, Logger: slog.New(&log)})
 	slow := func() { time.Sleep(3 * time.Millisecond) }
@@ -51,7 +52,8 @@ func TestNamesAreLoggedAndForgotten(t *testing.T) {
 		}
 	}
 	if named != 1 || unnamed != 1 {
-		t.Errorf("%d named and %d unnamed callbacks are logged, want one each: %q", named, unnamed, log.Records())
+		t.Errorf("%d named and %d unnamed callbacks are logged, want one each: %q",
+			named, unnamed, log.Records())
 	}
 	if l.state.Load().names != nil {
 		t.Error("the map of names is kept after the last named callback")

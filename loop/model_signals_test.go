@@ -8,7 +8,7 @@ import (
 // A modelState is one state of a model of a loop, two producers and a goroutine that
 // calls Stop. The model is written by hand; only the operations on signalBits are the
 // real ones. The search goes through every order in which the four can take their steps.
-// A step is one atomic operation, or what is done under one lock.
+// A step is one atomic operation or one critical section.
 //
 //	loop:      set alarm ─► mark asleep ─► sleep ─► mark awake ─► check ─► set alarm …
 //	                             └─ refused ─────────────────────────▲
@@ -57,7 +57,7 @@ const (
 	noDefect         protocolDefect = iota
 	setsAlarmLate                   // the alarm is set after the loop is marked asleep
 	ignoresSignals                  // markAsleep succeeds although a signal is set
-	setLeavesAsleep                 // set neither ends the sleep mode nor asks for a wake-up
+	setLeavesAsleep                 // set neither ends the sleep mode nor requests a wake-up
 	callerNeverWakes                // a caller that finds the loop asleep does not wake it
 )
 
@@ -161,7 +161,7 @@ func (s *modelState) setSignal(sig signalBits, d protocolDefect) (mustWake bool)
 }
 
 // searchModel visits every state that can be reached. It returns how many there are, and
-// an error for the first state in which the invariant does not hold or the loop sleeps
+// an error for the first state in which the invariant is violated or the loop sleeps
 // forever.
 func searchModel(d protocolDefect) (states int, err error) {
 	seen := map[modelState]bool{}

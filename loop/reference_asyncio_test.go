@@ -20,8 +20,11 @@ type asyncioProgram struct {
 func randomAsyncioProgram(rng *rand.Rand) asyncioProgram {
 	const bodies = 8
 	p := asyncioProgram{Runs: 60}
-	names := []string{"soon", "post", "later", "later", "at", "past", "past", "cancel", "cancel", "stop", "panic"}
-	p.Bodies = append(p.Bodies, randomBody(rng, 1+rng.IntN(8), bodies, 4, "soon", "post", "later", "at", "past"))
+	names := []string{
+		"soon", "post", "later", "later", "at", "past", "past", "cancel", "cancel", "stop", "panic",
+	}
+	p.Bodies = append(p.Bodies,
+		randomBody(rng, 1+rng.IntN(8), bodies, 4, "soon", "post", "later", "at", "past"))
 	if rng.IntN(4) == 0 {
 		p.Bodies[0] = append(p.Bodies[0], makeOp("stop", 0, 0))
 	}
@@ -48,7 +51,7 @@ type asyncioExecution struct {
 	zeroAt  time.Duration
 }
 
-func (x *asyncioExecution) note(format string, args ...any) {
+func (x *asyncioExecution) record(format string, args ...any) {
 	x.trace = append(x.trace, fmt.Sprintf(format, args...))
 }
 
@@ -56,7 +59,7 @@ func (x *asyncioExecution) callback(body int) func() {
 	number := x.calls
 	x.calls++
 	return func() {
-		x.note("call %d at %d", number, x.l.Time())
+		x.record("call %d at %d", number, x.l.Time())
 		x.run(x.Bodies[body])
 	}
 }
@@ -99,14 +102,14 @@ func (x *asyncioExecution) run(ops []scriptOp) {
 			must(x.l.Post(x.callback(a)))
 		case name == "later":
 			h := x.l.CallLater(x.delay(b), x.callback(a))
-			x.note("when %d", h.When())
+			x.record("when %d", h.When())
 			x.handles = append(x.handles, h)
 		case name == "at":
 			when := x.l.Time() + x.delay(b)
 			x.handles = append(x.handles, x.l.CallAt(when, x.callback(a)))
 		case name == "past":
 			h := x.l.CallAt(x.past(b), x.callback(a))
-			x.note("when %d", h.When())
+			x.record("when %d", h.When())
 			x.handles = append(x.handles, h)
 		}
 	}
@@ -114,24 +117,27 @@ func (x *asyncioExecution) run(ops []scriptOp) {
 
 func runAsyncioProgram(p asyncioProgram) []string {
 	x := &asyncioExecution{asyncioProgram: p, zeroAt: -1}
-	x.l = loop.New(loop.Options{Clock: loop.Virtual(0), OnPanic: func(v any, _ []byte) { x.note("panic %v", v) }})
+	x.l = loop.New(loop.Options{Clock: loop.Virtual(0), OnPanic: func(v any, _ []byte) {
+		x.record("panic %v", v)
+	}})
 	defer x.l.Close()
 	x.run(x.Bodies[0])
 	for range x.Runs {
 		must(x.l.RunUntilIdle(context.Background()))
-		x.note("ran")
+		x.record("ran")
 	}
 	return x.trace
 }
 
-func TestALoopDoesWhatAsyncioDoes(t *testing.T) {
+func TestALoopBehavesLikeAsyncio(t *testing.T) {
 	var programs []asyncioProgram
 	for seed := range uint64(300) {
 		programs = append(programs, randomAsyncioProgram(rand.New(rand.NewPCG(seed, 3))))
 	}
 	var traces [][]string
 	// Without -I the script, which is named asyncio, would import itself.
-	interpret(t, []string{"python3", "-I"}, "import asyncio, selectors", "testdata/asyncio.py", programs, &traces)
+	interpret(t, []string{"python3", "-I"}, "import asyncio, selectors", "testdata/asyncio.py",
+		programs, &traces)
 	lines := 0
 	for i, p := range programs {
 		lines += len(traces[i])

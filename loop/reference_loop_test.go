@@ -38,12 +38,12 @@ type reference struct {
 	afterCall func()
 	onPanic   func(v any) // nil: a panic reaches the caller
 
-	clock         time.Duration // what the clock shows
-	now           time.Duration // Time
+	clock         time.Duration // the time of the clock
+	now           time.Duration // the result of Time
 	soon          []*refCall    // in order of arrival
 	timers        []*refCall    // by deadline, then in arming order
 	running       []*refCall    // the rest of the iteration
-	afterCallOwed bool          // a callback has started, and AfterCall was not yet called for it
+	afterCallOwed bool          // a callback was called, and AfterCall not yet for it
 	holds         int
 	stopped       bool
 }

@@ -14,7 +14,7 @@ import (
 // A nodeProgram only has operations whose order in Node does not depend on the speed of
 // the machine. Node keeps its timers in lists, one for each delay in milliseconds. A list
 // that is late runs as a whole, so a timer may run before others that were due earlier.
-// Therefore a program is of one of two kinds. Either all its timers have the same delay.
+// So there are two kinds of programs. Either all timers have the same delay.
 // Or it has phases: the timers of a phase are made at one time, with delays that never
 // decrease, and the last timer makes those of the next phase. Operations on immediates
 // and on timers are kept apart, see testdata/node.js.
@@ -66,7 +66,8 @@ func inPhases(rng *rand.Rand) nodeProgram {
 		var body []scriptOp
 		for k, d := range ds {
 			next := 1 + k%2
-			if k == len(ds)-1 && i != nodeBodies-1 { // begins the next phase; the last body has none
+			// Begins the next phase; the last body has none.
+			if k == len(ds)-1 && i != nodeBodies-1 {
 				next = max(i, 2) + 1
 			}
 			body = append(body, makeOp("timer", next, d))
@@ -131,7 +132,7 @@ func runNodeProgram(p nodeProgram) nodeTraces {
 	return x.traces
 }
 
-func TestALoopDoesWhatNodeDoes(t *testing.T) {
+func TestALoopBehavesLikeNode(t *testing.T) {
 	var programs []nodeProgram
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 4))

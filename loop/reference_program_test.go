@@ -139,7 +139,7 @@ type execution struct {
 	virtual    bool
 }
 
-func (x *execution) note(format string, args ...any) {
+func (x *execution) record(format string, args ...any) {
 	x.trace = append(x.trace, fmt.Sprintf(format, args...))
 }
 
@@ -150,7 +150,7 @@ func (x *execution) callback(body byte) func() {
 	return func() {
 		x.inCallback = true
 		defer func() { x.inCallback = false }()
-		x.note("call %d at %d", id, x.loop.Time()-x.base)
+		x.record("call %d at %d", id, x.loop.Time()-x.base)
 		x.run(x.bodies[1+body%(programBodies-1)])
 	}
 }
@@ -182,7 +182,8 @@ func (x *execution) do(o op) {
 			x.at(x.loop.Time(), delay, o.a)
 		}
 	case opAgain:
-		if n := len(x.handles); !full && n > 0 && x.virtual { // on other clocks When differs from that of the reference
+		// On other clocks When differs from that of the reference.
+		if n := len(x.handles); !full && n > 0 && x.virtual {
 			x.at(x.handles[n-1-int(o.a)%min(n, 6)].When(), delay, o.a)
 		}
 	case opBatch:
@@ -259,13 +260,13 @@ func (x *execution) handle(o op) {
 	}
 	h := x.handles[i]
 	if o.code != opQuery {
-		x.note("cancel %d: %t", i, h.Cancel())
+		x.record("cancel %d: %t", i, h.Cancel())
 		return
 	}
 	pending := h.Pending()
-	x.note("query %d: %t", i, pending)
+	x.record("query %d: %t", i, pending)
 	if pending && x.virtual {
-		x.note("when %d: %d", i, h.When())
+		x.record("when %d: %d", i, h.When())
 	}
 }
 
@@ -274,13 +275,13 @@ func (x *execution) handle(o op) {
 func (x *execution) drive(how opcode) (idle bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			x.note("recovered %v", v)
+			x.record("recovered %v", v)
 		}
 	}()
 	if how == opStep {
 		x.mayHold = true
 		next, ok := x.loop.Step()
-		x.note("step: %d %t", next, ok)
+		x.record("step: %d %t", next, ok)
 		return false
 	}
 	x.mayHold = false
@@ -289,7 +290,7 @@ func (x *execution) drive(how opcode) (idle bool) {
 	}
 	x.releases = nil
 	x.loop.RunUntilIdle()
-	x.note("ran")
+	x.record("ran")
 	idle = !x.stopping
 	x.stopping = false
 	return idle
@@ -301,7 +302,7 @@ func (x *execution) execute() []string {
 	for !x.drive(opRun) { // Stop or a panic ends each run but the last
 	}
 	next, ok := x.loop.Step()
-	x.note("at the end: %d %t", next, ok)
+	x.record("at the end: %d %t", next, ok)
 	return x.trace
 }
 
@@ -314,13 +315,13 @@ func (x *execution) afterCall() {
 	if x.setup&withAfterCall == 0 {
 		return
 	}
-	x.note("after")
+	x.record("after")
 	if x.calls < maxCalls && x.calls%5 == 0 {
 		x.loop.Post(x.callback(byte(x.calls)))
 	}
 }
 
-func (x *execution) onPanic(v any) { x.note("onpanic %v", v) }
+func (x *execution) onPanic(v any) { x.record("onpanic %v", v) }
 
 // runReference returns the trace of p on the reference.
 func runReference(p program, virtual bool, start time.Duration) []string {

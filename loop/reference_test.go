@@ -45,7 +45,7 @@ func randomProgram(rng *rand.Rand) program {
 	return p
 }
 
-func TestALoopDoesWhatTheReferenceDoes(t *testing.T) {
+func TestALoopBehavesLikeTheReference(t *testing.T) {
 	for seed := range programCount(3000, 500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		p := randomProgram(rng)
@@ -57,8 +57,8 @@ func TestALoopDoesWhatTheReferenceDoes(t *testing.T) {
 }
 
 // In a bubble callbacks take time. So the test finds a loop that reads the clock at a
-// wrong place, or does not read it where it should.
-func TestALoopInABubbleDoesWhatTheReferenceDoes(t *testing.T) {
+// wrong place, or does not read it at a place where it must.
+func TestALoopInABubbleBehavesLikeTheReference(t *testing.T) {
 	for seed := range programCount(1000, 100) {
 		p := randomProgram(rand.New(rand.NewPCG(seed, 2)))
 		synctest.Test(t, func(t *testing.T) {

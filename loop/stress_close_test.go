@@ -16,11 +16,12 @@ import (
 
 // Several goroutines call Close at random times. Only accepted posts run, once and in
 // order. A refused post never runs, and after Run has returned nothing runs.
-func TestStressCloseDuringPostAndRun(t *testing.T) {
+func TestStressCloseDuringPostAndRunLosesAndRepeatsNoPost(t *testing.T) {
 	for _, c := range clocks {
 		t.Run(c.name, func(t *testing.T) {
 			testkit.EachProcs(t, func(t *testing.T) {
-				for end := time.Now().Add(testkit.StressTime(t, 300*millisecond)); time.Now().Before(end); {
+				end := time.Now().Add(testkit.StressTime(t, 300*millisecond))
+				for time.Now().Before(end) {
 					closeOnce(t, loop.New(loop.Options{Clock: c.clock()}))
 				}
 			})
@@ -45,10 +46,11 @@ func closeOnce(t *testing.T, l *loop.Loop) {
 			time.Sleep(delay)
 			closeLoop(t, l)
 			if err := l.Post(mustNotRun(t, "a post after Close")); !errors.Is(err, loop.ErrClosed) {
-				t.Errorf("Post after Close: %v", err)
+				t.Errorf("Post after Close returns %v, want ErrClosed", err)
 			}
-			if err := l.PostBatch([]func(){mustNotRun(t, "a post after Close")}); !errors.Is(err, loop.ErrClosed) {
-				t.Errorf("PostBatch after Close: %v", err)
+			err := l.PostBatch([]func(){mustNotRun(t, "a post after Close")})
+			if !errors.Is(err, loop.ErrClosed) {
+				t.Errorf("PostBatch after Close returns %v, want ErrClosed", err)
 			}
 		})
 	}
@@ -83,12 +85,13 @@ func closeOnce(t *testing.T, l *loop.Loop) {
 			t.Errorf("posts of producer %d ran after Run had returned", p)
 		}
 		if ran[p] > accepted[p] {
-			t.Errorf("%d posts of producer %d ran, %d were accepted", ran[p], p, accepted[p])
+			t.Errorf("%d posts of producer %d ran, want at most %d that were accepted",
+				ran[p], p, accepted[p])
 		}
 	}
 	for _, r := range runners {
 		if err := r.run(l, ctx); !errors.Is(err, loop.ErrClosed) {
-			t.Errorf("%s after Close: %v", r.name, err)
+			t.Errorf("%s after Close returns %v, want ErrClosed", r.name, err)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // pause waits for a random time, mostly none. Without it the loop would always be busy
-// and would never have to be woken.
+// and would never sleep.
 func pause() {
 	switch rand.IntN(64) {
 	case 0:
@@ -46,7 +46,7 @@ func (o *oracle) callback(producer, n int) func() {
 	}
 }
 
-// produce posts until the time is over or the loop is closed. It returns how many
+// produce posts until end or until the loop is closed. It returns how many
 // callbacks were accepted.
 func (o *oracle) produce(l *loop.Loop, producer int, end time.Time) (accepted int) {
 	for time.Now().Before(end) {

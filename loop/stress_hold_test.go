@@ -44,17 +44,17 @@ func TestStressRunUntilIdleMissesNoResult(t *testing.T) {
 				start(0)
 			}
 			if err := l.RunUntilIdle(ctx); err != nil {
-				t.Fatalf("RunUntilIdle: %v, after %d of %d results", err, finished, started)
+				t.Fatalf("RunUntilIdle returns %v after %d of %d results", err, finished, started)
 			}
 			if finished != started {
-				t.Fatalf("idle after %d of %d results", finished, started)
+				t.Fatalf("the loop was idle after %d of %d results", finished, started)
 			}
 		}
 	})
 }
 
 // A goroutine that holds the loop may call Hold for other goroutines.
-func TestStressHoldFromGoroutines(t *testing.T) {
+func TestStressRunUntilIdleWaitsForHoldsOfGoroutines(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
 		ctx := stressContext(t, end)
 		for time.Now().Before(end) {
@@ -76,7 +76,7 @@ func TestStressHoldFromGoroutines(t *testing.T) {
 				t.Fatalf("RunUntilIdle: %v", err)
 			}
 			if n := working.Load(); n != 0 {
-				t.Fatalf("idle while %d goroutines are working", n)
+				t.Fatalf("the loop was idle while %d goroutines were working", n)
 			}
 		}
 	})
@@ -105,7 +105,7 @@ func TestStressAVirtualClockDoesNotMoveDuringAHold(t *testing.T) {
 				post(t, l, func() {
 					results++
 					if l.Time() != started {
-						t.Errorf("Time went from %v to %v during a hold", started, l.Time())
+						t.Errorf("Time changed from %v to %v during a hold", started, l.Time())
 					}
 					release()
 				})

@@ -16,7 +16,7 @@ import (
 
 const stressProducers = 8
 
-func TestStressEveryPostRunsOnceAndInOrderWhileRunsStartAndEnd(t *testing.T) {
+func TestStressEveryPostRunsOnceAndInOrderAcrossRuns(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
 		o := newOracle(t, stressProducers)
 		accepted := make([]int, stressProducers)
@@ -115,7 +115,7 @@ func TestStressAPostAlwaysWakesTheLoop(t *testing.T) {
 // sleep. The next post comes about then. The goroutine that posts it spins instead of
 // blocking: otherwise it would run when the loop yields its processor, and not at the
 // same time.
-func TestStressAPostWhileTheLoopFallsAsleep(t *testing.T) {
+func TestStressAPostWakesALoopThatIsFallingAsleep(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
 		ended := startRun(t, stressContext(t, end), l)
 		var ran atomic.Int64
@@ -157,9 +157,8 @@ func TestStressStopAlwaysEndsRun(t *testing.T) {
 	})
 }
 
-// A context ends at a random time, perhaps while the loop waits. Nothing that is left
-// behind may disturb the next run.
-func TestStressContextsEndAtRandomTimes(t *testing.T) {
+// A context ends at a random time, sometimes while the loop waits. The next run must work.
+func TestStressNoCallbackIsLostWhenContextsEnd(t *testing.T) {
 	eachStress(t, func(t *testing.T, l *loop.Loop, end time.Time) {
 		for time.Now().Before(end) {
 			ctx, cancel := context.WithCancel(context.Background())

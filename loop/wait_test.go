@@ -52,7 +52,7 @@ func callOnLoop(t *testing.T, l *Loop, f func()) {
 	testkit.Receive(t, ran, "a posted callback")
 }
 
-// sleeps are the ways in which a loop can sleep.
+// sleeps has the ways in which a loop can sleep.
 var sleeps = []struct {
 	name    string
 	prepare func(l *Loop)
@@ -127,7 +127,7 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 				callOnLoop(t, l, func() {
 					now := s.readClock()
 					if failed := l.waker.alarmRetryAt - alarmRetryDelay; failed < before || failed > now {
-						t.Errorf("the alarm failed between %v and %v, and the retry is at %v",
+						t.Errorf("the retry of an alarm that failed between %v and %v is at %v",
 							before, now, l.waker.alarmRetryAt)
 					}
 					l.waker.alarmRetryAt = math.MaxInt64 // the test may take longer than the delay
