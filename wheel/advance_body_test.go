@@ -10,7 +10,7 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-func TestInTheBodyTheYieldedEntryIsGone(t *testing.T) {
+func TestInTheBodyTheYieldedEntryIsRemoved(t *testing.T) {
 	w, handles := newTenWheel()
 	left := w.Len()
 	for _, v := range w.Advance(500) {
@@ -19,17 +19,17 @@ func TestInTheBodyTheYieldedEntryIsGone(t *testing.T) {
 			t.Fatalf("Len is %d, want %d", w.Len(), left)
 		}
 		if _, _, ok := w.Lookup(handles[v]); ok {
-			t.Fatalf("Lookup finds %d", v)
+			t.Fatalf("Lookup of the yielded entry %d returns true", v)
 		}
 		if got, ok := w.Cancel(handles[v]); got != 0 || ok {
-			t.Fatalf("Cancel of %d is %d, %t", v, got, ok)
+			t.Fatalf("Cancel of %d returns %d, %t, want false", v, got, ok)
 		}
 		if w.Reschedule(handles[v], 2000) {
-			t.Fatalf("Reschedule of %d is true", v)
+			t.Fatalf("Reschedule of %d returns true", v)
 		}
 		for h := range w.All() {
 			if h == handles[v] {
-				t.Fatalf("All yields %d", v)
+				t.Fatalf("All yields %d, which was removed", v)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func TestAnEntryThatTheBodyMakesDueWaitsForTheNextAdvance(t *testing.T) {
 			t.Fatalf("%d, armed in the body, was yielded in the same pass", v)
 		}
 		if next, ok := w.Next(); !ok || next > w.Now() {
-			t.Fatalf("Next is %d, %t while something is due at %d", next, ok, w.Now())
+			t.Fatalf("Next is %d, %t while an entry is due at %d", next, ok, w.Now())
 		}
 	}
 	wantSound(t, w)
@@ -93,17 +93,17 @@ func TestAnEntryThatArmsItselfForNowIsYieldedOncePerAdvance(t *testing.T) {
 	}
 }
 
-func TestTheBodyMayCancelOrPostponeWhatIsStillDue(t *testing.T) {
+func TestTheBodyMayCancelOrPostponeDueEntries(t *testing.T) {
 	w, handles := newTenWheel()
 	var got []int
 	for _, v := range w.Advance(100) {
 		got = append(got, v)
 		if v == 2 {
 			if x, ok := w.Cancel(handles[3]); x != 3 || !ok {
-				t.Fatalf("Cancel is %d, %t", x, ok)
+				t.Fatalf("Cancel returns %d, %t", x, ok)
 			}
 			if !w.Reschedule(handles[4], 101) || !w.Reschedule(handles[10], 101) {
-				t.Fatal("Reschedule is false")
+				t.Fatal("Reschedule returns false, want true")
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func TestTheBodyMayCancelOrPostponeWhatIsStillDue(t *testing.T) {
 	}
 	wantSound(t, w)
 	if got := advanceValues(w, 101); !slices.Equal(got, []int{4, 10}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []int{4, 10})
 	}
 }
 
@@ -200,12 +200,12 @@ func TestBreakPanicAndGoexitLeaveTheWheelSound(t *testing.T) {
 	})
 }
 
-func TestBreakLeavesTheRestForTheNextAdvanceWhateverItsArgument(t *testing.T) {
+func TestAfterBreakTheNextAdvanceWithAnyArgumentYieldsTheRest(t *testing.T) {
 	forEachExit(t, func(t *testing.T, exit exitFunc) {
 		for _, to := range []wheel.Tick{0, 1, 45, 100, 101, 999} {
 			w, handles := newTenWheel()
 			exit(w, 100, 3)
-			w.Schedule(50, 11) // in the past: counts as 100, after the entry that was armed for it
+			w.Schedule(50, 11) // in the past: counts as 100, after the entry armed for it
 			w.Schedule(100, 12)
 			w.Cancel(handles[6])
 			w.Reschedule(handles[7], 0)
@@ -220,7 +220,7 @@ func TestBreakLeavesTheRestForTheNextAdvanceWhateverItsArgument(t *testing.T) {
 		w, _ := newTenWheel()
 		exit(w, 100, 9)
 		if got := advanceValues(w, math.MaxUint64); !slices.Equal(got, []int{10, 1000}) {
-			t.Fatalf("got %v", got)
+			t.Fatalf("got %v, want %v", got, []int{10, 1000})
 		}
 	})
 }
@@ -241,7 +241,7 @@ func TestBreakAmongManyCancelledEntriesLeavesTheWheelSound(t *testing.T) {
 			break
 		}
 	}
-	wantSound(t, &w) // the few entries that are left must not keep many chunks
+	wantSound(t, &w) // few remaining entries must not keep many chunks
 	want := []int{2990, 2991, 2992, 2993, 2994, 2995, 2996, 2997, 2998, 2999, 8995, 8996, 8997, 8998, 8999}
 	if got := advanceValues(&w, 5); !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
@@ -272,7 +272,7 @@ func TestPassesOfOneEntryYieldTheSameAsOnePass(t *testing.T) {
 			t.Fatalf("pass %d: Len is %d, want %d", pass, w.Len(), n-got)
 		}
 		if next, ok := w.Next(); ok && wheel.Tick(got/3*97) <= w.Now() && next > w.Now() {
-			t.Fatalf("pass %d: Next is %d while something is due at %d", pass, next, w.Now())
+			t.Fatalf("pass %d: Next is %d while an entry is due at %d", pass, next, w.Now())
 		}
 	}
 	if got != n {
@@ -311,7 +311,7 @@ func TestNestedAdvanceAndDrainPanicAndLeaveTheWheelSound(t *testing.T) {
 				wantSound(t, w)
 				w.Schedule(500, 7) // the next pass works normally
 				if got := advanceValues(w, 500); !slices.Equal(got, []int{7}) {
-					t.Fatalf("got %v", got)
+					t.Fatalf("got %v, want %v", got, []int{7})
 				}
 			})
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAheadReturnsWhatPopReturnsNext(t *testing.T) {
+func TestAheadReturnsTheNextEntriesOfPop(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, span := range []Tick{1, 40, 200, 5000} {
 		var w Wheel[int]
@@ -29,7 +29,7 @@ func TestAheadReturnsWhatPopReturnsNext(t *testing.T) {
 				room := r.IntN(20)
 				near := w.Ahead(make([]*int, 0, room))
 				if len(near) == 0 && room > 0 {
-					t.Fatalf("span %d: something is due, but Ahead returns nothing", span)
+					t.Fatalf("span %d: an entry is due, but Ahead returns none", span)
 				}
 				want := make([]int, len(near))
 				for i, v := range near {
@@ -38,7 +38,8 @@ func TestAheadReturnsWhatPopReturnsNext(t *testing.T) {
 				for _, v := range want {
 					h, at, ok := w.Pop(now)
 					if !ok || *w.Value(h) != v {
-						t.Fatalf("span %d: Pop at %d does not return %d, but Ahead did", span, now, v)
+						t.Fatalf("span %d: Pop at %d does not return %d, but Ahead did",
+							span, now, v)
 					}
 					if at > now {
 						t.Fatalf("span %d: Ahead at %d returned an entry for %d", span, now, at)

@@ -6,8 +6,8 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// wantNoAllocs runs f 5000 times to warm up, and then 5000 times without a single allocation.
-// AllocsPerRun rounds the average per run down. So the loop is inside a single run.
+// wantNoAllocs calls f 5000 times to warm up. Another 5000 calls must not allocate. AllocsPerRun
+// rounds the average down, so these calls are one run.
 func wantNoAllocs(t *testing.T, name string, f func()) {
 	t.Helper()
 	if n := testing.AllocsPerRun(1, func() {
@@ -36,19 +36,19 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 	wantNoAllocs(t, "Schedule and Cancel", func() {
 		i++
 		if _, ok := w.Cancel(w.Schedule(far(i), v)); !ok {
-			t.Fatal("Cancel is false")
+			t.Fatal("Cancel returns false, want true")
 		}
 	})
 	wantNoAllocs(t, "Reschedule", func() {
 		i++
 		if !w.Reschedule(handles[i%1000], 1<<41+far(i)) {
-			t.Fatal("Reschedule is false")
+			t.Fatal("Reschedule returns false, want true")
 		}
 	})
 	wantNoAllocs(t, "Park and Reschedule", func() {
 		i++
 		if h := handles[i%1000]; !w.Park(h) || !w.Reschedule(h, 1<<41+far(i)) {
-			t.Fatal("Park or Reschedule is false")
+			t.Fatal("Park or Reschedule returns false, want true")
 		}
 	})
 	wantNoAllocs(t, "Schedule, Park and Cancel", func() {
@@ -56,7 +56,7 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 		h := w.Schedule(far(i), v)
 		w.Park(h)
 		if _, ok := w.Cancel(h); !ok {
-			t.Fatal("Cancel is false")
+			t.Fatal("Cancel returns false, want true")
 		}
 	})
 	wantNoAllocs(t, "Reserve, Reschedule and Cancel", func() {
@@ -64,7 +64,7 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 		h := w.Reserve(v)
 		w.Reschedule(h, far(i))
 		if _, ok := w.Cancel(h); !ok {
-			t.Fatal("Cancel is false")
+			t.Fatal("Cancel returns false, want true")
 		}
 	})
 	wantNoAllocs(t, "Value", func() {
@@ -83,7 +83,7 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 	wantNoAllocs(t, "Lookup", func() {
 		i++
 		if _, got, ok := w.Lookup(handles[i%1000]); !ok || got != v {
-			t.Fatal("Lookup is false")
+			t.Fatal("Lookup returns false, want true")
 		}
 	})
 	wantNoAllocs(t, "Next, Soonest, Now and Len", func() {
@@ -123,7 +123,7 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 		for range 2 {
 			h, _, _ := w.Pop(at)
 			if _, ok := w.Cancel(h); !ok {
-				t.Fatal("Cancel is false")
+				t.Fatal("Cancel returns false, want true")
 			}
 		}
 		if _, _, ok := w.Pop(at); ok || w.Len() != 1000 {
@@ -140,7 +140,7 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 			}
 		}
 		if w.Len() != 1000 {
-			t.Fatalf("Len is %d", w.Len())
+			t.Fatalf("Len is %d, want 1000", w.Len())
 		}
 	})
 	wantNoAllocs(t, "Advance through cascades", func() {

@@ -2,7 +2,7 @@ package wheel
 
 import "testing"
 
-// This bounds the number of chunks that yieldBucket must skip between two yields.
+// So yieldBucket skips a bounded number of chunks between two yields.
 func TestAChunkLeavesTheChainWithItsLastEntry(t *testing.T) {
 	const chunks = 1000
 	for _, order := range []struct {
@@ -27,11 +27,11 @@ func TestAChunkLeavesTheChainWithItsLastEntry(t *testing.T) {
 			}
 			wantSound(t, &w)
 			if b.chunkCount > 4 {
-				t.Errorf("%d chunks for 2 entries", b.chunkCount)
+				t.Errorf("the bucket has %d chunks for 2 entries", b.chunkCount)
 			}
 			for _, h := range []Handle{first, last} {
 				if _, _, ok := w.Lookup(h); !ok {
-					t.Error("one of the two remaining entries is gone")
+					t.Error("one of the two remaining entries is lost")
 				}
 			}
 		})
@@ -51,7 +51,7 @@ func TestTrimUndoesSplitsThatAreNoLongerNeeded(t *testing.T) {
 	w.Trim(1)
 	wantSound(t, &w)
 	if left := len(w.nodes) - len(w.freeNodes); left >= full || left != 1 {
-		t.Errorf("%d nodes for ten entries, %d when the wheel was full", left, full)
+		t.Errorf("the wheel has %d nodes for ten entries, and %d when it was full", left, full)
 	}
 	want := 0
 	for _, v := range w.Advance(1 << 31) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A sample is a wheel that has an example of everything a wheel can have, and handles to find
-// the examples by. The tests of the checker damage it.
+// A sample is a wheel with entries in every kind of place, and their handles. The tests of the
+// checker damage it.
 type sample struct {
 	*Wheel[uint32]
 	due        Handle // one of four at the current tick, in a bucket whose first ref is dead
@@ -26,7 +26,7 @@ func newSample(t *testing.T) *sample {
 		gone = append(gone, s.arm(12000, (k+1)<<50, 1)...)
 	}
 	s.cancel(gone)
-	s.Trim(math.MaxInt) // releases the free nodes that this has left
+	s.Trim(math.MaxInt) // releases the free nodes
 	due := s.arm(5, 1010, 0)
 	s.due = due[2]
 	s.inSplit = s.arm(4300, 1<<30, 16)[2000]
@@ -65,7 +65,7 @@ func newSample(t *testing.T) *sample {
 		"have free nodes of both kinds":  s.nodes[s.freeNodes[0]] == nil && s.nodes[s.lastFreeNode()] != nil,
 	} {
 		if !ok {
-			t.Fatalf("the sample should %s, but does not: %v", property, check(s.Wheel))
+			t.Fatalf("the sample does not %s: %v", property, check(s.Wheel))
 		}
 	}
 	return s
@@ -265,7 +265,7 @@ var faults = []struct {
 	{"a free slot has the position of a parked one", func(s *sample) { s.slots.get(s.freeSlotNumber()).pos = posParked }},
 	{"a parked entry has a generation from before its slab", func(s *sample) {
 		b := uint32(s.parked) >> slabBits
-		for k := range s.slots.slabs[b] { // every other slot of the slab is as it should be
+		for k := range s.slots.slabs[b] { // all other slots of the slab are sound
 			s.slots.slabs[b][k].gen++
 		}
 		s.firstGen[b]++
@@ -307,7 +307,7 @@ func TestTheCheckerFindsEveryFault(t *testing.T) {
 			f.plant(s)
 			err := check(s.Wheel)
 			if err == nil {
-				t.Fatal("the checker finds nothing wrong")
+				t.Fatal("the checker does not find the fault")
 			}
 			t.Log(err)
 		})

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A checker walks a whole wheel and reports the first thing that contradicts the comments on
-// its types.
+// A checker walks a whole wheel and reports the first violation of the invariants that the comments
+// on its types state.
 type checker[V any] struct {
 	w      *Wheel[V]
 	nodes  map[uint32]bool // nodes that were reached from the path
@@ -19,25 +19,27 @@ type checker[V any] struct {
 	dead   int             // dead refs found
 }
 
-// check returns what is wrong with w, or nil.
+// check returns an error if an invariant of w is violated.
 func check[V any](w *Wheel[V]) error {
 	c := checker[V]{w: w, nodes: map[uint32]bool{}, chunks: map[uint32]bool{}}
 	if w.cursor > w.now {
 		return fmt.Errorf("the cursor %d is after now %d", w.cursor, w.now)
 	}
-	if err := errors.Join(checkArena("slot", &w.slots), checkArena("chunk", &w.chunks), c.checkTables()); err != nil {
+	err := errors.Join(checkArena("slot", &w.slots), checkArena("chunk", &w.chunks), c.checkTables())
+	if err != nil {
 		return err
 	}
 	if err := c.checkPath(); err != nil {
 		return err
 	}
-	return errors.Join(c.checkSlots(), c.checkFreeNodes(), c.checkChunks(), c.checkDeferred(), c.checkDeadRefs())
+	return errors.Join(c.checkSlots(), c.checkFreeNodes(), c.checkChunks(),
+		c.checkDeferred(), c.checkDeadRefs())
 }
 
 // CheckForTest is check for the tests in package wheel_test.
 func CheckForTest[V any](w *Wheel[V]) error { return check(w) }
 
-// wantSound fails t if the checker finds something wrong with w.
+// wantSound fails t if an invariant of w is violated.
 func wantSound[V any](t testing.TB, w *Wheel[V]) {
 	t.Helper()
 	if err := check(w); err != nil {
@@ -81,7 +83,8 @@ func checkArena[T any](name string, a *arena[T]) error {
 	for s, slab := range a.slabs {
 		switch {
 		case released[s] != (slab == nil):
-			return fmt.Errorf("%s slab %d has %d elements; listed as released: %t", name, s, len(slab), released[s])
+			return fmt.Errorf("%s slab %d has %d elements; listed as released: %t",
+				name, s, len(slab), released[s])
 		case len(slab) != slabSize && s != 0 && slab != nil:
 			return fmt.Errorf("%s slab %d has %d elements", name, s, len(slab))
 		case len(a.free.words)<<6 < s<<slabBits+len(slab):
@@ -111,7 +114,8 @@ func checkArena[T any](name string, a *arena[T]) error {
 func (c *checker[V]) checkTables() error {
 	w := c.w
 	if len(w.firstGen) != len(w.slots.slabs) {
-		return fmt.Errorf("%d slabs of slots, but first generations for %d", len(w.slots.slabs), len(w.firstGen))
+		return fmt.Errorf("%d slabs of slots, but first generations for %d",
+			len(w.slots.slabs), len(w.firstGen))
 	}
 	chunks := len(w.chunks.slabs) << slabBits
 	if len(w.chunks.slabs) == 1 {
@@ -142,7 +146,8 @@ func (c *checker[V]) checkPath() error {
 			passed |= 1 << digit(w.cursor, shift)
 		}
 		if n.occupied&passed != 0 {
-			return fmt.Errorf("path[%d]: the cursor %#x has passed the occupied branches %#x", level, w.cursor, n.occupied&passed)
+			return fmt.Errorf("path[%d]: the cursor %#x has passed the occupied branches %#x",
+				level, w.cursor, n.occupied&passed)
 		}
 		if err := c.checkNode(n, w.cursor>>shift>>digitBits<<digitBits<<shift, shift); err != nil {
 			return fmt.Errorf("path[%d]: %w", level, err)
@@ -220,7 +225,8 @@ func (c *checker[V]) checkBucket(b *bucket, id bucketID, start Tick, shift uint)
 		}
 		c.chunks[at] = true
 		if prev != 0 && w.chunks.get(at)[chunkPrev] != prev {
-			return fmt.Errorf("chunk %d comes after %d, but its link back is to %d", at, prev, w.chunks.get(at)[chunkPrev])
+			return fmt.Errorf("chunk %d comes after %d, but its link back is to %d",
+				at, prev, w.chunks.get(at)[chunkPrev])
 		}
 		if (left == 1) != (at == b.lastChunk()) {
 			return fmt.Errorf("chunk %d: %d chunks follow, but end is %d", at, left-1, b.end)
@@ -229,13 +235,15 @@ func (c *checker[V]) checkBucket(b *bucket, id bucketID, start Tick, shift uint)
 			return fmt.Errorf("chunk %d: refs after end %d are marked dead", at, b.end)
 		}
 		if w.meta[at].bucket != id {
-			return fmt.Errorf("chunk %d is in bucket %#x, but its meta says %#x", at, id, w.meta[at].bucket)
+			return fmt.Errorf("chunk %d is in bucket %#x, but its meta says %#x",
+				at, id, w.meta[at].bucket)
 		}
 		liveRefs := w.liveRefs(b, at)
 		if fill != 0 && chunkBefore(fill) == at {
 			fillSeen = true
 			if left == 1 || fill.index() == 1 || liveRefs&refsFrom(fill, at) != 0 {
-				return fmt.Errorf("chunk %d, with %d after it, must not be filled from ref %d on", at, left-1, fill.index())
+				return fmt.Errorf("chunk %d, with %d after it, must not be filled from ref %d on",
+					at, left-1, fill.index())
 			}
 		}
 		for k, i := range w.chunks.get(at) {
@@ -245,10 +253,12 @@ func (c *checker[V]) checkBucket(b *bucket, id bucketID, start Tick, shift uint)
 			live++
 			s := w.slots.find(i)
 			if s == nil || s.pos != makePos(at, uint32(k)) {
-				return fmt.Errorf("ref %d of chunk %d names slot %d, which has another position: %+v", k, at, i, s)
+				return fmt.Errorf("ref %d of chunk %d names slot %d, which has another position: %+v",
+					k, at, i, s)
 			}
 			if s.at>>shift != start>>shift {
-				return fmt.Errorf("slot %d: tick %#x does not belong to %#x>>%d", i, s.at, start, shift)
+				return fmt.Errorf("slot %d: tick %#x does not belong to %#x>>%d",
+					i, s.at, start, shift)
 			}
 		}
 		prev, at = at, w.chunks.get(at)[chunkNext]
@@ -283,7 +293,8 @@ func (c *checker[V]) checkSlots() error {
 			case free != (s.pos == posFree):
 				return fmt.Errorf("slot %d: in the free set %t, but at position %d", i, free, s.pos)
 			case s.gen < w.firstGen[b]:
-				return fmt.Errorf("slot %d: generation %d, but its slab started with %d", i, s.gen, w.firstGen[b])
+				return fmt.Errorf("slot %d: generation %d, but its slab started with %d",
+					i, s.gen, w.firstGen[b])
 			case s.pos == posFree && !reflect.ValueOf(&s.value).Elem().IsZero():
 				return fmt.Errorf("slot %d is free, but keeps its value", i)
 			}
@@ -297,7 +308,8 @@ func (c *checker[V]) checkSlots() error {
 		}
 	}
 	if armed != c.live || armed+parked != w.count {
-		return fmt.Errorf("%d slots armed, %d parked, %d live refs, count %d", armed, parked, c.live, w.count)
+		return fmt.Errorf("%d slots armed, %d parked, %d live refs, count %d",
+			armed, parked, c.live, w.count)
 	}
 	return nil
 }
@@ -343,17 +355,19 @@ func (c *checker[V]) checkChunks() error {
 // first chunk is in a bucket.
 func (c *checker[V]) checkDeferred() error {
 	if w := c.w; w.deferred != 0 && (w.pass != passAdvance || !c.chunks[w.deferred]) {
-		return fmt.Errorf("deferred entries from chunk %d on, in a bucket %t, in pass %d", w.deferred, c.chunks[w.deferred], w.pass)
+		return fmt.Errorf("deferred entries from chunk %d on, in a bucket %t, in pass %d",
+			w.deferred, c.chunks[w.deferred], w.pass)
 	}
 	return nil
 }
 
-// checkDeadRefs checks that Stale returns the number of dead refs, and that Compact goes on at
+// checkDeadRefs checks that Stale returns the number of dead refs, and that Compact continues at
 // a bucket that exists or after the last one.
 func (c *checker[V]) checkDeadRefs() error {
 	w := c.w
 	if w.compactNext < 0 || w.compactNext > len(w.nodes)*fanOut {
-		return fmt.Errorf("Compact goes on at bucket %d of %d", w.compactNext, len(w.nodes)*fanOut)
+		return fmt.Errorf("Compact continues at bucket %d of %d",
+			w.compactNext, len(w.nodes)*fanOut)
 	}
 	if stale := w.Stale(); stale != c.dead {
 		return fmt.Errorf("Stale is %d with %d dead refs", stale, c.dead)

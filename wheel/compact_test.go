@@ -152,10 +152,10 @@ func TestStaleIsZeroWithoutArmedEntries(t *testing.T) {
 		for _, keep := range []int{1, 2, 40} {
 			w := newSparseWheel(20_000, 1<<20, 3, keep)
 			if stale := w.Stale(); keep > 1 && stale == 0 {
-				t.Fatalf("keep %d: Stale is 0 at the start, so this test shows nothing", keep)
+				t.Fatalf("keep %d: Stale is 0 at the start, so the test checks nothing", keep)
 			}
 			if disarm(w); w.Stale() != 0 {
-				t.Errorf("%s, keep %d: Stale is %d", name, keep, w.Stale())
+				t.Errorf("%s, keep %d: Stale is %d, want 0", name, keep, w.Stale())
 			}
 			if removed := w.Compact(math.MaxInt); removed != 0 {
 				t.Errorf("%s, keep %d: Compact removes %d dead refs", name, keep, removed)
@@ -181,12 +181,13 @@ func TestCompactLeavesFewerThan60DeadRefsPerBucket(t *testing.T) {
 			w := newSparseWheel(c.n, c.at, c.step, keep)
 			before := w.Stale()
 			if buckets := len(w.buckets()); before < c.n/5 || before < buckets*2*chunkRefs {
-				t.Fatalf("Stale is %d in %d buckets, so this test shows nothing", before, buckets)
+				t.Fatalf("Stale is %d in %d buckets, so the test checks nothing", before, buckets)
 			}
 			removed := w.Compact(math.MaxInt)
 			w.wantCompact(t)
 			if after := w.Stale(); before-after != removed || after >= len(w.buckets())*2*chunkRefs {
-				t.Errorf("Compact returns %d, Stale went from %d to %d in %d buckets", removed, before, after, len(w.buckets()))
+				t.Errorf("Compact returns %d, Stale changes from %d to %d in %d buckets",
+					removed, before, after, len(w.buckets()))
 			}
 			if again := w.Compact(math.MaxInt); again != 0 {
 				t.Errorf("a second Compact removes %d more", again)
@@ -196,9 +197,9 @@ func TestCompactLeavesFewerThan60DeadRefsPerBucket(t *testing.T) {
 	}
 }
 
-// A compaction goes on where it stopped. Refs before that position may have died meanwhile, and
-// Compact must find those too.
-func TestCompactFindsRefsThatDiedBehindTheFillPosition(t *testing.T) {
+// A compaction continues where it stopped. Compact must also find refs before that position that
+// have died since.
+func TestCompactFindsRefsThatDiedBeforeTheFillPosition(t *testing.T) {
 	w := newSparseWheel(300*chunkRefs, 5, 0, 1)
 	w.Schedule(63, 0) // in the highest branch of the node: Compact must look at all branches
 	for i, h := range w.handles {
@@ -209,7 +210,8 @@ func TestCompactFindsRefsThatDiedBehindTheFillPosition(t *testing.T) {
 	b := bucketOf(w.Wheel, w.handles[0])
 	w.Compact(1)
 	if w.fillPos(b) == 0 || w.Stale() < 10*chunkRefs {
-		t.Fatalf("fill position %d, Stale %d: this test shows nothing", w.fillPos(b), w.Stale())
+		t.Fatalf("the fill position is %d and Stale is %d, so the test checks nothing",
+			w.fillPos(b), w.Stale())
 	}
 	for i := 8; i < 64*chunkRefs; i += 16 {
 		w.Cancel(w.handles[i])
@@ -231,7 +233,8 @@ func TestCompactDoesABoundedAmountOfWork(t *testing.T) {
 			removed := w.Compact(c.n)
 			steps, freed := int(w.chainVersion-version), chunks-w.chunksInUse()
 			if steps != c.steps || freed > steps*compactChunks || removed != freed*chunkRefs || freed == 0 && c.n > 0 {
-				t.Errorf("%s: Compact(%d) returns %d after %d steps, want %d; it freed %d chunks", name, c.n, removed, steps, c.steps, freed)
+				t.Errorf("%s: Compact(%d) returns %d after %d steps, want %d; it freed %d chunks",
+					name, c.n, removed, steps, c.steps, freed)
 			}
 			w.wantInOrder(t, 2)
 		}
@@ -252,14 +255,15 @@ func TestRepeatedCompactReachesEveryBucket(t *testing.T) {
 		version := w.chainVersion
 		for range 100 {
 			if removed := w.Compact(1); removed != 0 || w.chainVersion != version {
-				t.Fatalf("step %d: with nothing to do Compact returns %d, or it moves refs", step, removed)
+				t.Fatalf("step %d: with nothing to do Compact returns %d, or it moves refs",
+					step, removed)
 			}
 		}
 		w.wantInOrder(t, keep)
 	}
 }
 
-func TestCompactGoesOnWhenNodesComeAndGo(t *testing.T) {
+func TestCompactContinuesWhenNodesAreAddedAndRemoved(t *testing.T) {
 	w := newSparseWheel(100_000, 1<<30, 1, 2)
 	for calls := 0; w.Len() > 10; calls++ {
 		w.Compact(1)
@@ -301,7 +305,8 @@ func TestCompactInTheBodyKeepsTheOrder(t *testing.T) {
 			}
 			wantSound(t, w.Wheel)
 			if want < n || w.Len() != armed {
-				t.Fatalf("%s, Compact(%d): entry %d is missing, Len is %d, want %d", pass, budget, want, w.Len(), armed)
+				t.Fatalf("%s, Compact(%d): entry %d is missing, Len is %d, want %d",
+					pass, budget, want, w.Len(), armed)
 			}
 			next := n
 			for _, v := range w.Advance(5) {

@@ -22,7 +22,7 @@ func TestZeroValueIsReady(t *testing.T) {
 	}
 	w.Schedule(7, "seven")
 	if got := advance(&w, 7); !slices.Equal(got, []item[string]{{7, "seven"}}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []item[string]{{7, "seven"}})
 	}
 	wantSound(t, &w)
 }
@@ -41,7 +41,7 @@ func TestNegativeCapacityIsZero(t *testing.T) {
 		w := wheel.New[int](5, capacity)
 		w.Schedule(6, 1)
 		if got := advanceValues(w, 6); !slices.Equal(got, []int{1}) {
-			t.Errorf("capacity %d: got %v", capacity, got)
+			t.Errorf("capacity %d: got %v, want %v", capacity, got, []int{1})
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestAnEntryIsYieldedByTheFirstAdvanceThatReachesItsTick(t *testing.T) {
 			t.Fatalf("armed at %d for %d: got %v a tick early", now, at, got)
 		}
 		if got := advance(w, at); !slices.Equal(got, []item[int]{{at, 1}}) {
-			t.Fatalf("armed at %d for %d: got %v", now, at, got)
+			t.Fatalf("armed at %d for %d: got %v, want %v", now, at, got, []item[int]{{at, 1}})
 		}
 		wantSound(t, w)
 	}
@@ -80,7 +80,7 @@ func TestOneAdvanceYieldsEverythingThatItPasses(t *testing.T) {
 			t.Fatalf("from %d: got %v, want %v", now, got, want)
 		}
 		if w.Now() != math.MaxUint64 || w.Len() != 0 {
-			t.Fatalf("Now is %d, Len is %d", w.Now(), w.Len())
+			t.Fatalf("Now is %d, Len is %d after Advance to the last tick", w.Now(), w.Len())
 		}
 		wantSound(t, w)
 	}
@@ -99,7 +99,7 @@ func TestTheWheelWorksAtTheLastTick(t *testing.T) {
 		}
 	}
 	if got := advanceValues(w, math.MaxUint64); !slices.Equal(got, []int{3}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []int{3})
 	}
 }
 
@@ -156,10 +156,10 @@ func TestAfterRescheduleAnEntryIsTheLastOfItsTick(t *testing.T) {
 	c := w.Schedule(5, "c")
 	w.Schedule(1000, "d")
 	if !w.Reschedule(a, 1000) || !w.Reschedule(c, 1000) {
-		t.Fatal("Reschedule of an entry is false")
+		t.Fatal("Reschedule of an entry returns false")
 	}
 	if got := advanceValues(&w, 1000); !slices.Equal(got, []string{"b", "d", "a", "c"}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []string{"b", "d", "a", "c"})
 	}
 }
 
@@ -181,22 +181,22 @@ func TestATickInThePastCountsAsNow(t *testing.T) {
 	}
 }
 
-func TestAdvanceToAnEarlierTickYieldsOnlyWhatIsAlreadyDue(t *testing.T) {
+func TestAdvanceToAnEarlierTickYieldsOnlyDueEntries(t *testing.T) {
 	w := wheel.New[string](1000, 0)
 	w.Schedule(1001, "not yet")
 	w.Schedule(7, "due")
 	if got := advanceValues(w, 999); !slices.Equal(got, []string{"due"}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []string{"due"})
 	}
 	if w.Now() != 1000 {
-		t.Fatalf("Now went to %d", w.Now())
+		t.Fatalf("Now is %d after Advance to an earlier tick", w.Now())
 	}
 	if got := advanceValues(w, 0); got != nil {
 		t.Fatalf("got %v", got)
 	}
 }
 
-func TestAdvanceActsWhileItIsRangedOver(t *testing.T) {
+func TestAdvanceHasNoEffectBeforeItIsRangedOver(t *testing.T) {
 	w := wheel.New[int](10, 0)
 	w.Schedule(11, 1)
 	seq := w.Advance(20)
@@ -204,13 +204,13 @@ func TestAdvanceActsWhileItIsRangedOver(t *testing.T) {
 		t.Fatalf("before the loop: Now is %d, Len is %d", w.Now(), w.Len())
 	}
 	w.Schedule(12, 2)
-	for range 2 { // the second loop has the effect of a second call
+	for range 2 { // the second loop is like a second call
 		var got []int
 		for _, v := range seq {
 			got = append(got, v)
 		}
 		if !slices.Equal(got, []int{1, 2}) {
-			t.Fatalf("got %v", got)
+			t.Fatalf("got %v, want %v", got, []int{1, 2})
 		}
 		w.Schedule(13, 1)
 		w.Schedule(14, 2)
@@ -227,21 +227,21 @@ func TestAdvanceWithNothingDueMovesNow(t *testing.T) {
 	}
 }
 
-func TestAdvanceOverCenturiesWithoutEntries(t *testing.T) {
+func TestAdvanceSkipsLongTimesWithoutEntries(t *testing.T) {
 	var w wheel.Wheel[int]
 	w.Schedule(math.MaxUint64, 1) // the wheel is not empty
 	const century = 100 * 365 * 24 * 3600 * 1_000_000_000
-	for i := range wheel.Tick(5) { // a wheel that visits each tick would take forever
+	for i := range wheel.Tick(5) { // a wheel that visits each tick would take too long
 		w.Schedule((i+1)*century, 2)
 		if got := advance(&w, (i+1)*century-1); got != nil {
 			t.Fatalf("century %d: got %v a tick early", i, got)
 		}
 		if got := advance(&w, (i+1)*century); !slices.Equal(got, []item[int]{{(i + 1) * century, 2}}) {
-			t.Fatalf("century %d: got %v", i, got)
+			t.Fatalf("century %d: got %v, want %v", i, got, []item[int]{{(i + 1) * century, 2}})
 		}
 	}
 	if got := advance(&w, math.MaxUint64); !slices.Equal(got, []item[int]{{math.MaxUint64, 1}}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []item[int]{{math.MaxUint64, 1}})
 	}
 }
 

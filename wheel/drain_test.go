@@ -32,7 +32,8 @@ func TestDrainYieldsEveryEntryOnceAndEachTickInArmingOrder(t *testing.T) {
 		}
 	}
 	if _, ok := w.Next(); len(ticks) != 0 || w.Len() != 0 || ok || w.Now() != 1000 {
-		t.Fatalf("%d entries were not yielded, Len is %d, Next is %t, Now is %d", len(ticks), w.Len(), ok, w.Now())
+		t.Fatalf("%d entries were not yielded, Len is %d, Next is %t, Now is %d",
+			len(ticks), w.Len(), ok, w.Now())
 	}
 	wantSound(t, w)
 }
@@ -90,7 +91,7 @@ func TestInTheBodyOfDrainTheRestMayBeCancelled(t *testing.T) {
 	wantSound(t, w)
 }
 
-func TestDrainActsWhileItIsRangedOver(t *testing.T) {
+func TestDrainHasNoEffectBeforeItIsRangedOver(t *testing.T) {
 	w := newMixedWheel(10)
 	seq := w.Drain()
 	if w.Len() != 10 {

@@ -62,7 +62,8 @@ func Example_cache() {
 
 	c := cache{entries: map[string]entry{}}
 	ticks := func(d time.Duration) wheel.Tick {
-		return wheel.Tick((d + time.Millisecond - 1) / time.Millisecond) // rounded up, so that nothing is early
+		// Rounded up, so that nothing is early.
+		return wheel.Tick((d + time.Millisecond - 1) / time.Millisecond)
 	}
 	put := func(now time.Duration, key, value string, ttl time.Duration) {
 		c.mu.Lock()

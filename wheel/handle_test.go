@@ -9,7 +9,7 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-func TestTheZeroHandleNamesNoEntry(t *testing.T) {
+func TestTheZeroHandleIsStale(t *testing.T) {
 	var w wheel.Wheel[string]
 	wantStale(t, &w, 0)
 	if h := w.Schedule(1, "a"); h == 0 {
@@ -38,14 +38,14 @@ func TestRescheduleKeepsTheHandle(t *testing.T) {
 	h := w.Schedule(10, "x")
 	for _, at := range append(distances(), 5) {
 		if !w.Reschedule(h, at) {
-			t.Fatalf("Reschedule to %d is false", at)
+			t.Fatalf("Reschedule to %d returns false, want true", at)
 		}
 		if got, v, ok := w.Lookup(h); got != at || v != "x" || !ok || w.Len() != 1 {
 			t.Fatalf("Lookup is %d, %q, %t, Len is %d", got, v, ok, w.Len())
 		}
 	}
 	if got := advance(&w, 5); !slices.Equal(got, []item[string]{{5, "x"}}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []item[string]{{5, "x"}})
 	}
 	wantStale(t, &w, h)
 }
@@ -103,7 +103,7 @@ func TestHandlesStayStaleAfterMillionsOfReuses(t *testing.T) {
 			old = append(old, h)
 		}
 		if _, ok := w.Cancel(h); !ok {
-			t.Fatalf("reuse %d: Cancel is false", i)
+			t.Fatalf("reuse %d: Cancel returns false, want true", i)
 		}
 	}
 	w.Schedule(1, 2)
@@ -137,7 +137,7 @@ func TestNoTwoEntriesEverShareAHandle(t *testing.T) {
 	}
 }
 
-func TestNumberedReturnsTheEntryThatHasTheNumberNow(t *testing.T) {
+func TestNumberedReturnsTheCurrentEntryOfANumber(t *testing.T) {
 	w := wheel.New[string](0, 0)
 	if h, at, v := w.Numbered(1); h != 0 || at != 0 || v != nil {
 		t.Errorf("in an empty wheel, entry number 1 is %#x, due at %d", h, at)
@@ -157,7 +157,7 @@ func TestNumberedReturnsTheEntryThatHasTheNumberNow(t *testing.T) {
 	}
 	second := w.Schedule(9, "second")
 	if second.Number() != n {
-		t.Fatal("the number is not used again, so this test shows nothing")
+		t.Fatal("the number is not used again, so the test checks nothing")
 	}
 	if h, at, v := w.Numbered(n); h != second || h == first || at != 9 || *v != "second" {
 		t.Errorf("entry number %d is %#x, %d, %q", n, h, at, *v)
@@ -206,7 +206,7 @@ func TestForgedHandlesAreRejected(t *testing.T) {
 	}
 	for h := range live {
 		if _, _, ok := w.Lookup(h); !ok {
-			t.Fatalf("Lookup(%#x) of an entry is false", h)
+			t.Fatalf("Lookup(%#x) of an entry returns false", h)
 		}
 	}
 	wantSound(t, w)

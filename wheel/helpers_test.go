@@ -12,7 +12,7 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// wantSound fails t if w is damaged inside: it checks every link, bitmap and counter.
+// wantSound checks every link, bitmap and counter of w.
 func wantSound[V any](t testing.TB, w *wheel.Wheel[V]) {
 	t.Helper()
 	if err := wheel.CheckForTest(w); err != nil {
@@ -32,33 +32,32 @@ func wantPanic(t *testing.T, f func()) {
 	f()
 }
 
-// wantStale checks that h names no entry of w, whatever method is called, and that the calls
-// change nothing.
+// wantStale checks that all methods of w reject h, and that the calls change nothing.
 func wantStale[V comparable](t *testing.T, w *wheel.Wheel[V], h wheel.Handle) {
 	t.Helper()
 	var zero V
 	before := w.Len()
 	if at, v, ok := w.Lookup(h); at != 0 || v != zero || ok {
-		t.Fatalf("Lookup(%#x) is %d, %v, %t", h, at, v, ok)
+		t.Fatalf("Lookup(%#x) returns %d, %v, %t, want false", h, at, v, ok)
 	}
 	if p := w.Value(h); p != nil {
-		t.Fatalf("Value(%#x) points to %v", h, *p)
+		t.Fatalf("Value(%#x) points to %v, want nil", h, *p)
 	}
 	if w.Park(h) {
-		t.Fatalf("Park(%#x) is true", h)
+		t.Fatalf("Park(%#x) returns true, want false", h)
 	}
 	if w.Reschedule(h, w.Now()) {
-		t.Fatalf("Reschedule(%#x) is true", h)
+		t.Fatalf("Reschedule(%#x) returns true, want false", h)
 	}
 	if v, ok := w.Cancel(h); v != zero || ok {
-		t.Fatalf("Cancel(%#x) is %v, %t", h, v, ok)
+		t.Fatalf("Cancel(%#x) returns %v, %t, want false", h, v, ok)
 	}
 	if w.Len() != before {
-		t.Fatalf("Len went from %d to %d", before, w.Len())
+		t.Fatalf("Len is %d, want %d as before", w.Len(), before)
 	}
 }
 
-// wantParked checks that h names a parked entry with the value v.
+// wantParked checks that h is the handle of a parked entry with the value v.
 func wantParked[V comparable](t *testing.T, w *wheel.Wheel[V], h wheel.Handle, v V) {
 	t.Helper()
 	if at, got, ok := w.Lookup(h); at != wheel.Never || got != v || !ok {
@@ -84,7 +83,7 @@ func wantAll(t *testing.T, w *wheel.Wheel[int], want map[wheel.Handle]int) {
 	}
 }
 
-// An item is what Advance or Drain yields.
+// An item is a pair that Advance or Drain yields.
 type item[V any] struct {
 	at wheel.Tick
 	v  V
@@ -147,8 +146,11 @@ func newMixedWheel(n int) *wheel.Wheel[int] {
 	return w
 }
 
-// starts are ticks that need care: zero, ticks next to powers of two, and the last ticks.
-var starts = []wheel.Tick{0, 1, 63, 64, 1<<12 - 1, 1_200_003, 1 << 32, 1<<48 + 12345, 1<<63 - 1, 1 << 63, math.MaxUint64 - 5}
+// starts has ticks at boundaries: zero, ticks next to powers of two, and the last ticks.
+var starts = []wheel.Tick{
+	0, 1, 63, 64, 1<<12 - 1, 1_200_003, 1 << 32, 1<<48 + 12345,
+	1<<63 - 1, 1 << 63, math.MaxUint64 - 5,
+}
 
 // distances returns 1, 2^k - 1, 2^k and 2^k + 1 for every k, and 2^64 - 1.
 func distances() []wheel.Tick {

@@ -7,7 +7,7 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A dueList is a wheel in which everything is due, and the order in which it must be yielded.
+// A dueList is a wheel in which all entries are due, and the order in which they must be yielded.
 type dueList struct {
 	w       *wheel.Wheel[int]
 	handles []wheel.Handle // by value
@@ -40,7 +40,8 @@ func (l *dueList) cancel(t *testing.T, from, to, step int) {
 func (l *dueList) wantNext(t *testing.T, v int) {
 	t.Helper()
 	if len(l.order) == 0 || v != l.order[0] {
-		t.Fatalf("got %d, want the first of %d, %v", v, len(l.order), l.order[:min(3, len(l.order))])
+		t.Fatalf("got %d, want the first of %d, %v",
+			v, len(l.order), l.order[:min(3, len(l.order))])
 	}
 	l.order = l.order[1:]
 }
@@ -72,7 +73,7 @@ func TestShortPassesBetweenMassCancelsKeepTheOrder(t *testing.T) {
 	}
 }
 
-func TestMassCancelsInTheBodyDoNotMixInEntriesThatItMakesDue(t *testing.T) {
+func TestAfterMassCancelsInTheBodyOnlyEarlierEntriesAreYielded(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(14, seed))
 		l := &dueList{w: wheel.New[int](5, 0)}

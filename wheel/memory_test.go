@@ -6,6 +6,7 @@ import (
 	"testing"
 	"weak"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/wheel"
 )
 
@@ -15,9 +16,9 @@ type object struct {
 	n int
 }
 
-// held schedules n pointers to new objects and calls then. It returns how many of the objects are
-// reachable after that.
-func held(w *wheel.Wheel[*object], n int, then func(w *wheel.Wheel[*object], handles []wheel.Handle)) int {
+// countReachable schedules n pointers to new objects and calls then. It returns how many of the
+// objects are reachable after that.
+func countReachable(w *wheel.Wheel[*object], n int, then func(w *wheel.Wheel[*object], handles []wheel.Handle)) int {
 	objects := fill(w, n, then)
 	runtime.GC()
 	alive := 0
@@ -30,7 +31,7 @@ func held(w *wheel.Wheel[*object], n int, then func(w *wheel.Wheel[*object], han
 	return alive
 }
 
-// fill is not inlined, so that no pointer to an object is left on the stack of held.
+// fill is not inlined, so that no pointer to an object is left on the stack of countReachable.
 //
 //go:noinline
 func fill(w *wheel.Wheel[*object], n int, then func(w *wheel.Wheel[*object], handles []wheel.Handle)) []weak.Pointer[object] {
@@ -126,39 +127,33 @@ func TestTheWheelDropsAValueWhenItsEntryIsRemoved(t *testing.T) {
 		}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := held(new(wheel.Wheel[*object]), n, c.then); got != c.want {
+			if got := countReachable(new(wheel.Wheel[*object]), n, c.then); got != c.want {
 				t.Errorf("%d of %d objects are reachable, want %d", got, n, c.want)
 			}
 		})
 	}
 }
 
-// heapInUse returns the bytes in use after a collection.
-func heapInUse() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
 func TestValuesOfAMillionCancelledEntriesAreCollected(t *testing.T) {
 	const n = 1_000_000
 	w := wheel.New[*object](0, 0)
 	handles := make([]wheel.Handle, n)
-	before := heapInUse()
+	before := testkit.HeapInUse()
 	for i := range handles {
 		handles[i] = w.Schedule(1<<40+wheel.Tick(i), &object{n: i})
 	}
-	full := heapInUse()
+	full := testkit.HeapInUse()
 	for _, h := range handles {
 		w.Cancel(h)
 	}
-	after := heapInUse()
+	after := testkit.HeapInUse()
 	if full-before < n*64 {
-		t.Fatalf("the heap went from %d to %d with the objects, so this test shows nothing", before, full)
+		t.Fatalf("the heap grew from %d to %d bytes with the objects, so the test checks nothing",
+			before, full)
 	}
 	if freed := int64(full) - int64(after); freed < n*64 {
-		t.Errorf("the heap went from %d to %d with %d entries, and to %d after their Cancel", before, full, n, after)
+		t.Errorf("the heap has %d bytes, %d with %d entries, and %d after their Cancel",
+			before, full, n, after)
 	}
 	runtime.KeepAlive(w)
 }
@@ -179,14 +174,14 @@ func TestFreedMemoryIsReused(t *testing.T) {
 		for range w.Advance(w.Now() + 100_000) {
 		}
 	}
-	before := heapInUse()
+	before := testkit.HeapInUse()
 	round()
 	round()
-	first := heapInUse() - before
+	first := testkit.HeapInUse() - before
 	for range 10 {
 		round()
 	}
-	if after := heapInUse() - before; after > first+first/4+1<<16 {
+	if after := testkit.HeapInUse() - before; after > first+first/4+1<<16 {
 		t.Errorf("%d bytes in use after two rounds, %d after twelve", first, after)
 	}
 	runtime.KeepAlive(w)
@@ -195,18 +190,18 @@ func TestFreedMemoryIsReused(t *testing.T) {
 func TestTrimReleasesMemoryAndKeepsEntries(t *testing.T) {
 	const n, few = 200_000, 1000
 	w := wheel.New[uint32](0, 0)
-	before := heapInUse()
+	before := testkit.HeapInUse()
 	handles := make([]wheel.Handle, n)
 	before += n * 8
 	for i := range handles {
 		handles[i] = w.Schedule(1<<30+wheel.Tick(i), uint32(i))
 	}
-	full := heapInUse() - before
+	full := testkit.HeapInUse() - before
 	for _, h := range handles[few:] {
 		w.Cancel(h)
 	}
 	w.Trim(math.MaxInt)
-	if after := heapInUse() - before; after > full/10 {
+	if after := testkit.HeapInUse() - before; after > full/10 {
 		t.Errorf("%d bytes with %d entries, %d with %d after Trim", full, n, after, few)
 	}
 	wantSound(t, w)
@@ -238,11 +233,11 @@ func TestCompactAndTrimReleaseTheMemoryOfDeadRefs(t *testing.T) {
 			w.Cancel(h)
 		}
 	}
-	full, stale := heapInUse(), w.Stale()
+	full, stale := testkit.HeapInUse(), w.Stale()
 	removed := w.Compact(math.MaxInt)
 	w.Trim(math.MaxInt)
 	// A ref is four bytes. No slab of slots is released, because every other slot is in use.
-	if freed := int64(full) - int64(heapInUse()); removed < stale*9/10 || freed < int64(removed)*4*9/10 {
+	if freed := int64(full) - int64(testkit.HeapInUse()); removed < stale*9/10 || freed < int64(removed)*4*9/10 {
 		t.Errorf("of %d dead refs %d were removed, and %d bytes released", stale, removed, freed)
 	}
 	wantSound(t, w)
@@ -288,7 +283,7 @@ func TestTrimDoesNotCountReleasedSlabs(t *testing.T) {
 func TestTrimMayBeCalledAtAnyTimeWithAnyNumber(t *testing.T) {
 	for _, n := range []int{math.MinInt, -1, 0, 1, math.MaxInt} {
 		if released := (*wheel.Wheel[int])(nil).Trim(n); released != 0 {
-			t.Errorf("Trim(%d) of a nil wheel is %d", n, released)
+			t.Errorf("Trim(%d) of a nil wheel is %d, want 0", n, released)
 		}
 		w := new(wheel.Wheel[int])
 		w.Trim(n)

@@ -8,8 +8,8 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// An oracle is a wheel in its simplest form: a map of entries, which is sorted to find out what is
-// due. The model tests compare every result of a real wheel with it.
+// An oracle is a wheel in its simplest form: a map of entries, which is sorted to find the due
+// entries. The model tests compare every result of a real wheel with it.
 type oracle[V any] struct {
 	now    wheel.Tick
 	issued wheel.Handle // the last handle; handles are 1, 2, 3, …

@@ -29,7 +29,8 @@ func checkPrograms(t *testing.T, programs, ops int, w weights, lim limits, run f
 			continue
 		}
 		small := shrink(p, func(q program) bool { return run(q, lim) != nil })
-		t.Fatalf("seed %d: %v\nThe smallest program that fails:\n%v\nIt fails with: %v", seed, err, small, run(small, lim))
+		t.Fatalf("seed %d: %v\nThe smallest program that fails:\n%v\nIt fails with: %v",
+			seed, err, small, run(small, lim))
 	}
 }
 

@@ -110,8 +110,8 @@ func (m *model[V]) value(h wheel.Handle) {
 	}
 }
 
-// compact checks that Compact removes as many dead refs as it returns. The rest of the program shows
-// that it changes nothing else.
+// compact checks that Compact removes as many dead refs as it returns. The rest of the program
+// shows that it changes nothing else.
 func (m *model[V]) compact(n int) {
 	before := m.w.Stale()
 	next, ok := m.w.Next()

@@ -29,10 +29,11 @@ type limits struct {
 
 // A model runs a program on a wheel and on an oracle and compares every result.
 type model[V any] struct {
-	w         *wheel.Wheel[V]
-	oracle    *oracle[V]
-	makeValue func(id, write int) V // makes a value from an index in pairs; each write gives another
-	indexOf   func(v V) int         // returns that index
+	w      *wheel.Wheel[V]
+	oracle *oracle[V]
+	// makeValue makes a value from an index in pairs and the number of a write.
+	makeValue func(id, write int) V
+	indexOf   func(v V) int // returns that index
 	lim       limits
 
 	pairs        []handlePair                  // all entries that were ever made, in that order

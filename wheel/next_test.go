@@ -12,9 +12,9 @@ import (
 // maxSteps is how many calls of Advance(Next()) may be needed to reach an entry that is alone.
 const maxSteps = 70
 
-// reach calls Advance(Next()) until something is yielded, and checks each step. It returns the
-// number of steps.
-func reach(t *testing.T, w *wheel.Wheel[int]) int {
+// stepToNextEntry calls Advance(Next()) until an entry is yielded, and checks each step. It returns
+// the number of steps.
+func stepToNextEntry(t *testing.T, w *wheel.Wheel[int]) int {
 	t.Helper()
 	for steps := 1; ; steps++ {
 		before, ok := w.Next()
@@ -25,7 +25,8 @@ func reach(t *testing.T, w *wheel.Wheel[int]) int {
 			return steps
 		}
 		if after, ok := w.Next(); !ok || after <= before {
-			t.Fatalf("step %d: nothing was yielded and Next went from %d to %d, %t", steps, before, after, ok)
+			t.Fatalf("step %d: no entry was yielded, but Next changed from %d to %d, %t",
+				steps, before, after, ok)
 		}
 	}
 }
@@ -34,7 +35,7 @@ func TestAnEntryAloneIsReachedInAtMost70Steps(t *testing.T) {
 	for now, at := range startsAndTargets() {
 		w := wheel.New[int](now, 0)
 		w.Schedule(at, 1)
-		if steps := reach(t, w); steps > maxSteps || w.Now() != at {
+		if steps := stepToNextEntry(t, w); steps > maxSteps || w.Now() != at {
 			t.Fatalf("from %d to %d: at %d after %d steps", now, at, w.Now(), steps)
 		}
 		if next, ok := w.Next(); ok {
@@ -60,7 +61,7 @@ func TestTheLastOfManyEntriesIsReachedInAtMost70Steps(t *testing.T) {
 		for _, h := range others {
 			w.Cancel(h)
 		}
-		if steps := reach(t, w); steps > maxSteps || w.Len() != 0 || w.Now() > at {
+		if steps := stepToNextEntry(t, w); steps > maxSteps || w.Len() != 0 || w.Now() > at {
 			t.Fatalf("to %d: at %d after %d steps, Len is %d", at, w.Now(), steps, w.Len())
 		}
 	}
@@ -84,7 +85,7 @@ func TestStepsToNextYieldEveryEntryAtItsTick(t *testing.T) {
 			}
 		}
 		if after, ok := w.Next(); ok && !yielded && after <= before {
-			t.Fatalf("nothing was yielded and Next went from %d to %d", before, after)
+			t.Fatalf("no entry was yielded, but Next changed from %d to %d", before, after)
 		}
 	}
 }
@@ -103,7 +104,7 @@ func TestNextIsNeverLaterThanTheEarliestEntry(t *testing.T) {
 	}
 }
 
-func TestWhileSomethingIsDueNextIsAtMostNow(t *testing.T) {
+func TestWhileAnEntryIsDueNextIsAtMostNow(t *testing.T) {
 	wantDue := func(w *wheel.Wheel[int], when string) {
 		t.Helper()
 		if next, ok := w.Next(); !ok || next > w.Now() {
@@ -156,7 +157,8 @@ func TestNextIsUpToDateRightAfterCancel(t *testing.T) {
 		}
 		w.Cancel(h)
 		if next, ok := w.Next(); !ok || next != before {
-			t.Fatalf("Next is %d, %t after the Cancel of the entry for %d, want %d as before", next, ok, 1+i, before)
+			t.Fatalf("Next is %d, %t after the Cancel of the entry for %d, want %d as before",
+				next, ok, 1+i, before)
 		}
 	}
 }

@@ -14,16 +14,16 @@ func TestParkReportsWhetherTheEntryWasArmed(t *testing.T) {
 	for _, at := range append(distances(), 0, 100) { // at every distance, and already due
 		h := w.Schedule(at, "x")
 		if !w.Park(h) {
-			t.Fatalf("Park of an entry armed for %d is false", at)
+			t.Fatalf("Park of an entry armed for %d returns false", at)
 		}
 		wantParked(t, w, h, "x")
 		if w.Park(h) {
-			t.Fatalf("Park of a parked entry is true")
+			t.Fatal("Park of a parked entry returns true")
 		}
 		wantParked(t, w, h, "x")
 		w.Reschedule(h, at)
 		if !w.Park(h) {
-			t.Fatalf("Park of an entry armed again for %d is false", at)
+			t.Fatalf("Park of an entry armed again for %d returns false", at)
 		}
 		wantSound(t, w)
 	}
@@ -31,7 +31,7 @@ func TestParkReportsWhetherTheEntryWasArmed(t *testing.T) {
 
 func TestReserveMakesAParkedEntry(t *testing.T) {
 	w := wheel.New[string](100, 0)
-	w.Cancel(w.Schedule(200, "gone")) // Reserve is likely to use its slot
+	w.Cancel(w.Schedule(200, "gone")) // Reserve probably uses its slot
 	h := w.Reserve("x")
 	if wantParked(t, w, h, "x"); h == 0 || w.Len() != 1 {
 		t.Fatalf("Reserve is %#x, Len is %d", h, w.Len())
@@ -44,10 +44,10 @@ func TestReserveMakesAParkedEntry(t *testing.T) {
 	}
 	wantSound(t, w)
 	if !w.Reschedule(h, 400) {
-		t.Fatal("Reschedule is false")
+		t.Fatal("Reschedule returns false, want true")
 	}
 	if got := advance(w, 400); !slices.Equal(got, []item[string]{{400, "x"}}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []item[string]{{400, "x"}})
 	}
 	wantStale(t, w, h)
 	if v, ok := w.Cancel(w.Reserve("y")); v != "y" || !ok || w.Len() != 0 {
@@ -185,7 +185,7 @@ func TestRescheduleArmsAParkedEntryAsTheLastOfItsTick(t *testing.T) {
 	c := w.Schedule(60, "c")
 	w.Park(c)
 	if !w.Reschedule(a, 1000) || !w.Reschedule(c, 7) { // c for the past, which counts as now
-		t.Fatal("Reschedule of a parked entry is false")
+		t.Fatal("Reschedule of a parked entry returns false")
 	}
 	w.Schedule(1000, "d")
 	for h, want := range map[wheel.Handle]wheel.Tick{a: 1000, c: 50} {
@@ -237,22 +237,22 @@ func TestAnEntryArmedForTheLastTickIsArmed(t *testing.T) {
 	wantParked(t, &w, parked, 2)
 	w.Reschedule(parked, 0)
 	if got := advance(&w, 0); !slices.Equal(got, []item[int]{{math.MaxUint64, 2}}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []item[int]{{math.MaxUint64, 2}})
 	}
 }
 
-func TestInTheBodyWhatIsStillDueMayBeParked(t *testing.T) {
+func TestInTheBodyDueEntriesMayBeParked(t *testing.T) {
 	w, handles := newTenWheel()
 	var got []int
 	for _, v := range w.Advance(100) {
 		got = append(got, v)
 		if w.Park(handles[v]) {
-			t.Fatalf("Park of %d, which is being yielded, is true", v)
+			t.Fatalf("Park of %d, which is being yielded, returns true", v)
 		}
 		if v == 2 {
 			for _, i := range []int{3, 4, 10} {
 				if !w.Park(handles[i]) {
-					t.Fatalf("Park of %d is false", i)
+					t.Fatalf("Park of %d returns false", i)
 				}
 			}
 			w.Reschedule(handles[4], 40) // due at once, so it waits for the next Advance
@@ -265,13 +265,14 @@ func TestInTheBodyWhatIsStillDueMayBeParked(t *testing.T) {
 	wantParked(t, w, handles[3], 3)
 	wantParked(t, w, handles[10], 10)
 	if got := advance(w, 0); !slices.Equal(got, []item[int]{{100, 4}}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []item[int]{{100, 4}})
 	}
 }
 
-func TestInTheBodyAllTheRestMayBeParked(t *testing.T) {
+func TestInTheBodyAllOtherEntriesMayBeParked(t *testing.T) {
 	for name, pass := range passes {
-		for _, n := range []int{2, 40, 5000} { // one chunk, a few chunks, a bucket below split branches
+		// The sizes are for one chunk, a few chunks, and a bucket below split branches.
+		for _, n := range []int{2, 40, 5000} {
 			w := wheel.New[int](0, 0)
 			for i := range n {
 				w.Schedule(5, i)
@@ -288,7 +289,8 @@ func TestInTheBodyAllTheRestMayBeParked(t *testing.T) {
 				wantSound(t, w)
 			}
 			if yields != 1 || w.Len() != n-1 || w.Stale() != 0 {
-				t.Fatalf("%s of %d: %d yields, Len is %d, Stale is %d", name, n, yields, w.Len(), w.Stale())
+				t.Fatalf("%s of %d: %d yields, Len is %d, Stale is %d",
+					name, n, yields, w.Len(), w.Stale())
 			}
 		}
 	}
@@ -328,7 +330,7 @@ func TestTrimKeepsParkedEntries(t *testing.T) {
 		}
 	}
 	if released := w.Trim(math.MaxInt); released == 0 {
-		t.Fatal("Trim releases nothing, so this test shows nothing")
+		t.Fatal("Trim releases nothing, so the test checks nothing")
 	}
 	wantSound(t, w)
 	for i := 0; i < n; i += 2000 {

@@ -41,7 +41,8 @@ func TestPopMovesNowLikeAdvance(t *testing.T) {
 		}
 		w.Schedule(0, 2)
 		if got := popAll(w, 3); !slices.Equal(got, []item[int]{{now, 2}}) || w.Now() != now {
-			t.Fatalf("Pop with an earlier tick: got %v, Now is %d, want the entry that is due at %d", got, w.Now(), now)
+			t.Fatalf("Pop with an earlier tick: got %v, Now is %d, want the entry that is due at %d",
+				got, w.Now(), now)
 		}
 	}
 	if got := popAll(w, math.MaxUint64); !slices.Equal(got, []item[int]{{1 << 40, 1}}) || w.Now() != math.MaxUint64 {
@@ -71,7 +72,7 @@ func TestNextIsExactInTheBlockOfNowAfterAdvanceAndPop(t *testing.T) {
 	}
 }
 
-func TestPopReturnsWhatAdvanceYieldsInTheSameOrder(t *testing.T) {
+func TestPopReturnsTheEntriesOfAdvanceInTheSameOrder(t *testing.T) {
 	for _, n := range []int{1, 100, 20_000} {
 		popped, advanced := newMixedWheel(n), newMixedWheel(n)
 		for _, w := range []*wheel.Wheel[int]{popped, advanced} {
@@ -85,7 +86,8 @@ func TestPopReturnsWhatAdvanceYieldsInTheSameOrder(t *testing.T) {
 		for now := popped.Now(); ; now = addTick(now, wheel.Tick(rng.Uint64()>>rng.IntN(64))) {
 			got, want := popAll(popped, now), advance(advanced, now)
 			if !slices.Equal(got, want) {
-				t.Fatalf("of %d, at %d: %d popped, %d yielded by Advance, or in another order", n, now, len(got), len(want))
+				t.Fatalf("of %d, at %d: %d popped, %d yielded by Advance, or in another order",
+					n, now, len(got), len(want))
 			}
 			if now == math.MaxUint64 {
 				break
@@ -137,11 +139,11 @@ func TestAnEntryMadeDueBetweenTwoPopsIsPopped(t *testing.T) {
 	}
 	wantParked(t, w, a, 11)
 	if got := popAll(w, 31); !slices.Equal(got, []item[int]{{31, 2}}) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got %v, want %v", got, []item[int]{{31, 2}})
 	}
 }
 
-func TestAnEntryArmedForNowAgainAndAgainIsPoppedEachTime(t *testing.T) {
+func TestAnEntryArmedForNowManyTimesIsPoppedEachTime(t *testing.T) {
 	w := wheel.New[int](7, 0)
 	h := w.Schedule(7, 1)
 	for i := range 10_000 { // its dead refs do not accumulate
@@ -179,13 +181,13 @@ func TestPopAmongManyCancelledEntriesLeavesTheWheelSound(t *testing.T) {
 			t.Fatalf("Pop %d is %d, %t", i, v, ok)
 		}
 	}
-	wantSound(t, &w) // the few entries that are left must not keep many chunks
+	wantSound(t, &w) // few remaining entries must not keep many chunks
 	if got := advanceValues(&w, 5); !slices.Equal(got, rest) {
 		t.Fatalf("%d of %d are left, or in another order", len(got), len(rest))
 	}
 }
 
-func TestPeekReturnsWhatPopWouldAndLeavesItArmed(t *testing.T) {
+func TestPeekReturnsTheNextEntryOfPopAndKeepsItArmed(t *testing.T) {
 	for _, n := range []int{1, 100, 10_000} {
 		w := newMixedWheel(n)
 		for h, v := range w.All() { // leaves dead refs
@@ -200,14 +202,16 @@ func TestPeekReturnsWhatPopWouldAndLeavesItArmed(t *testing.T) {
 					t.Fatalf("Peek(%d): Now is %d", now, w.Now())
 				}
 				if again, atAgain, okAgain := w.Peek(0); again != h || atAgain != at || okAgain != ok {
-					t.Fatalf("Peek is %#x, %d, %t, and the second time %#x, %d, %t", h, at, ok, again, atAgain, okAgain)
+					t.Fatalf("Peek is %#x, %d, %t, and the second time %#x, %d, %t",
+						h, at, ok, again, atAgain, okAgain)
 				}
 				if armed, _, _ := w.Lookup(h); ok && armed != at {
 					t.Fatalf("after Peek the entry is armed for %d, want %d", armed, at)
 				}
 				popped, atPopped, okPopped := w.Pop(now)
 				if popped != h || atPopped != at || okPopped != ok {
-					t.Fatalf("Peek is %#x, %d, %t, Pop is %#x, %d, %t", h, at, ok, popped, atPopped, okPopped)
+					t.Fatalf("Peek is %#x, %d, %t, Pop is %#x, %d, %t",
+						h, at, ok, popped, atPopped, okPopped)
 				}
 				if !ok {
 					break
@@ -279,7 +283,7 @@ func TestPopInTheBodyPanicsAndLeavesTheWheelSound(t *testing.T) {
 	})
 }
 
-// BenchmarkRepeat compares two ways to have an entry again and again: Advance, which yields a
+// BenchmarkRepeat compares two ways to arm an entry again and again: Advance, which yields a
 // value that must be scheduled again, and Pop, which keeps the entry.
 func BenchmarkRepeat(b *testing.B) {
 	for _, entries := range []int{100, 1_000_000} {

@@ -8,8 +8,8 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// Each entry is armed for some tick, but some are really due a little later. A caller that pops
-// such an entry too early requeues it. The entries must come out in the order of their real
+// Each entry is armed for some tick, but some are in fact due a little later. A caller that pops
+// such an entry too early requeues it. The entries must be popped in the order of their real
 // deadlines, even when all of them are overdue.
 func TestRequeuedEntriesAreInOrderAmongOverdueOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -30,7 +30,7 @@ func TestRequeuedEntriesAreInOrderAmongOverdueOnes(t *testing.T) {
 				}
 				if due := *w.Value(h); due > at {
 					if !w.Requeue(h, due) {
-						t.Fatal("Requeue of a popped entry is false")
+						t.Fatal("Requeue of a popped entry returns false")
 					}
 					if tick, _, ok := w.Lookup(h); !ok || tick != due {
 						t.Fatalf("requeued for %d, but armed for %d, %t", due, tick, ok)
@@ -46,7 +46,8 @@ func TestRequeuedEntriesAreInOrderAmongOverdueOnes(t *testing.T) {
 			wantSound(t, &w)
 		}
 		if len(out) != n || !slices.IsSorted(out) {
-			t.Fatalf("%d of %d entries were popped, in order: %t", len(out), n, slices.IsSorted(out))
+			t.Fatalf("%d of %d entries were popped, in order: %t",
+				len(out), n, slices.IsSorted(out))
 		}
 	}
 }
@@ -80,6 +81,6 @@ func TestRequeueInTheBodyIsReschedule(t *testing.T) {
 	}
 	wantSound(t, &w)
 	if w.Requeue(0, 1) || (*wheel.Wheel[int])(nil).Requeue(h, 1) {
-		t.Error("Requeue of no entry is true")
+		t.Error("Requeue of no entry returns true")
 	}
 }

@@ -34,7 +34,7 @@ func (l *handleLog) arm(n int) (handles []Handle) {
 func (l *handleLog) cancel(handles []Handle) {
 	for _, h := range handles {
 		if _, ok := l.w.Cancel(h); !ok {
-			l.Fatalf("Cancel(%#x) of an entry is false", h)
+			l.Fatalf("Cancel(%#x) of an entry returns false", h)
 		}
 		l.live[h] = false
 	}
@@ -51,7 +51,7 @@ func (l *handleLog) check() {
 	wantSound(l, l.w)
 }
 
-// slot returns the slot of h, also after its entry is gone.
+// slot returns the slot of h, also after its entry was removed.
 func (l *handleLog) slot(h Handle) *slot[uint32] { return l.w.slots.get(uint32(h)) }
 
 func TestASlotThatHasUsedUpItsGenerationsIsNeverUsedAgain(t *testing.T) {
@@ -66,11 +66,13 @@ func TestASlotThatHasUsedUpItsGenerationsIsNeverUsedAgain(t *testing.T) {
 			for uses := range 3 {
 				h := l.arm(1)
 				if uint32(h[0]) != last {
-					t.Fatalf("use %d is of slot %d, not of %d, so this test shows nothing", uses, uint32(h[0]), last)
+					t.Fatalf("use %d is of slot %d, not of %d, so the test checks nothing",
+						uses, uint32(h[0]), last)
 				}
 				l.check()
-				if uses == 2 && !l.w.Park(h[0]) { // an entry of the last generation can be parked too
-					t.Fatal("Park of an entry is false")
+				// An entry of the last generation can be parked too.
+				if uses == 2 && !l.w.Park(h[0]) {
+					t.Fatal("Park of an entry returns false")
 				}
 				l.check()
 				l.cancel(h)
@@ -79,7 +81,7 @@ func TestASlotThatHasUsedUpItsGenerationsIsNeverUsedAgain(t *testing.T) {
 			l.cancel(others)
 			l.w.Trim(math.MaxInt)
 			if l.w.slots.slabs[last>>slabBits] == nil {
-				t.Error("Trim released the slab, so nothing says any more that the slot must not be used")
+				t.Error("Trim released the slab, which records that the slot must not be used")
 			}
 			for _, h := range l.arm(4 * slabSize) {
 				if uint32(h) == last {
@@ -103,7 +105,8 @@ func TestASlabThatIsMadeAgainStartsWithNewGenerations(t *testing.T) {
 		l.check()
 		l.cancel(handles)
 		if released := l.w.Trim(math.MaxInt); released < 3 || len(l.w.slots.released) < 3 {
-			t.Fatalf("Trim released %d slabs, %d of slots, so this test shows nothing", released, len(l.w.slots.released))
+			t.Fatalf("Trim released %d slabs, %d of slots, so the test checks nothing",
+				released, len(l.w.slots.released))
 		}
 		l.check()
 	}
@@ -117,7 +120,7 @@ func TestAReleasedSlabWithASlotInItsLastGenerationIsUsedOnceMore(t *testing.T) {
 	l.slot(last).gen = math.MaxUint32
 	l.w.Trim(math.MaxInt)
 	if s := uint32(last) >> slabBits; l.w.slots.slabs[s] != nil {
-		t.Fatalf("slab %d was not released, so this test shows nothing", s)
+		t.Fatalf("slab %d was not released, so the test checks nothing", s)
 	}
 	for range 2 {
 		handles = l.arm(3 * slabSize)
@@ -137,7 +140,8 @@ func TestTheFirstSlabGrowsWithoutLosingEntries(t *testing.T) {
 		at Tick
 	}
 	var want []armed
-	sizes := map[int]bool{}                    // lengths of the first slabs: positive for slots, negative for chunks
+	// Lengths of the first slabs: positive for slots, negative for chunks.
+	sizes := map[int]bool{}
 	for i := range uint32(10 * (fanOut - 1)) { // each in another bucket, after a dead ref
 		at := Tick(1+i%(fanOut-1)) << (i / (fanOut - 1) * digitBits)
 		gone := w.Schedule(at, 0)
@@ -150,7 +154,8 @@ func TestTheFirstSlabGrowsWithoutLosingEntries(t *testing.T) {
 		sizes[slots], sizes[-chunks] = true, true
 		for i, e := range want {
 			if at, v, ok := w.Lookup(e.h); at != e.at || v != uint32(i) || !ok {
-				t.Fatalf("with %d slots and %d chunks Lookup of entry %d is %d, %d, %t", slots, chunks, i, at, v, ok)
+				t.Fatalf("with %d slots and %d chunks Lookup of entry %d is %d, %d, %t",
+					slots, chunks, i, at, v, ok)
 			}
 		}
 		wantSound(t, w)

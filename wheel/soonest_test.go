@@ -24,7 +24,7 @@ func TestSoonestIsTheTickOfTheEarliestEntry(t *testing.T) {
 		}
 		w.Schedule(0, 0)
 		if at, ok := w.Soonest(1000); at != now || !ok {
-			t.Fatalf("with something due: Soonest is %d, %t, want %d", at, ok, now)
+			t.Fatalf("with an entry due Soonest is %d, %t, want %d", at, ok, now)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestSoonestLooksAtNoMoreRefsThanItsLimit(t *testing.T) {
 	}
 	next, _ := w.Next()
 	if next >= 1<<30+1 {
-		t.Fatalf("Next is %d, so this test shows nothing", next)
+		t.Fatalf("Next is %d, so the test checks nothing", next)
 	}
 	for _, limit := range []int{math.MinInt, -1, 0, 1, n / 2, n, n + 1, 1 << 30, math.MaxInt} {
 		want := next
@@ -71,7 +71,7 @@ func TestSoonestLooksAtNoMoreRefsThanItsLimit(t *testing.T) {
 	}
 }
 
-func TestEveryStepToSoonestYieldsSomething(t *testing.T) {
+func TestEveryStepToSoonestYieldsAnEntry(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 19))
 	var w wheel.Wheel[int]
 	for i := range 2000 {
