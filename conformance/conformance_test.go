@@ -1,18 +1,20 @@
-// Package conformance runs the Go project's own tests of timers and contexts against the drop-ins. It reads the tests
-// of the Go release in use from GOROOT, rewrites them to import the drop-ins, and builds them in a separate module.
+// Package conformance runs the Go project's own tests of timers and contexts against the drop-ins.
+// It reads the tests of the Go release in use from GOROOT, rewrites them to import the drop-ins,
+// and builds them in a separate module.
 //
 //	go test ./conformance              once, and once more under the race detector
 //	go test -short ./conformance       once
 //	go test ./conformance -runs=10     ten processes each, one after the other
-//	go test ./conformance -std         against the standard library: a test that fails there fails without Foliot too
+//	go test ./conformance -std         against the standard library, to find tests that fail there too
 //
-// Every test, every example with an output and every benchmark (for one iteration) has to pass. One that is skipped or
-// does not run counts as a failure. The parts of tests that are left out are in [omissions] and in docs/compat.md.
+// Every test, every example with an output and every benchmark (for one iteration) must pass. One
+// that is skipped or does not run counts as a failure. The parts of tests that are left out are in
+// [omissions] and in docs/compat.md.
 //
-// To read the code, begin with conformance_test.go. Then: suite_test.go (which tests are taken), omissions_test.go
-// (which parts are not), rewrite_test.go (how a file is rewritten), run_test.go (how the result is built and run). The
-// tests of this machinery are in harness_test.go. testdata has replacements for what Go's tests use of the standard
-// library's internals.
+// To read the code, begin with conformance_test.go. Then: suite_test.go (which tests are taken),
+// omissions_test.go (which parts are not), rewrite_test.go (how a file is rewritten), run_test.go
+// (how the result is built and run). The tests of these functions are in harness_test.go. testdata
+// has replacements for internals of the standard library that Go's tests use.
 package conformance
 
 import (

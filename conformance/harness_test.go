@@ -32,12 +32,12 @@ func TestRewritingReplacesImportsAndKeepsLineNumbers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			have, err := file.rewrite("context", dropIn, []string{"hid"}, []string{"twice"})
+			got, err := file.rewrite("context", dropIn, []string{"hid"}, []string{"twice"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if string(have) != test.want {
-				t.Errorf("have\n%s\nwant\n%s", have, test.want)
+			if string(got) != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
 			}
 		})
 	}
@@ -59,9 +59,10 @@ func TestAnEditThatDoesNotApplyIsAnError(t *testing.T) {
 		{"once once", 29, ""},
 		{"once", 30, ""},
 	} {
-		have, err := s.edit("f.go", []byte(test.text), test.release)
-		if string(have) != test.want || (err == nil) != (test.want != "") {
-			t.Errorf("%q in Go 1.%d: %q, %v; want %q", test.text, test.release, have, err, test.want)
+		got, err := s.edit("f.go", []byte(test.text), test.release)
+		if string(got) != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%q in Go 1.%d: got %q, %v, want %q",
+				test.text, test.release, got, err, test.want)
 		}
 	}
 }
@@ -118,13 +119,14 @@ func TestEveryTestThatDoesNotPassIsReported(t *testing.T) {
 }
 
 // compareProblems compares the texts of problems.
-func compareProblems(t *testing.T, have []error, want []string) {
+func compareProblems(t *testing.T, got []error, want []string) {
 	t.Helper()
 	var texts []string
-	for _, err := range have {
+	for _, err := range got {
 		texts = append(texts, err.Error())
 	}
 	if !slices.Equal(texts, want) {
-		t.Errorf("problems:\n%s\nwant:\n%s", strings.Join(texts, "\n"), strings.Join(want, "\n"))
+		t.Errorf("got the problems\n%s\nwant\n%s",
+			strings.Join(texts, "\n"), strings.Join(want, "\n"))
 	}
 }

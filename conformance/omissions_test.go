@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// An omission is a part of one of Go's own tests that is left out, because it checks something that only the standard
-// library has. The rest of that test runs.
+// An omission is a part of one of Go's own tests that is left out, because it checks something that
+// only the standard library has. The rest of that test runs.
 type omission struct {
 	pkg, test string
 	what, why string
 
-	// edit removes the part. Without an edit the part is statements that mention unexported names, which rewrite
-	// removes.
+	// edit removes the part. Without an edit the part is statements that mention unexported names,
+	// which rewrite removes.
 	edit edit
 }
 
@@ -34,18 +34,18 @@ var omissions = []omission{
 	},
 	{
 		pkg: "context", test: "TestParentFinishesChild",
-		what: "what the list of children of a parent has in it",
-		why:  "looks into `cancelCtx`, `timerCtx` and `afterFuncCtx`, which are unexported",
+		what: "the contents of the list of children of a parent",
+		why:  "uses `cancelCtx`, `timerCtx` and `afterFuncCtx`, which are unexported",
 	},
 	{
 		pkg: "context", test: "TestChildFinishesFirst",
-		what: "what the list of children of a parent has in it",
-		why:  "looks into `cancelCtx`, which is unexported",
+		what: "the contents of the list of children of a parent",
+		why:  "uses `cancelCtx`, which is unexported",
 	},
 	{
 		pkg: "context", test: "TestCancelRemoves",
 		what: "a parent has one child after `WithTimeout`",
-		why:  "a context with a deadline enters the list of its parent when somebody waits for it, and not before",
+		why:  "a context with a deadline is added to the list of its parent when a goroutine first waits for it",
 		edit: edit{
 			file: "context_test.go",
 			old:  `checkChildren("with WithTimeout child ", ctx, 1)`,
@@ -73,7 +73,8 @@ func TestCompatDocListsTheOmissions(t *testing.T) {
 		want = append(want, o.row())
 	}
 	if !slices.Equal(listed, want) {
-		t.Errorf("docs/compat.md lists\n%s\n\nwant\n%s", strings.Join(listed, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/compat.md lists\n%s\n\nwant\n%s",
+			strings.Join(listed, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -86,12 +87,13 @@ func TestOnlyListedTestsLoseStatements(t *testing.T) {
 		var want []string
 		for _, o := range omissions {
 			if o.pkg == s.pkg && o.edit.file == "" {
-				want = append(want, "X"+o.test) // the part of the test that is inside the package
+				want = append(want, "X"+o.test) // the part of the test in the package itself
 			}
 		}
 		slices.Sort(want)
 		if !slices.Equal(m.cutFrom, want) {
-			t.Errorf("package %s: statements are removed from %v, want only from the listed %v", s.pkg, m.cutFrom, want)
+			t.Errorf("package %s: statements are removed from %v, want only from the listed %v",
+				s.pkg, m.cutFrom, want)
 		}
 	}
 }

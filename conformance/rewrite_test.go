@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A sourceFile is a test file of the standard library that is rewritten for another package. Lines keep their numbers,
-// so that the lines a failing test reports can be looked up in GOROOT.
+// A sourceFile is a test file of the standard library that is rewritten for another package. Lines
+// keep their numbers, so that the lines a failing test reports can be looked up in GOROOT.
 type sourceFile struct {
 	*ast.File
 	name  string
@@ -47,11 +47,15 @@ func parse(name string, text []byte) (*sourceFile, error) {
 // rewrite returns the file as a file of package pkg_test outside the standard library.
 //
 //   - An import of path becomes an import of target(path), or is removed if target returns "".
-//   - A file of package pkg itself becomes an external test file, and so it gets an import of the package.
-//   - In such a file, statements that use one of unexportedNames are removed. So are statements that use a variable which
-//     a removed statement declares.
-//   - In such a file, declarations that use one of unexportedNames, or declare one of duplicates, are removed.
-func (f *sourceFile) rewrite(pkg string, target func(string) string, unexportedNames, duplicates []string) ([]byte, error) {
+//   - A file of package pkg itself becomes an external test file, so it gets an import of the
+//     package.
+//   - In such a file, statements that use one of unexportedNames are removed. So are statements
+//     that use a variable which a removed statement declares.
+//   - In such a file, declarations that use one of unexportedNames, or declare one of duplicates,
+//     are removed.
+func (f *sourceFile) rewrite(
+	pkg string, target func(string) string, unexportedNames, duplicates []string,
+) ([]byte, error) {
 	internal := f.Name.Name == pkg
 	for i, spec := range f.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
@@ -71,7 +75,7 @@ func (f *sourceFile) rewrite(pkg string, target func(string) string, unexportedN
 	}
 	if internal {
 		if len(f.Imports) == 0 {
-			return nil, fmt.Errorf("%s: has no imports to which one could be added", f.name)
+			return nil, fmt.Errorf("%s: has no import declaration to extend", f.name)
 		}
 		f.replace(f.Name, pkg+"_test")
 		for _, decl := range f.Decls {
@@ -104,7 +108,8 @@ func (f *sourceFile) cutDecl(decl ast.Decl, unexportedNames, duplicates []string
 	}
 }
 
-// cutBlock removes the statements of a block that use a removed name, and adds the names that they declare.
+// cutBlock removes the statements of a block that use a removed name, and adds the names that they
+// declare.
 func (f *sourceFile) cutBlock(block *ast.BlockStmt, removed map[string]bool) {
 	for _, stmt := range block.List {
 		var head []ast.Node

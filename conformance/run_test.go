@@ -58,7 +58,8 @@ func goRelease(t *testing.T) int {
 	return n
 }
 
-// build compiles the files in a new module that requires Foliot, and returns the name of the test binary.
+// build compiles the files in a new module that requires Foliot, and returns the name of the test
+// binary.
 func build(t *testing.T, pkg string, m *suiteFiles, race bool) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -89,16 +90,18 @@ func build(t *testing.T, pkg string, m *suiteFiles, race bool) string {
 		args = append(args, "-race")
 	}
 	if _, err := goCommand(t, dir, append(args, ".")...); err != nil {
-		if race && (strings.Contains(err.Error(), "requires cgo") || strings.Contains(err.Error(), "is only supported on") || strings.Contains(err.Error(), "is not supported on")) {
-			t.Skipf("no race detector here: %v", err)
+		unsupported := func(text string) bool { return strings.Contains(err.Error(), text) }
+		if race && slices.ContainsFunc(
+			[]string{"requires cgo", "is only supported on", "is not supported on"}, unsupported) {
+			t.Skipf("the race detector is not supported: %v", err)
 		}
 		t.Fatal(err)
 	}
 	return binary
 }
 
-// run runs a test binary with all its tests and benchmarks, and returns its output. A run that hangs is ended before the
-// deadline of the calling test, so that its output shows where it hangs.
+// run runs a test binary with all its tests and benchmarks, and returns its output. A run that
+// hangs is ended before the deadline of the calling test, so that its output shows where it hangs.
 func run(t *testing.T, binary string) (string, error) {
 	limit := runLimit
 	if deadline, ok := t.Deadline(); ok {
@@ -109,13 +112,14 @@ func run(t *testing.T, binary string) (string, error) {
 	cmd := exec.CommandContext(ctx, binary, "-test.v=test2json", "-test.timeout="+limit.String(),
 		"-test.bench=.", "-test.benchtime=1x")
 	cmd.Dir = filepath.Dir(binary)
-	cmd.Env = append(os.Environ(), "TZ=America/Los_Angeles") // the time zone that the tests of package time expect
+	// The time zone that the tests of package time expect.
+	cmd.Env = append(os.Environ(), "TZ=America/Los_Angeles")
 	output, err := cmd.CombinedOutput()
 	return string(output), err
 }
 
-// markerByte precedes each line of package testing with -test.v=test2json, even in the middle of a line that a test has
-// begun.
+// markerByte precedes each line of package testing with -test.v=test2json, even in the middle of a
+// line that a test has begun.
 const markerByte = "\x16"
 
 var (
@@ -123,7 +127,7 @@ var (
 	benchmarkLine = regexp.MustCompile(`(?m)^(Benchmark\w+)\S*\s+1\s`)
 )
 
-// problems returns what is wrong with a run, given its output and error.
+// problems returns the problems of a run with the given output and error.
 func (m *suiteFiles) problems(output string, err error) (problems []error) {
 	if err != nil {
 		problems = append(problems, err)

@@ -13,21 +13,23 @@ import (
 	"testing"
 )
 
-// modulePath is the path of the module under test. The drop-ins are in its directories time and context.
+// modulePath is the path of the module under test. The drop-ins are in its directories time and
+// context.
 const modulePath = "github.com/foliot-go/foliot"
 
-// A suite is the tests that are taken from a standard package.
+// A suite has the tests of a standard package.
 type suite struct {
 	pkg   string
 	files []string // in GOROOT/src/pkg
 	edits []edit   // changes without which the files do not compile outside the standard library
 
-	// The numbers of functions in the known releases. They show whether the parser overlooks some: those would not
-	// be missed when they do not run.
+	// The numbers of functions in the known releases. With fewer, the parser has not found all of
+	// them, and a function that is not found is not missed when it does not run.
 	tests, examples, benchmarks int
 }
 
-// An edit replaces a piece of a file, which must occur exactly once, by one with the same number of lines.
+// An edit replaces a piece of a file, which must occur exactly once, by one with the same number of
+// lines.
 type edit struct {
 	file, old, new string
 	since          int // the first release, Go 1.since, that has the piece; 0: all releases
@@ -38,15 +40,18 @@ var timeSuite = suite{
 	files: []string{"sleep_test.go", "tick_test.go", "example_test.go"},
 	edits: []edit{
 		{file: "sleep_test.go", old: "//go:linkname haveHighResSleep runtime.haveHighResSleep", new: "//"},
-		// True because Foliot's timers are never early.
+		// It is true since Foliot's timers are never early.
 		{file: "sleep_test.go", old: "var haveHighResSleep bool", new: "var haveHighResSleep = true"},
 	},
 	tests: 36, examples: 39, benchmarks: 13,
 }
 
 var contextSuite = suite{
-	pkg:   "context",
-	files: []string{"context_test.go", "x_test.go", "afterfunc_test.go", "net_test.go", "benchmark_test.go", "example_test.go"},
+	pkg: "context",
+	files: []string{
+		"context_test.go", "x_test.go", "afterfunc_test.go", "net_test.go",
+		"benchmark_test.go", "example_test.go",
+	},
 	edits: []edit{
 		{file: "context_test.go", old: "len(ctx.(*cancelCtx).children)", new: "childrenOf(ctx)"},
 	},
@@ -57,11 +62,12 @@ var contextSuite = suite{
 type suiteFiles struct {
 	files                       map[string][]byte
 	tests, examples, benchmarks []string // functions that must run and pass
-	cutFrom                     []string // functions from which statements with unexported names were removed
+	// Functions from which statements with unexported names were removed.
+	cutFrom []string
 }
 
-// read reads the suite from dir, the source of the standard package. It rewrites the files to import target(path)
-// instead of each path that they import.
+// read reads the suite from dir, the source of the standard package. It rewrites the files to
+// import target(path) instead of each path that they import.
 func (s suite) read(dir string, release int, target func(path string) string) (*suiteFiles, error) {
 	m := &suiteFiles{files: make(map[string][]byte)}
 	unexportedNames, err := unexported(dir)
@@ -198,7 +204,7 @@ func unexported(dir string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-func TestNoTestOfAKnownReleaseIsOverlooked(t *testing.T) {
+func TestAllTestsOfAKnownReleaseAreFound(t *testing.T) {
 	const newest = 27
 	for _, s := range []suite{timeSuite, contextSuite} {
 		m, err := s.read(sourceDir(t, s.pkg), goRelease(t), dropIn)
@@ -207,15 +213,15 @@ func TestNoTestOfAKnownReleaseIsOverlooked(t *testing.T) {
 		}
 		for _, c := range []struct {
 			kind string
-			have []string
+			got  []string
 			want int
 		}{
 			{"tests", m.tests, s.tests},
 			{"examples", m.examples, s.examples},
 			{"benchmarks", m.benchmarks, s.benchmarks},
 		} {
-			if n := len(c.have); n < c.want || n > c.want && goRelease(t) <= newest {
-				t.Errorf("package %s has %d %s, want %d: %v", s.pkg, n, c.kind, c.want, c.have)
+			if n := len(c.got); n < c.want || n > c.want && goRelease(t) <= newest {
+				t.Errorf("package %s has %d %s, want %d: %v", s.pkg, n, c.kind, c.want, c.got)
 			}
 		}
 	}

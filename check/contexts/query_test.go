@@ -33,7 +33,8 @@ func (t *tree) query(n *node, order byte) string {
 	for i := range calls {
 		calls[(first+i*stride)%5]()
 	}
-	return fmt.Sprintf("Err %s, Cause %s, done %s, deadline %s%s", err, cause, done, deadline, values)
+	return fmt.Sprintf("Err %s, Cause %s, done %s, deadline %s%s",
+		err, cause, done, deadline, values)
 }
 
 // value returns a value of a context, or a text if the value is a context.

@@ -82,7 +82,8 @@ func (t *sharedTree) checkEnded(goroutines, armed int) {
 	}
 	for _, h := range hooks {
 		if runs, stopped := h.runs.Load(), h.stopped.Load(); runs+stopped != 1 {
-			t.fail("an AfterFunc of %v has run %d times and was stopped %d times, want once together", h.on, runs, stopped)
+			t.fail("an AfterFunc of %v has run %d times and was stopped %d times, want once together",
+				h.on, runs, stopped)
 		}
 	}
 	for _, n := range t.nodes {

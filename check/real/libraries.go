@@ -9,9 +9,9 @@ type library struct {
 
 // libraries lists the libraries. These tests are skipped:
 //
-//   - tests that need an answer from a host on the internet, and others of the same name
-//   - ExampleLRU of golang-lru: it gives 100 ticks of 100 µs no more than 100 ms, which is what they
-//     take where a tick comes once in a millisecond
+//   - tests that need a host on the internet, and others of the same name
+//   - ExampleLRU of golang-lru: it expects 100 ticks of 100 µs within 100 ms, which takes longer on a
+//     machine whose ticks are a millisecond apart
 //   - TestSyslogFilter of serf: it needs a syslog daemon
 //   - TestModuleTrace of fx: it needs a folder named fx
 //   - TestSentPacketHandlerRandomized of quic-go: its subtests have other names in each run

@@ -18,14 +18,14 @@ func TestTestsThatFailOrAreMissingOnlyOnFoliotAreWorse(t *testing.T) {
 		{"killed", outcomes{"p A": "pass", "p B": "fail", "p": "fail"}, []string{"p", "p C", "p D", "p E"}},
 	} {
 		r := result{std: std, foliot: test.foliot}
-		if have := r.worse(); !reflect.DeepEqual(have, test.want) {
-			t.Errorf("%s: have %v, want %v", test.name, have, test.want)
+		if got := r.worse(); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
 		}
 	}
 }
 
 func TestAPackageThatFailsWithoutAFailedTestIsAnOutcome(t *testing.T) {
-	have, err := parseOutcomes([]byte(`
+	got, err := parseOutcomes([]byte(`
 		{"Action":"start","Package":"p"}
 		{"Action":"run","Package":"p","Test":"A"}
 		{"Action":"pass","Package":"p","Test":"A"}
@@ -39,7 +39,7 @@ func TestAPackageThatFailsWithoutAFailedTestIsAnOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := outcomes{"p A": "pass", "p B": "fail", "r": "fail"}
-	if !reflect.DeepEqual(have, want) {
-		t.Errorf("have %v, want %v", have, want)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -57,8 +57,8 @@ func (t *testbed) compare(ctx context.Context, l library) (*result, error) {
 	return r, err
 }
 
-// copyLibrary makes a copy of a library. The copy requires Foliot even if it does not use it, so that
-// both copies have the same dependencies and the same go directive, which selects the language
+// copyLibrary makes a copy of a library. The copy requires Foliot even if it does not use it, so
+// that both copies have the same dependencies and the same go directive, which selects the language
 // version and the defaults of GODEBUG.
 func (t *testbed) copyLibrary(ctx context.Context, l library, name string) (dir string, err error) {
 	text, err := output(ctx, t.work, "go", "mod", "download", "-json", l.module+"@"+l.version)
@@ -86,8 +86,8 @@ func (t *testbed) copyLibrary(ctx context.Context, l library, name string) (dir 
 	return dir, err
 }
 
-// move runs foliot fix in a copy. It returns the number of changed files, and the messages of foliot
-// fix about what it did not change.
+// move runs foliot fix in a copy. It returns the number of changed files, and the messages of
+// foliot fix about what it did not change.
 func (t *testbed) move(ctx context.Context, dir string) (files int, refused []string, err error) {
 	cmd := command(ctx, dir, t.foliot, "fix", "--api", "./...")
 	text, err := cmd.CombinedOutput()

@@ -10,14 +10,15 @@ import (
 // asan replaces internal/asan.
 var asan struct{ Enabled bool }
 
-// childrenOf returns the number of children of a context made by WithCancel. It reads the same field as the original
-// test.
+// childrenOf returns the number of children of a context made by WithCancel. It reads the same
+// field as the original test.
 func childrenOf(ctx Context) int {
 	return reflect.ValueOf(ctx).Elem().FieldByName("children").Len()
 }
 
-// goroutines replaces the counter of goroutines that package context has started. It counts the goroutines that the whole
-// process has started. To start those of the garbage collector beforehand, the first Load runs a collection.
+// goroutines replaces the counter of goroutines that package context has started. It counts the
+// goroutines that the whole process has started. To start those of the garbage collector
+// beforehand, the first Load runs a collection.
 var goroutines counter
 
 type counter struct{ warm bool }
