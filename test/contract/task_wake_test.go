@@ -237,8 +237,11 @@ func TestARequestThatOverflowsIsForTheDistantFuture(t *testing.T) {
 // No poll is early, neither by time.Now nor by Context.Now.
 func TestNoPollIsEarly(t *testing.T) {
 	for _, o := range []foliot.Options{
-		{}, {Workers: 1, Precise: true}, {Workers: 2, Resolution: millisecond},
-		{Resolution: microsecond}, {Slack: millisecond},
+		{},
+		{Workers: 1, Precise: true},
+		{Workers: 2, Resolution: millisecond},
+		{Resolution: microsecond},
+		{Slack: millisecond},
 	} {
 		t.Run(fmt.Sprintf("%v %v %t", o.Resolution, o.Slack, o.Precise), func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
