@@ -56,7 +56,7 @@ func closeOnce(t *testing.T, l *loop.Loop) {
 	}
 	wg.Go(func() {
 		release := l.Hold()
-		pause()
+		testkit.RandomPause()
 		l.Stop()
 		release()
 	})

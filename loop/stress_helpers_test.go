@@ -4,26 +4,12 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
-
-// pause waits for a random time, mostly none. Without it the loop would always be busy
-// and would never sleep.
-func pause() {
-	switch rand.IntN(64) {
-	case 0:
-		time.Sleep(rand.N(2 * millisecond))
-	case 1, 2, 3, 4, 5, 6, 7:
-		time.Sleep(rand.N(200 * microsecond))
-	case 8, 9, 10, 11:
-		runtime.Gosched()
-	}
-}
 
 // An oracle checks that the posts of each producer run in order. It belongs to the loop's
 // goroutine.
@@ -70,7 +56,7 @@ func (o *oracle) produce(l *loop.Loop, producer int, end time.Time) (accepted in
 			return accepted
 		}
 		accepted += n
-		pause()
+		testkit.RandomPause()
 	}
 	return accepted
 }

@@ -22,7 +22,7 @@ func TestStressRunUntilIdleMissesNoResult(t *testing.T) {
 				started++
 				release := l.Hold()
 				go func() {
-					pause()
+					testkit.RandomPause()
 					post(t, l, func() {
 						finished++
 						for range rand.IntN(3) {
@@ -67,7 +67,7 @@ func TestStressRunUntilIdleWaitsForHoldsOfGoroutines(t *testing.T) {
 						go work(l.Hold(), depth+1)
 					}
 				}
-				pause()
+				testkit.RandomPause()
 				post(t, l, func() { working.Add(-1) })
 				release()
 			}
@@ -101,7 +101,7 @@ func TestStressAVirtualClockDoesNotMoveDuringAHold(t *testing.T) {
 			started := l.Time()
 			release := l.Hold()
 			go func() {
-				pause()
+				testkit.RandomPause()
 				post(t, l, func() {
 					results++
 					if l.Time() != started {

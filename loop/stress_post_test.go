@@ -102,7 +102,7 @@ func TestStressAPostAlwaysWakesTheLoop(t *testing.T) {
 						t.Errorf("a post did not run\n%s", testkit.Stacks())
 						return
 					}
-					pause()
+					testkit.RandomPause()
 				}
 			})
 		}
@@ -145,7 +145,7 @@ func TestStressStopAlwaysEndsRun(t *testing.T) {
 		for time.Now().Before(end) {
 			stopped := make(chan struct{})
 			go func() {
-				pause()
+				testkit.RandomPause()
 				l.Stop()
 				close(stopped)
 			}()
@@ -163,7 +163,7 @@ func TestStressNoCallbackIsLostWhenContextsEnd(t *testing.T) {
 		for time.Now().Before(end) {
 			ctx, cancel := context.WithCancel(context.Background())
 			go func() {
-				pause()
+				testkit.RandomPause()
 				cancel()
 			}()
 			ran := false

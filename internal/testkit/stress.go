@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"testing"
@@ -42,4 +43,17 @@ func Share(budget time.Duration, n int) time.Duration {
 		budget = min(budget, 300*time.Millisecond)
 	}
 	return budget / time.Duration(n)
+}
+
+// RandomPause yields or sleeps for some milliseconds at random, and mostly does nothing. Without
+// pauses a stress test would only cover overload: nothing would ever wait.
+func RandomPause() {
+	switch rand.IntN(64) {
+	case 0:
+		time.Sleep(rand.N(4 * time.Millisecond))
+	case 1, 2, 3, 4, 5, 6, 7:
+		time.Sleep(rand.N(300 * time.Microsecond))
+	case 8, 9, 10, 11:
+		runtime.Gosched()
+	}
 }

@@ -49,7 +49,7 @@ func TestClosuresOfFreedTimersAreCollectableUnderStress(t *testing.T) {
 		wg.Go(func() {
 			for o.now() < until {
 				timer, p := armWithPayload(t, o.r)
-				pause()
+				testkit.RandomPause()
 				if rand.IntN(2) == 0 {
 					timer.Reset(hour + kit.Random(hour))
 				}

@@ -110,14 +110,3 @@ func keepCollecting() (end func()) {
 		time.Sleep(2 * millisecond)
 	})
 }
-
-// pause sleeps now and then. Without it the runtime would always be overloaded: callbacks would be
-// so late that the runtime never waits for a deadline.
-func pause() {
-	switch rand.IntN(64) {
-	case 0:
-		time.Sleep(kit.Random(4 * millisecond))
-	case 1, 2, 3, 4, 5, 6, 7:
-		time.Sleep(kit.Random(300 * microsecond))
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/test/kit"
 )
 
@@ -169,7 +170,7 @@ func (s *oneShot) ended() bool { return s.stopped.Load() || s.ran.Load() != 0 }
 func (o *oracle) useOneShots(until int64) {
 	var shots []*oneShot
 	for o.now() < until && !o.closing.Load() {
-		pause()
+		testkit.RandomPause()
 		switch n := rand.IntN(16); {
 		case n == 0 && len(shots) < 500:
 			shots = append(shots, o.newOneShots()...)

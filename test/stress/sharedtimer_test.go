@@ -162,7 +162,7 @@ func (ss *sharedTimers) operateUntil(until int64) {
 		for range 1 + rand.IntN(4) {
 			ss.operate()
 		}
-		pause()
+		testkit.RandomPause()
 	}
 }
 

@@ -189,7 +189,7 @@ func (rs *randomTasks) operateUntil(end time.Time) {
 				rs.fail("AfterFunc: %v", err)
 			}
 		}
-		pause()
+		testkit.RandomPause()
 	}
 }
 

@@ -40,7 +40,7 @@ func (ss *serialTimers) operateUntil(until int64) {
 		if rand.IntN(8) == 0 {
 			ss.replaceFreed(p)
 		}
-		pause()
+		testkit.RandomPause()
 	}
 }
 
