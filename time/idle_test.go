@@ -10,26 +10,8 @@ import (
 	"github.com/foliot-go/foliot/time"
 )
 
-// ownGoroutines returns the stacks of the goroutines that run code of the library or were
-// started by it. Goroutines of tests are not among them.
-func ownGoroutines() (own []string) {
-	for g := range strings.SplitSeq(stacks(), "\n\n") {
-		if strings.Contains(g, "github.com/foliot-go/foliot/internal/engine.") || strings.Contains(g, "github.com/foliot-go/foliot/time.") {
-			own = append(own, g)
-		}
-	}
-	return own
-}
-
-func TestThereIsNoGoroutineWhileTimersAreMerelyArmed(t *testing.T) {
-	none := func(when string) {
-		t.Helper()
-		var own []string
-		if !holdsWithin(patience, func() bool { own = ownGoroutines(); return len(own) == 0 }) {
-			t.Fatalf("%s: %d goroutines\n%s", when, len(own), strings.Join(own, "\n\n"))
-		}
-	}
-	none("before")
+func TestThereIsNoGoroutineWhileTimersAreFar(t *testing.T) {
+	kit.WantNoGoroutines(t, "before")
 	var stops []func()
 	for i := range 1000 {
 		d := time.Hour + time.Duration(i)*time.Second
@@ -83,8 +65,8 @@ func TestThereIsOneGoroutineForEachFunctionThatRuns(t *testing.T) {
 		time.AfterFunc(0, func() { <-release })
 		time.AfterFunc(time.Millisecond, func() { <-release })
 	}
-	created := func() int { return strings.Count(stacks(), "created by github.com/foliot-go/foliot/internal/engine.") }
-	eventually(t, "a goroutine for each of twenty functions", func() bool { return created() == 20 })
+	count := func() int { return len(kit.LibraryGoroutines()) }
+	testkit.Eventually(t, "a goroutine for each of twenty functions", func() bool { return count() == 20 })
 	close(release)
 	testkit.Eventually(t, "no goroutine", func() bool { return count() == 0 })
 }
