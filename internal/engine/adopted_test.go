@@ -35,7 +35,7 @@ func TestAdoptedShardsAreFoundWhateverHappens(t *testing.T) {
 		switch i := r.IntN(len(timers)); r.IntN(8) {
 		case 0, 1:
 			what = "lower or raise"
-			timers[i].Reset(time.Duration(r.IntN(20)) * yardTick)
+			timers[i].Reset(time.Duration(r.IntN(20)) * harnessTick)
 		case 2:
 			what = "stop"
 			timers[i].Stop()
@@ -45,7 +45,7 @@ func TestAdoptedShardsAreFoundWhateverHappens(t *testing.T) {
 			items[i].wake()
 		case 5:
 			what = "run"
-			eng.manual.now.Add(int64(yardTick))
+			eng.manual.now.Add(int64(harnessTick))
 			team := *eng.workers.Load()
 			w := team[r.IntN(len(team))]
 			if err := w.runAll(); err != nil {

@@ -2,427 +2,289 @@ package engine
 
 import (
 	"fmt"
-	"strings"
-	"testing"
 	"time"
 	"weak"
 
-	"github.com/foliot-go/foliot/internal/interleave"
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A belfry is a yard with timers of the drop-in package time, of one shard: with a channel or, to compare, with a
-// function. Everything that befalls such a timer does so under the lock of its shard, so the interleavings of what
-// several goroutines do are the orders of these steps.
+// A chanHarness is a harness with timers of the drop-in package time in one shard: with a channel
+// or, for comparison, with a function. Everything that happens to such a timer happens under the
+// lock of its shard. So the interleavings of several goroutines are the orders of these steps.
 //
-// A script has a letter for each step. Some act on the timer of the actor:
+// Some letters of a script act on the timer of the actor:
 //
 //	n e l   arm it for now, for soon, for later
 //	s       stop it
-//	r       receive what is in the channel
-//	F       forget it: nobody refers to its channel any more. Nothing can be done to it after that
+//	r       receive from its channel
+//	d       drop the last reference to its channel. Nothing can be done to the timer after that
 //
-// and others are those of the goroutines of the runtime:
+// Others are steps of the engine:
 //
-//	p T     ring or call what is due; T lets time go by first
-//	g       all bells grow up, as if many others had come
-//	c       the census after a garbage collection
+//	p T     fire the timers that are due; T lets time pass first
+//	w       make all channel timers weak, as many new ones would
+//	g       run the reaper, as after a garbage collection
 type chanHarness struct {
 	*harness
 	s      *Shard
-	timers []*chanProbe
+	probes []*chanProbe
 	fired  uint64 // what the shard should have counted
 }
 
-// A ringer is what is known about a timer.
+// A chanProbe is a timer and what the oracle knows about it.
 type chanProbe struct {
-	f      GoFunc
-	c      chan time.Time // nil: it has a function
-	bell   Chan
-	period int64 // in ticks
-	calls  int   // of the function, of those that pop has handed out
+	f      GoFunc         // the timer, if it has a function
+	t      Chan           // the timer, if it has a channel
+	c      chan time.Time // the channel; nil: it has a function
+	period int64          // in ticks; 0: it fires once
+	calls  int            // how often the function was called
 
 	armed     bool
 	due       int64 // in ticks
-	value     bool  // there is one in the channel
-	want      int   // calls
-	grown     bool
-	forgotten bool
-	gone      bool // the census has found out
+	value     bool  // a value is in the channel
+	wantCalls int
+	weak      bool // its chanTimer is weak
+	dropped   bool // its channel is unreachable
+	reaped    bool // the reaper has freed it
 }
 
-// The timers of a scene: 'B' has a channel, 'K' a period too, 'A' a function.
+// newChanProbe makes a timer: 'C' has a channel, 'P' also has a period, 'F' has a function.
 func newChanProbe(kind byte) *chanProbe {
-	r := new(chanProbe)
-	if kind == 'A' {
-		r.f.F = CallbackOf(func() { r.calls++ })
+	p := new(chanProbe)
+	if kind == 'F' {
+		p.f.F = CallbackOf(func() { p.calls++ })
 	} else {
-		r.c = make(chan time.Time, 1)
-		r.bell.C = r.c
+		p.c = make(chan time.Time, 1)
+		p.t.C = p.c
 	}
-	if kind == 'K' {
-		r.period = ticksSoon
+	if kind == 'P' {
+		p.period = ticksSoon
 	}
-	return r
+	return p
 }
 
-func (s *Shard) resetRinger(r *chanProbe, d, period time.Duration) (was, ok bool) {
-	if r.c == nil {
-		return s.resetGoFunc(&r.f, d)
+func (p *chanProbe) reset(s *Shard, d, period time.Duration) (was, ok bool) {
+	if p.c == nil {
+		return s.resetGoFunc(&p.f, d)
 	}
-	return s.resetChan(&r.bell, d, period)
+	return s.resetChan(&p.t, d, period)
 }
 
-func (s *Shard) stopRinger(r *chanProbe) bool {
-	if r.c == nil {
-		return s.stopGoFunc(&r.f)
+func (p *chanProbe) stop(s *Shard) bool {
+	if p.c == nil {
+		return s.stopGoFunc(&p.f)
 	}
-	return s.stopChan(&r.bell)
+	return s.stopChan(&p.t)
 }
 
-// handleOf returns the handle of a ringer, stale or not.
-func (s *Shard) handleOf(r *chanProbe) wheel.Handle {
-	if r.c == nil {
-		h, _, _ := s.findGoFunc(&r.f)
+// handle returns the handle of the wheel entry, which may be stale.
+func (p *chanProbe) handle(s *Shard) wheel.Handle {
+	if p.c == nil {
+		h, _, _ := s.findGoFunc(&p.f)
 		return h
 	}
-	return r.bell.handle
+	return p.t.handle
 }
 
-func (y *chanHarness) arm(r *chanProbe, ticks int64) error {
-	if r.period != 0 && ticks == 0 || r.forgotten {
-		return nil // the period of a ticker is never 0
-	}
-	if r.c == nil && ticks == 0 {
-		ticks = 1 // lest there be goroutines
-	}
-	var period time.Duration
-	if r.period != 0 {
-		r.period = ticks
-		period = time.Duration(ticks) * yardTick
-	}
-	was, ok := y.s.resetRinger(r, y.delay(ticks), period)
-	if want := r.armed || r.value; was != want || !ok {
-		return fmt.Errorf("Reset answers %t, want %t", was, want)
-	}
-	if y.live(r) == 0 {
-		r.grown = false
-	}
-	r.armed, r.value, r.due = ticks > 0, ticks == 0, y.now+ticks
-	if ticks == 0 {
-		y.fired++
-	}
-	return nil
-}
-
-func (y *chanHarness) stop(r *chanProbe) error {
-	if r.forgotten {
-		return nil
-	}
-	if was, want := y.s.stopRinger(r), r.armed || r.value; was != want {
-		return fmt.Errorf("Stop answers %t, want %t", was, want)
-	}
-	r.armed, r.value = false, false
-	return nil
-}
-
-func (y *chanHarness) receive(r *chanProbe) error {
-	if got := drain(r.c); got != r.value && !r.forgotten {
-		return fmt.Errorf("received %t, want %t", got, r.value)
-	}
-	r.value = false
-	return nil
-}
-
-// forget does what a garbage collection would to the weak pointer.
-func (y *chanHarness) forget(r *chanProbe) {
-	r.forgotten = true
-	if r.c != nil {
-		y.lose(r)
-	}
-}
-
-// lose makes the weak pointer of a bell that is grown and forgotten point to nothing.
-func (y *chanHarness) lose(r *chanProbe) {
-	if b := y.s.w.Value(y.s.handleOf(r)); b != nil && r.grown {
-		y.s.chans.at(b.aux).weak = weak.Pointer[hchan]{}
-	}
-}
-
-// grow has all bells that are armed grow up.
-func (y *chanHarness) grow() {
-	for _, young := range y.s.chans.strong {
-		y.s.weaken(young)
-	}
-	y.haveGrown()
-}
-
-func (y *chanHarness) haveGrown() {
-	for _, r := range y.timers {
-		r.grown = r.grown || r.c != nil && r.armed
-		if r.forgotten && r.c != nil {
-			y.lose(r)
-		}
-	}
-}
-
-// census is the one after a garbage collection. What is young has grown afterwards.
-func (y *chanHarness) census() {
-	_, gone := y.s.clearDead()
-	y.s.freeDead(gone > 0)
-	for _, r := range y.timers {
-		if r.forgotten && r.grown {
-			r.gone = true
-			r.armed = false
-		}
-	}
-	y.haveGrown()
-}
-
-// pop rings or calls all that is due.
-func (y *chanHarness) pop() error {
-	for range 100 {
-		if y.s.next.Load() > y.nanos() {
-			break
-		}
-		if c, _ := y.s.pop(y.nanos()); c.fn != nil {
-			if c.kind != kindGoFunc || c.timer != 0 {
-				return fmt.Errorf("a function is not called apart, or its timer is still there")
-			}
-			c.fn()
-		}
-	}
-	for _, r := range y.timers {
-		if !r.armed || r.due > y.now {
-			continue
-		}
-		y.fired++
-		switch {
-		case r.c == nil:
-			r.armed = false
-			r.want++
-		case r.period == 0:
-			r.armed = false
-			r.value = true
-		default:
-			r.value = true
-			r.due += r.period
-			if missed := y.now - r.due; missed >= 0 {
-				r.due += (missed/r.period + 1) * r.period
-			}
-		}
-	}
-	return nil
-}
-
-// live returns how many slots a timer takes: one that is grown keeps its own.
-func (y *chanHarness) live(r *chanProbe) int {
-	if r.armed || r.grown && !r.gone {
+// slots returns how many wheel slots the timer has: a weak one keeps its slot while it is not
+// armed.
+func (p *chanProbe) slots() int {
+	if p.armed || p.weak && !p.reaped {
 		return 1
 	}
 	return 0
 }
 
-// check compares the shard with what is known.
-func (y *chanHarness) check() error {
-	slots, bells, armed, soonest := 0, 0, 0, never
-	for i, r := range y.timers {
-		n := y.live(r)
-		slots += n
-		if r.c != nil {
-			bells += n
-			if value := len(r.c) == 1; value != r.value && !r.forgotten {
-				return fmt.Errorf("timer %d: a value in the channel: %t, want %t", i, value, r.value)
-			}
-		}
-		if r.calls != r.want {
-			return fmt.Errorf("timer %d: %d calls, want %d", i, r.calls, r.want)
-		}
-		if r.armed {
-			armed++
-			soonest = min(soonest, r.due*int64(yardTick))
-		}
-		at, ok := y.s.deadline(y.s.handleOf(r))
-		if ok != r.armed || ok && int64(at) != r.due {
-			return fmt.Errorf("timer %d: due at %d, %t, want %d, %t", i, at, ok, r.due, r.armed)
-		}
+func (h *chanHarness) arm(p *chanProbe, ticks int64) error {
+	if p.period != 0 && ticks == 0 || p.dropped {
+		return nil // a period is never 0
 	}
-	s := y.s
-	switch {
-	case s.w.Len() != slots || s.armed != armed || s.chans.count != bells:
-		return fmt.Errorf("%d slots, %d armed, %d bells, want %d, %d, %d", s.w.Len(), s.armed, s.chans.count, slots, armed, bells)
-	case s.fired != y.fired:
-		return fmt.Errorf("%d fired, want %d", s.fired, y.fired)
-	case s.next.Load() > soonest:
-		return fmt.Errorf("next is %d, but something is due at %d", s.next.Load(), soonest)
+	if p.c == nil && ticks == 0 {
+		ticks = 1 // with 0, Reset would start a goroutine for the function
+	}
+	var period time.Duration
+	if p.period != 0 {
+		p.period = ticks
+		period = time.Duration(ticks) * harnessTick
+	}
+	was, ok := p.reset(h.s, h.delay(ticks), period)
+	if want := p.armed || p.value; was != want || !ok {
+		return fmt.Errorf("Reset returns %t, %t, want %t, true", was, ok, want)
+	}
+	if p.slots() == 0 {
+		p.weak = false // it has a new chanTimer
+	}
+	p.armed, p.value, p.due = ticks > 0, ticks == 0, h.now+ticks
+	if ticks == 0 {
+		h.fired++
 	}
 	return nil
 }
 
-func (y *chanHarness) step(op byte, r *chanProbe) error {
+func (h *chanHarness) stop(p *chanProbe) error {
+	if p.dropped {
+		return nil
+	}
+	if was, want := p.stop(h.s), p.armed || p.value; was != want {
+		return fmt.Errorf("Stop returns %t, want %t", was, want)
+	}
+	p.armed, p.value = false, false
+	return nil
+}
+
+func (h *chanHarness) receive(p *chanProbe) error {
+	if got := drain(p.c); got != p.value && !p.dropped {
+		return fmt.Errorf("a value is received: %t, want %t", got, p.value)
+	}
+	p.value = false
+	return nil
+}
+
+// drop makes the channel of a timer unreachable.
+func (h *chanHarness) drop(p *chanProbe) {
+	p.dropped = true
+	if p.c != nil {
+		h.clearWeak(p)
+	}
+}
+
+// clearWeak clears the weak pointer to a channel that was dropped, as a garbage collection does.
+// It does nothing if the timer is strong.
+func (h *chanHarness) clearWeak(p *chanProbe) {
+	if b := h.s.w.Value(p.handle(h.s)); b != nil && p.weak {
+		h.s.chans.at(b.aux).weak = weak.Pointer[hchan]{}
+	}
+}
+
+// weaken makes all channel timers that are armed weak.
+func (h *chanHarness) weaken() {
+	for _, strong := range h.s.chans.strong {
+		h.s.weaken(strong)
+	}
+	h.recordWeak()
+}
+
+// recordWeak records that all channel timers that are armed are weak.
+func (h *chanHarness) recordWeak() {
+	for _, p := range h.probes {
+		p.weak = p.weak || p.c != nil && p.armed
+		if p.dropped && p.c != nil {
+			h.clearWeak(p)
+		}
+	}
+}
+
+// reap does what the reaper does after a garbage collection. It makes strong timers weak.
+func (h *chanHarness) reap() {
+	_, gone := h.s.clearDead()
+	h.s.freeDead(gone > 0)
+	for _, p := range h.probes {
+		if p.dropped && p.weak {
+			p.reaped = true
+			p.armed = false
+		}
+	}
+	h.recordWeak()
+}
+
+// pop fires all timers that are due.
+func (h *chanHarness) pop() error {
+	for range 100 {
+		if h.s.next.Load() > h.nanos() {
+			break
+		}
+		if c, _ := h.s.pop(h.nanos()); c.fn != nil {
+			if c.kind != kindGoFunc || c.timer != 0 {
+				return fmt.Errorf("pop returns kind %d, timer %d, want kind %d without a timer",
+					c.kind, c.timer, kindGoFunc)
+			}
+			c.fn()
+		}
+	}
+	for _, p := range h.probes {
+		if !p.armed || p.due > h.now {
+			continue
+		}
+		h.fired++
+		switch {
+		case p.c == nil:
+			p.armed = false
+			p.wantCalls++
+		case p.period == 0:
+			p.armed = false
+			p.value = true
+		default:
+			p.value = true
+			p.due += p.period
+			if missed := h.now - p.due; missed >= 0 {
+				p.due += (missed/p.period + 1) * p.period
+			}
+		}
+	}
+	return nil
+}
+
+// check compares the shard with the probes.
+func (h *chanHarness) check() error {
+	slots, chans, armed, earliest := 0, 0, 0, never
+	for i, p := range h.probes {
+		n := p.slots()
+		slots += n
+		if p.c != nil {
+			chans += n
+			if value := len(p.c) == 1; value != p.value && !p.dropped {
+				return fmt.Errorf("timer %d has a value in its channel: %t, want %t", i, value, p.value)
+			}
+		}
+		if p.calls != p.wantCalls {
+			return fmt.Errorf("timer %d was called %d times, want %d", i, p.calls, p.wantCalls)
+		}
+		if p.armed {
+			armed++
+			earliest = min(earliest, p.due*int64(harnessTick))
+		}
+		at, ok := h.s.deadline(p.handle(h.s))
+		if ok != p.armed || ok && int64(at) != p.due {
+			return fmt.Errorf("timer %d has the deadline %d, %t, want %d, %t", i, at, ok, p.due, p.armed)
+		}
+	}
+	s := h.s
+	switch {
+	case s.w.Len() != slots || s.armed != armed || s.chans.count != chans:
+		return fmt.Errorf("%d slots, %d armed timers, %d channel timers, want %d, %d, %d",
+			s.w.Len(), s.armed, s.chans.count, slots, armed, chans)
+	case s.fired != h.fired:
+		return fmt.Errorf("%d timers have fired, want %d", s.fired, h.fired)
+	case s.next.Load() > earliest:
+		return fmt.Errorf("next is %d, but a timer is due at %d", s.next.Load(), earliest)
+	}
+	return nil
+}
+
+// step does the step of a letter.
+func (h *chanHarness) step(op byte, p *chanProbe) error {
 	switch op {
 	case 'n':
-		return y.arm(r, 0)
+		return h.arm(p, 0)
 	case 'e':
-		return y.arm(r, ticksSoon)
+		return h.arm(p, ticksSoon)
 	case 'l':
-		return y.arm(r, ticksLater)
+		return h.arm(p, ticksLater)
 	case 's':
-		return y.stop(r)
+		return h.stop(p)
 	case 'r':
-		return y.receive(r)
-	case 'F':
-		y.forget(r)
+		return h.receive(p)
+	case 'd':
+		h.drop(p)
+	case 'w':
+		h.weaken()
 	case 'g':
-		y.grow()
-	case 'c':
-		y.census()
+		h.reap()
 	case 'T':
-		y.now += ticksLapse
-		return y.pop()
+		h.now += ticksLapse
+		return h.pop()
 	case 'p':
-		return y.pop()
+		return h.pop()
 	}
 	return nil
-}
-
-// play plays one interleaving. The first actors have a timer each, in the order of kinds, and the others none, or share the
-// first.
-func (y *chanHarness) play(kinds string, actors []script, p *interleave.Paths) error {
-	y.timers = y.timers[:0]
-	for i := range len(kinds) {
-		r := newChanProbe(kinds[i])
-		y.timers = append(y.timers, r)
-		if err := y.arm(r, ticksSoon); err != nil {
-			return err
-		}
-	}
-	var left [4]int
-	for i, a := range actors {
-		left[i] = len(a)
-	}
-	for i := p.Actor(left[:]...); i >= 0; i = p.Actor(left[:]...) {
-		op := actors[i][len(actors[i])-left[i]]
-		left[i]--
-		y.played = append(y.played, '0'+byte(i), op, ' ')
-		r := y.timers[0]
-		if i < len(y.timers) {
-			r = y.timers[i]
-		}
-		err := y.step(op, r)
-		if err == nil {
-			err = y.check()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return y.end()
-}
-
-// end forgets all that is left, and checks that nothing stays behind.
-func (y *chanHarness) end() error {
-	for _, r := range y.timers {
-		if err := y.stop(r); err != nil {
-			return err
-		}
-		y.forget(r)
-	}
-	for range 2 { // the first one may have some grow up
-		y.census()
-		if err := y.check(); err != nil {
-			return fmt.Errorf("at the end: %w", err)
-		}
-	}
-	if y.s.w.Len() != 0 || y.s.chans.count != 0 {
-		return fmt.Errorf("at the end %d slots and %d bells are left", y.s.w.Len(), y.s.chans.count)
-	}
-	y.now += 16
-	return nil
-}
-
-func TestEveryInterleavingOfADropInTimerKeepsItsPromises(t *testing.T) {
-	type scene struct {
-		kinds  string
-		actors []script
-	}
-	var all []scene
-	for _, a := range interleave.Scripts("nelsr", 3) { // a user, the worker, and what makes bells grow up
-		for _, kind := range []string{"B", "K", "A"} {
-			all = append(all, scene{kind, []script{a, "TpT", "g"}})
-		}
-	}
-	for _, a := range interleave.Scripts("elsr", 2) { // one that is forgotten at some time
-		for _, kind := range []string{"B", "K"} {
-			all = append(all, scene{kind, []script{a + "F", "TT", "cc"}})
-			all = append(all, scene{kind, []script{a + "F", "TgT", "c"}})
-			all = append(all, scene{kind + kind, []script{"F", a, "TT", "cgc"}})
-		}
-	}
-	pairs := interleave.Scripts("nelsr", 2) // two users of one timer
-	for i, a := range pairs {
-		for _, b := range pairs[i:] {
-			all = append(all, scene{"B", []script{a, "Tp", "g", b}}, scene{"K", []script{a, "TT", "c", b}})
-		}
-	}
-	y := &chanHarness{harness: newHarness(false)}
-	y.s = y.shards[1]
-	y.s.chans = new(chanTimers)
-	y.eng.reaper.waits.Store(true) // none but those of the scripts
-	y.real = time.Now()
-	count := 0
-	for i := 0; i < len(all); i += interleave.Stride() {
-		p := interleave.Paths{}
-		for more := true; more; more = p.Next() {
-			y.played = y.played[:0]
-			if err := y.play(all[i].kinds, all[i].actors, &p); err != nil {
-				t.Fatalf("%s %s, %s: %v", all[i].kinds, all[i].actors, strings.TrimSpace(string(y.played)), err)
-			}
-		}
-		count += p.Count
-	}
-	t.Logf("%d interleavings of %d scenes", count, len(all))
-}
-
-// Some stay, and the one that comes and goes next to them is the one that fills a slab.
-func TestBellsThatComeAndGoTakeNoMoreRoom(t *testing.T) {
-	for stay := range 2*chanSlabSize + 1 {
-		var bs chanTimers
-		for range stay {
-			bs.take()
-		}
-		for range 1000 {
-			bs.put(bs.take())
-		}
-		if n := len(bs.open); n > len(bs.slabs) {
-			t.Errorf("with %d that stay: %d slabs are listed as open, of %d", stay, n, len(bs.slabs))
-		}
-	}
-}
-
-// What a timer that was armed before has noted names a slot that may be another's by now.
-func TestAnOldSlotOfADropInDoesNotReachAnother(t *testing.T) {
-	for _, kinds := range []string{"BB", "AA", "AB", "BA"} {
-		y := newHarness(false)
-		y.real = time.Now()
-		s := y.shards[0]
-		s.eng.reaper.waits.Store(true)
-		old, other := newChanProbe(kinds[0]), newChanProbe(kinds[1])
-		s.resetRinger(old, y.delay(ticksSoon), 0)
-		slot := s.handleOf(old).Number()
-		s.stopRinger(old)
-		s.resetRinger(other, y.delay(ticksSoon), 0)
-		if s.handleOf(other).Number() != slot {
-			t.Fatalf("%s: the slot is not used again, and the test shows nothing", kinds)
-		}
-		if s.stopRinger(old) {
-			t.Errorf("%s: Stop of a stopped timer is true", kinds)
-		}
-		if was, _ := s.resetRinger(old, y.delay(ticksLater), 0); was {
-			t.Errorf("%s: Reset of a stopped timer is true", kinds)
-		}
-		if at, ok := s.deadline(s.handleOf(other)); !ok || at != wheel.Tick(y.now+ticksSoon) {
-			t.Errorf("%s: the other timer is due at %d, %t", kinds, at, ok)
-		}
-	}
 }

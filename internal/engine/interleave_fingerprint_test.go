@@ -1,67 +1,73 @@
 package engine
 
-// An imprint is all that the rest of a path depends on. Two paths that come to the same imprint have the same futures.
+// A fingerprint has everything that the rest of a path depends on. Two paths that reach the same
+// fingerprint can continue in the same ways. It has numbers in place of pointers and claims.
 type fingerprint [96]byte
 
-// imprint returns that of a stage: how far the scripts are, the timers in the order in which they were made, the shards
-// and workers, and the goroutines, with numbers in place of pointers and of claims.
-func (st *turnHarness) fingerprint(own [2]*timerRecord, done [2]int) (p fingerprint) {
-	b := append(p[:0], byte(done[0]), byte(done[1]), st.number(own[0]), st.number(own[1]), byte(len(*st.eng.workers.Load())))
-	for _, e := range st.entries {
+// fingerprint returns the fingerprint of the harness: the progress of the scripts, the timers in
+// the order in which they were made, the shards, the workers and the actors.
+func (h *turnHarness) fingerprint(timers [2]*timerRecord, done [2]int) (f fingerprint) {
+	key := append(f[:0], byte(done[0]), byte(done[1]), h.index(timers[0]), h.index(timers[1]),
+		byte(len(*h.eng.workers.Load())))
+	for _, rec := range h.records {
 		s := stateFree
-		if v := e.t.s.w.Value(e.t.h); v != nil {
+		if v := rec.t.s.w.Value(rec.t.h); v != nil {
 			s = v.state
 		}
-		b = append(b, byte(s), byte(e.runs), st.rank(e), byte(max(0, e.due-st.now)))
+		key = append(key, byte(s), byte(rec.runs), h.rank(rec), byte(max(0, rec.due-h.now)))
 	}
-	for i, s := range st.shards {
-		due := byte(0)
-		if s.next.Load() <= st.nanos() {
-			due = 1
-		}
-		w := st.workers[i]
-		b = append(b, due, byte(len(w.shards)), st.turn(w, 0))
+	for i, s := range h.shards {
+		w := h.workers[i]
+		key = append(key, bit(s.next.Load() <= h.nanos()), byte(len(w.shards)), h.turnByte(w, 0))
 	}
-	for _, c := range st.actors {
-		b = c.imprint(st, b)
+	for _, a := range h.actors {
+		key = a.fingerprint(h, key)
 	}
-	if len(b) > len(p) {
-		panic("an imprint needs more room")
+	if len(key) > len(f) {
+		panic("a fingerprint has too few bytes")
 	}
-	return p
+	return f
 }
 
-// number returns the number of a timer, from 1.
-func (y *harness) number(e *timerRecord) byte {
-	for i, other := range y.entries {
-		if e == other {
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// index returns the index of a timer plus 1, or 0 for nil.
+func (h *harness) index(rec *timerRecord) byte {
+	for i, other := range h.records {
+		if rec == other {
 			return byte(i + 1)
 		}
 	}
 	return 0
 }
 
-// rank returns which of the timers that are armed an arming is, in the order of arming.
-func (y *harness) rank(e *timerRecord) (n byte) {
-	if !e.armed {
+// rank returns the position of a timer among the armed timers, in the order of arming, from 1. It
+// returns 0 if the timer is not armed.
+func (h *harness) rank(rec *timerRecord) (n byte) {
+	if !rec.armed {
 		return 0
 	}
-	for _, other := range y.entries {
-		if other.armed && other.seq <= e.seq {
+	for _, other := range h.records {
+		if other.armed && other.seq <= rec.seq {
 			n++
 		}
 	}
 	return n
 }
 
-// turn says which worker it is, whether it is the turn of a claim, or nobody's if that is 0, and whether that is the
-// pump's.
-func (st *turnHarness) turn(w *worker, claim uint64) byte {
+// turnByte returns a byte for a worker that says which worker it is, whether its turn is that of
+// the claim (with 0: whether it is free), and whether the claim is that of a driver.
+func (h *turnHarness) turnByte(w *worker, claim uint64) byte {
 	if w == nil {
 		return 0
 	}
 	k := byte(1)
-	if w == st.workers[1] {
+	if w == h.workers[1] {
 		k = 2
 	}
 	if w.busy.Load() == claim {
@@ -70,22 +76,17 @@ func (st *turnHarness) turn(w *worker, claim uint64) byte {
 	return k | byte(claim&claimByDriver)<<3
 }
 
-func (a *actor) imprint(st *turnHarness, b []byte) []byte {
-	pop := byte(0)
-	if a.do == doStart && a.at == st.shards[1] {
-		pop = 1
+func (a *stepper) fingerprint(h *turnHarness, key []byte) []byte {
+	popsSecond := bit(a.next == stepStart && a.shard == h.shards[1])
+	key = append(key, 's', byte(a.next), h.turnByte(a.w, a.claim), byte(a.late), popsSecond,
+		h.index(a.rec))
+	for _, w := range a.workers {
+		key = append(key, h.turnByte(w, 0)&3)
 	}
-	b = append(b, 'a', byte(a.do), st.turn(a.w, a.claim), byte(a.over), pop, st.number(a.e))
-	for _, w := range a.team {
-		b = append(b, st.turn(w, 0)&3)
-	}
-	return b
+	return key
 }
 
-func (c *coroutine) imprint(st *turnHarness, b []byte) []byte {
-	ended := byte(0)
-	if c.ended {
-		ended = 1
-	}
-	return append(b, 'c', ended, st.turn(c.w, c.claim), byte(c.team), byte(c.seen), st.number(c.e))
+func (c *coroutine) fingerprint(h *turnHarness, key []byte) []byte {
+	return append(key, 'c', bit(c.ended), h.turnByte(c.w, c.claim), byte(c.workers),
+		byte(c.looked), h.index(c.rec))
 }

@@ -2,215 +2,197 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"testing"
+
+	"github.com/foliot-go/foliot/internal/interleave"
 )
 
-// The calls of Config.Go for one worker are made by several goroutines: those that run the
-// worker, and those that the watchdog starts. Each step below is what one of them does under one
-// lock, or by one compare-and-swap, on the real goCalls and the real handoffs. The test goes
-// through all orders of these steps.
+// Several goroutines call Config.Go for one worker: those that run the worker, and those that the
+// watchdog starts. The tests below run every order of their steps on the real goCalls and the
+// real handoffs. A step is what a goroutine does under one lock, or by one compare-and-swap.
 
-// A goWalk is one such run.
-type goWalk struct {
-	fault    string // what is planted to be found; "": nothing
+// A handoffHarness has the actors of one path and what happened to their callbacks.
+type handoffHarness struct {
+	fault    handoffFault
 	eng      *Engine
 	w        *worker
 	all      []*handoff
-	outcomes map[*handoff][]string // what has become of each
-	pushed   int
-	actors   []*goActor
+	outcomes map[*handoff][]string // what has happened to each
+	actors   []*handoffActor
 	trace    []string
 }
 
-// A goActor is a goroutine.
-type goActor struct {
+// A handoffFault is a planted fault.
+type handoffFault string
+
+const (
+	handoffSound   handoffFault = ""
+	startsTaken    handoffFault = "Config.Go starts a callback that was taken"
+	leavesBacklog  handoffFault = "the watchdog leaves the backlog alone"
+	withdrawsTaken handoffFault = "Shutdown withdraws a callback that was taken"
+)
+
+// A handoffActor is a goroutine.
+type handoffActor struct {
 	name   string
-	pushes int      // how many callbacks it has still to hand on
-	caller uint64   // its number, while it calls Config.Go
-	giving *handoff // what it is giving to Config.Go
-	waits  bool     // it is in Config.Go, which blocks until the callback is taken
-	act    func(a *goActor) bool
+	do     func(a *handoffActor) // its next step, while it is not the caller of Config.Go
+	left   int                   // how often it does that
+	caller uint64                // its number while it is the caller of Config.Go; otherwise 0
+	giving *handoff              // the handoff that it passes to Config.Go
+	inGo   bool                  // it is in Config.Go, which has started the callback
 }
 
-// newGoWalk makes two goroutines that hand on some callbacks each, a watchdog that looks twice and
-// finds everything late, and a Shutdown.
-func newGoWalk(eng *Engine, shutdown bool, fault string) *goWalk {
-	y := &goWalk{fault: fault, eng: eng, w: &worker{eng: eng}, outcomes: map[*handoff][]string{}}
-	y.actors = []*goActor{
-		{name: "first", pushes: 2, act: y.handOn},
-		{name: "second", pushes: 1, act: y.handOn},
-		{name: "watchdog", pushes: 2, act: y.watch},
+// newHandoffHarness makes two goroutines that run callbacks by Config.Go, a watchdog that looks
+// twice and finds every call late, and with shutdown also a Shutdown.
+func newHandoffHarness(eng *Engine, shutdown bool, fault handoffFault) *handoffHarness {
+	h := &handoffHarness{
+		fault: fault, eng: eng, w: &worker{eng: eng}, outcomes: map[*handoff][]string{},
+	}
+	h.actors = []*handoffActor{
+		{name: "first", left: 2, do: h.push},
+		{name: "second", left: 1, do: h.push},
+		{name: "watchdog", left: 2, do: h.replace},
 	}
 	if shutdown {
-		y.actors = append(y.actors, &goActor{name: "Shutdown", pushes: 1, act: y.withdraw})
+		h.actors = append(h.actors, &handoffActor{name: "Shutdown", left: 1, do: h.withdraw})
 	}
-	return y
+	return h
 }
 
-// handOn pushes a callback, or does a step of giving one to Config.Go. It returns false if there
-// is nothing left to do.
-func (y *goWalk) handOn(a *goActor) bool {
+// step does a step of an actor.
+func (h *handoffHarness) step(a *handoffActor) {
+	h.trace = append(h.trace, a.name)
 	if a.caller != 0 {
-		y.call(a)
-		return true
+		h.callGo(a)
+		return
 	}
-	if a.pushes == 0 {
-		return false
-	}
-	a.pushes--
-	y.pushed++
-	h := &handoff{w: y.w}
-	h.fn = &handoffFunc{h}
-	y.eng.handoffs.mu.Lock()
-	h.in, h.place = &y.eng.handoffs.held, y.eng.handoffs.held.PushBack(h)
-	y.eng.handoffs.mu.Unlock()
-	y.all = append(y.all, h)
-	a.caller = y.w.goCalls.push(h)
-	return true
+	a.left--
+	a.do(a)
 }
 
-// call does a step of a goroutine that calls Config.Go: fetch, call, return.
-func (y *goWalk) call(a *goActor) {
+// push adds a callback to the backlog. If there is no caller of Config.Go, the actor becomes it.
+func (h *handoffHarness) push(a *handoffActor) {
+	ho := &handoff{w: h.w}
+	ho.fn = &handoffFunc{ho}
+	hs := &h.eng.handoffs
+	hs.mu.Lock()
+	ho.in, ho.place = &hs.held, hs.held.PushBack(ho)
+	hs.mu.Unlock()
+	h.all = append(h.all, ho)
+	a.caller = h.w.goCalls.push(ho)
+}
+
+// callGo does a step of the caller of Config.Go: fetch a callback, call Config.Go, return from it.
+func (h *handoffHarness) callGo(a *handoffActor) {
 	switch {
 	case a.giving == nil:
-		a.giving = y.w.goCalls.next(a.caller, 1, 0)
+		a.giving = h.w.goCalls.next(a.caller, 1, 0)
 		if a.giving == nil {
 			a.caller = 0
 		}
-	case !a.waits:
-		a.waits = true
-		if a.giving.take() || y.fault == "the function does not ask who has the callback" {
-			y.outcome(a.giving, "started")
+	case !a.inGo:
+		a.inGo = true
+		if a.giving.take() || h.fault == startsTaken {
+			h.outcome(a.giving, "started")
 		}
 	default:
-		a.waits, a.giving = false, nil
+		a.inGo, a.giving = false, nil
 	}
 }
 
-// watch is the watchdog, which becomes the caller if it replaces one and there is a backlog.
-func (y *goWalk) watch(a *goActor) bool {
-	if a.caller != 0 {
-		y.call(a)
-		return true
-	}
-	if a.pushes == 0 {
-		return false
-	}
-	a.pushes--
-	a.caller = y.w.goCalls.replace(patience, 0)
-	if y.fault == "the watchdog leaves the backlog alone" {
+// replace is the watchdog. If it replaces the caller and there is a backlog, it becomes the caller.
+func (h *handoffHarness) replace(a *handoffActor) {
+	a.caller = h.w.goCalls.replace(patience, 0)
+	if h.fault == leavesBacklog {
 		a.caller = 0
 	}
-	return true
 }
 
 // withdraw is Shutdown.
-func (y *goWalk) withdraw(a *goActor) bool {
-	if a.pushes == 0 {
-		return false
-	}
-	a.pushes--
-	for _, h := range y.all {
-		if h.take() || y.fault == "Shutdown does not ask who has the callback" {
-			y.outcome(h, "withdrawn")
+func (h *handoffHarness) withdraw(*handoffActor) {
+	for _, ho := range h.all {
+		if ho.take() || h.fault == withdrawsTaken {
+			h.outcome(ho, "withdrawn")
 		}
 	}
-	return true
 }
 
-func (y *goWalk) outcome(h *handoff, what string) {
-	y.outcomes[h] = append(y.outcomes[h], what)
+func (h *handoffHarness) outcome(ho *handoff, what string) {
+	h.outcomes[ho] = append(h.outcomes[ho], what)
 }
 
-// check checks the end of a run: nothing is left, and each callback has one outcome.
-func (y *goWalk) check() error {
-	g := &y.w.goCalls
+// checkEnd checks the end of a path: nothing is left, and each callback has one outcome.
+func (h *handoffHarness) checkEnd() error {
+	g := &h.w.goCalls
 	switch {
 	case g.caller.Load() != 0:
-		return fmt.Errorf("somebody still calls Config.Go")
+		return fmt.Errorf("there is still a caller of Config.Go")
 	case len(g.backlog) != 0:
 		return fmt.Errorf("%d callbacks are left in the backlog", len(g.backlog))
-	case y.eng.handoffs.waiting() != 0:
-		return fmt.Errorf("%d handoffs are left in the list", y.eng.handoffs.waiting())
+	case h.eng.handoffs.waiting() != 0:
+		return fmt.Errorf("%d handoffs are left in the list", h.eng.handoffs.waiting())
 	}
-	for i, h := range y.all {
-		if len(y.outcomes[h]) != 1 {
-			return fmt.Errorf("callback %d: %v", i, y.outcomes[h])
+	for i, ho := range h.all {
+		if len(h.outcomes[ho]) != 1 {
+			return fmt.Errorf("callback %d has the outcomes %v, want one", i, h.outcomes[ho])
 		}
 	}
 	return nil
 }
 
-// run runs the actors in the order that path says, and in some order after its end. It returns
-// how many choices there were at each step, and which was taken.
-func (y *goWalk) run(path []int) (choices, taken []int, err error) {
+// runPath runs one order of the steps.
+func (h *handoffHarness) runPath(paths *interleave.Paths) error {
+	left := make([]int, len(h.actors))
 	for {
-		var ready []*goActor
-		for _, a := range y.actors {
-			if a.caller != 0 || a.pushes > 0 {
-				ready = append(ready, a)
+		for i, a := range h.actors {
+			left[i] = a.left
+			if a.caller != 0 {
+				left[i]++
 			}
 		}
-		if len(ready) == 0 {
+		i := paths.Actor(left...)
+		if i < 0 {
 			break
 		}
-		i := 0
-		if n := len(taken); n < len(path) {
-			i = path[n]
-		}
-		choices, taken = append(choices, len(ready)), append(taken, i)
-		ready[i].act(ready[i])
-		y.trace = append(y.trace, ready[i].name)
+		h.step(h.actors[i])
 	}
-	if err := y.check(); err != nil {
-		return nil, nil, fmt.Errorf("%w, in the order %v", err, y.trace)
+	if err := h.checkEnd(); err != nil {
+		return fmt.Errorf("%w, in the order %v", err, h.trace)
 	}
-	return choices, taken, nil
+	return nil
 }
 
-// walkGo goes through all orders.
-func walkGo(shutdown bool, fault string) (orders int, err error) {
+// walkHandoffs runs every order of the steps, and returns how many there are.
+func walkHandoffs(shutdown bool, fault handoffFault) (int, error) {
 	eng, err := New(Config{Workers: 1, Go: func(func()) {}})
 	if err != nil {
 		return 0, err
 	}
-	for path := []int(nil); ; {
-		choices, taken, err := newGoWalk(eng, shutdown, fault).run(path)
-		if err != nil {
-			return orders, err
+	paths := interleave.Paths{}
+	for {
+		if err := newHandoffHarness(eng, shutdown, fault).runPath(&paths); err != nil {
+			return paths.Count, err
 		}
-		orders++
-		// The next path differs in the last place where there is another choice.
-		i := len(taken) - 1
-		for i >= 0 && taken[i]+1 >= choices[i] {
-			i--
+		if !paths.Next() {
+			return paths.Count, nil
 		}
-		if i < 0 {
-			return orders, nil
-		}
-		path = append(slices.Clone(taken[:i]), taken[i]+1)
 	}
 }
 
-func TestEveryOrderOfCallsOfOptionsGoLosesAndDoublesNothing(t *testing.T) {
+func TestEveryOrderOfCallsOfConfigGoLosesAndDoublesNothing(t *testing.T) {
 	for _, shutdown := range []bool{false, true} {
-		orders, err := walkGo(shutdown, "")
+		n, err := walkHandoffs(shutdown, handoffSound)
 		if err != nil {
 			t.Error(err)
 		}
-		t.Logf("Shutdown: %v, %d orders", shutdown, orders)
+		t.Logf("Shutdown %t: %d orders", shutdown, n)
 	}
 }
 
-func TestTheWalkOfOptionsGoFindsPlantedFaults(t *testing.T) {
-	for _, fault := range []string{
-		"the function does not ask who has the callback",
-		"the watchdog leaves the backlog alone",
-		"Shutdown does not ask who has the callback",
-	} {
-		if _, err := walkGo(true, fault); err == nil {
-			t.Errorf("%s: not found", fault)
+func TestTheOrdersOfCallsOfConfigGoFindEveryPlantedFault(t *testing.T) {
+	for _, fault := range []handoffFault{startsTaken, leavesBacklog, withdrawsTaken} {
+		if _, err := walkHandoffs(true, fault); err == nil {
+			t.Errorf("%s: no error was found", fault)
 		}
 	}
 }

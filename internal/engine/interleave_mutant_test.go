@@ -7,7 +7,7 @@ import (
 	"github.com/foliot-go/foliot/internal/interleave"
 )
 
-// A mutant is a table of moves that is wrong in one place.
+// A mutant is a transition table with one wrong move.
 type mutant struct {
 	s state
 	e event
@@ -15,44 +15,48 @@ type mutant struct {
 }
 
 func (m mutant) String() string {
-	return fmt.Sprintf("%s in state %s: ok %t, to %s, effect %d", eventNames[m.e], stateNames[m.s], m.m.ok, stateNames[m.m.to], m.m.do)
+	return fmt.Sprintf("%s in state %s: ok %t, to %s, effect %d",
+		eventNames[m.e], stateNames[m.s], m.m.ok, stateNames[m.m.to], m.m.do)
 }
 
-// essence returns of a move what makes a difference to the shard. Two moves of the same essence do the same.
-func essence(s state, e event, m move) move {
+// canonical returns a move that does the same as m for an event in a state. Two moves that do the
+// same have the same canonical move.
+func canonical(s state, e event, m move) move {
 	if e == eventExpire || e == eventDone {
-		m.ok = false // nobody is answered
+		m.ok = false // no caller looks at it
 	}
 	switch {
 	case e == eventArm && m.do == effectSchedule && s.pending():
-		m.do = effectReschedule // which files what is parked, and counts no new arming
+		m.do = effectReschedule // Shard.move treats both alike if the timer is pending
 	case e == eventArm && m.do != effectSchedule && m.do != effectReschedule:
 		m.do = effectNone
 	case e == eventStop || e == eventFree:
-		// Only these are heeded, and where the wheel has no entry there is none to take off.
-		if m.do != effectFree && (m.do != effectPark || meaning[s].arming != filed) {
+		// Shard.cancel carries out these two effects only. An entry that is not in the wheel
+		// cannot be parked.
+		if m.do != effectFree && (m.do != effectPark || meaning[s].arming != inWheel) {
 			m.do = effectNone
 		}
-	case e == eventExpire && m.do != effectNone && m.do != effectFreeAndRun, e == eventDone && m.do == effectRun:
+	case e == eventExpire && m.do != effectNone && m.do != effectFreeAndRun:
 		m.do = effectRun
-	case e == eventDone:
+	case e == eventDone && m.do != effectRun:
 		m.do = effectNone
 	}
 	if m.do == effectFree || m.do == effectFreeAndRun {
-		m.to = stateFree // the state goes with the slot
+		m.to = stateFree // the state is lost with the slot
 	}
 	return m
 }
 
-// mutants returns every table that has another answer, another state or another effect in one place, and another essence.
-// Nobody asks the table about a free slot: its handles are stale.
+// mutants returns every table in which one move has another result, another state or another
+// effect, if that makes a difference. The table is not used for a free slot, because its handles
+// are stale.
 func mutants() (all []mutant) {
 	eachMove(func(s state, e event, m move) {
 		if !m.legal || s == stateFree {
 			return
 		}
 		add := func(wrong move) {
-			if essence(s, e, wrong) != essence(s, e, m) {
+			if canonical(s, e, wrong) != canonical(s, e, m) {
 				all = append(all, mutant{s, e, wrong})
 			}
 		}
@@ -67,15 +71,15 @@ func mutants() (all []mutant) {
 	return all
 }
 
-// find returns what a walk finds wrong with a table.
-func (m mutant) find(scenes []timerScenario) error {
+// find returns the first error that the scenarios find with the wrong table.
+func (m mutant) find(scenarios []timerScenario) error {
 	right := moves
 	defer func() { moves = right }()
 	moves[m.s][m.e] = m.m
 	for _, ordered := range []bool{false, true} {
-		y := newHarness(ordered)
-		for _, s := range scenes {
-			if _, err := y.walk(s); err != nil {
+		h := newHarness(ordered)
+		for _, s := range scenarios {
+			if _, err := h.walk(s); err != nil {
 				return err
 			}
 		}
@@ -83,15 +87,15 @@ func (m mutant) find(scenes []timerScenario) error {
 	return nil
 }
 
-func TestTheWalkFindsEveryWrongMove(t *testing.T) {
+func TestTheScenariosOfTimersFindEveryWrongMove(t *testing.T) {
 	all := mutants()
 	if len(all) < 100 {
-		t.Fatalf("there are just %d mutants", len(all))
+		t.Fatalf("there are %d mutants, want at least 100", len(all))
 	}
-	scenes := timerScenarios()
+	scenarios := timerScenarios()
 	for i := 0; i < len(all); i += interleave.Stride() {
-		if all[i].find(scenes) == nil {
-			t.Errorf("nothing found wrong with %v", all[i])
+		if all[i].find(scenarios) == nil {
+			t.Errorf("no scenario finds this wrong move: %v", all[i])
 		}
 	}
 	t.Logf("%d mutants", len(all))

@@ -5,349 +5,359 @@ import (
 	"time"
 )
 
-// A yard is a runtime of two workers that nothing happens to but what a test does, step by step: its timekeeper takes
-// itself to be awake, and leaves the workers to the test; nothing is scrubbed. The ledger has what must be true of the
-// timers after each step.
+// A harness is an engine with two workers in which nothing happens except the steps of a test.
+// Its timekeeper believes that it is awake, so it leaves the workers to the test. Nothing is
+// scrubbed.
+//
+// The harness is also the oracle: it records what must be true of the timers after each step, and
+// compares the engine with that.
 type harness struct {
 	eng     *Engine
-	workers [2]*worker // the second one retires and comes back
-	shards  [2]*Shard  // their own
+	workers [2]*worker // the second one retires and returns
+	shards  [2]*Shard  // the own shard of each worker
 	now     int64      // the time, in ticks
-	real    time.Time  // when the walk began, which is near enough to now
+	real    time.Time  // when the walk began. It lasts much less than a tick
 
-	entries []*timerRecord     // the ledger: all timers made since the yard was clean
-	counts  [2]counts          // by shard
-	started *timerRecord       // whose callback was called last
-	inside  func(*timerRecord) // what callbacks do; nil: return at once
-	armings int                // since the yard was made
-	played  []byte             // the steps of the path under way
-	reused  int                // timers made in the slot of a timer whose callback still ran
+	records []*timerRecord         // all timers that were made since freeAll
+	counts  [2]counts              // by shard
+	started *timerRecord           // the timer whose callback was called last
+	onCall  func(rec *timerRecord) // what callbacks do; nil: they return at once
+	armings int                    // how many armings there were
+	trace   []byte                 // the steps of this path
+	reused  int                    // timers made in the slot of a timer whose callback was running
 }
 
-// A tally is what a shard should have counted since the yard was made.
+// counts has what a shard should have counted since the harness was made.
 type counts struct {
 	fired, stopped, rearmed uint64
 }
 
-// An entry is what the ledger knows about a timer.
+// A timerRecord is what the oracle knows about a timer.
 type timerRecord struct {
 	t       Timer
-	count   *counts // of its shard
+	counts  *counts // of its shard
 	oneShot bool
-	live    bool  // not stopped for good, freed or, if it is a one-shot, started
+	live    bool  // handles are valid: not freed; a one-shot has neither run nor been stopped
 	armed   bool  // an arming has neither run nor been stopped nor replaced
 	due     int64 // the tick of that arming
-	seq     int   // armings of the yard up to that one
-	runs    int   // callbacks that run now
+	seq     int   // the number of that arming
+	runs    int   // how many callbacks are running
 }
 
-// yardTick is the resolution of a yard, so coarse that real time does not matter.
-const yardTick = ProbeTick
+// harnessTick is the resolution of a harness. It is so coarse that real time does not matter.
+const harnessTick = ProbeTick
 
-// newYard makes a yard, on a manual clock, where timers of one tick come in order, or on one where they may be postponed.
+// newHarness makes a harness. If ordered is true, it has a manual clock, and the timers of a tick
+// fire in the order of arming. Otherwise timers may be postponed, see Shard.postpone.
 func newHarness(ordered bool) *harness {
 	var clock *ManualClock
 	if ordered {
 		clock = NewManualClock(time.Time{})
 	}
 	eng := newProbe(clock).Engine
-	y := &harness{eng: eng, now: 1000}
+	h := &harness{eng: eng, now: 1000}
 	for i, w := range *eng.workers.Load() {
-		y.workers[i] = w
-		y.shards[i] = w.own[0]
+		h.workers[i] = w
+		h.shards[i] = w.own[0]
 	}
-	return y
+	return h
 }
 
-// nanos is the time in nanoseconds.
-func (y *harness) nanos() int64 { return y.now * int64(yardTick) }
+// nanos returns the time in nanoseconds.
+func (h *harness) nanos() int64 { return h.now * int64(harnessTick) }
 
-// setClock makes the runtime's clock show the time, or a little less.
-func (y *harness) setClock(less time.Duration) {
-	if y.eng.manual != nil {
-		y.eng.manual.now.Store(y.nanos())
+// setClock makes the engine's clock show the time minus less. A manual clock shows the time.
+func (h *harness) setClock(less time.Duration) {
+	if h.eng.manual != nil {
+		h.eng.manual.now.Store(h.nanos())
 		return
 	}
-	y.eng.start = y.real.Add(less - time.Duration(y.nanos()))
+	h.eng.start = h.real.Add(less - time.Duration(h.nanos()))
 }
 
-// delay is what makes a deadline lie a number of ticks ahead. What passes of real time is rounded up with it.
-func (y *harness) delay(ticks int64) time.Duration {
-	y.setClock(yardTick / 2)
-	return time.Duration(ticks) * yardTick
+// delay returns the delay for a deadline some ticks ahead. It sets the clock back by half a tick,
+// so that the real time that has passed changes nothing: deadlines are rounded up to a tick.
+func (h *harness) delay(ticks int64) time.Duration {
+	h.setClock(harnessTick / 2)
+	return time.Duration(ticks) * harnessTick
 }
 
-// make makes a timer in a shard: a one-shot that is due in some ticks, or else an idle timer.
-func (y *harness) make(shardNo int, oneShot bool, ticks int64) (*timerRecord, error) {
-	e := &timerRecord{oneShot: oneShot, live: true, count: &y.counts[shardNo]}
+// newTimer makes a timer in a shard: a one-shot that is due in some ticks, or an idle timer.
+func (h *harness) newTimer(shard int, oneShot bool, ticks int64) (*timerRecord, error) {
+	rec := &timerRecord{oneShot: oneShot, live: true, counts: &h.counts[shard]}
 	call := func() {
-		y.started = e
-		if y.inside != nil {
-			y.inside(e)
+		h.started = rec
+		if h.onCall != nil {
+			h.onCall(rec)
 		}
 	}
-	y.eng.openShards.Store(&[]*Shard{y.shards[shardNo]})
+	h.eng.openShards.Store(&[]*Shard{h.shards[shard]})
 	var err error
 	if oneShot {
-		y.arm(e, ticks)
-		e.t, err = y.eng.AfterFunc(y.delay(ticks), call, false)
+		h.recordArming(rec, ticks)
+		rec.t, err = h.eng.AfterFunc(h.delay(ticks), call)
 	} else {
-		e.t, err = y.eng.NewTimer(call)
+		rec.t, err = h.eng.NewTimer(call)
 	}
-	for _, old := range y.entries {
-		if old.runs > 0 && uint32(old.t.h) == uint32(e.t.h) {
-			y.reused++
+	for _, old := range h.records {
+		if old.runs > 0 && uint32(old.t.h) == uint32(rec.t.h) {
+			h.reused++
 			break
 		}
 	}
-	y.entries = append(y.entries, e)
-	return e, err
+	h.records = append(h.records, rec)
+	return rec, err
 }
 
-// arm notes an arming.
-func (y *harness) arm(e *timerRecord, ticks int64) {
-	y.armings++
-	e.seq = y.armings
-	e.armed = true
-	e.due = y.now + ticks
+// recordArming records that a timer is armed for some ticks ahead.
+func (h *harness) recordArming(rec *timerRecord, ticks int64) {
+	h.armings++
+	rec.seq = h.armings
+	rec.armed = true
+	rec.due = h.now + ticks
 }
 
-func (y *harness) reset(e *timerRecord, ticks int64) error {
-	if got := e.t.Reset(y.delay(ticks)); got != e.live {
-		return fmt.Errorf("Reset answers %t, want %t", got, e.live)
+func (h *harness) reset(rec *timerRecord, ticks int64) error {
+	if got := rec.t.Reset(h.delay(ticks)); got != rec.live {
+		return fmt.Errorf("Reset returns %t, want %t", got, rec.live)
 	}
-	if e.live {
-		if e.armed {
-			e.count.rearmed++
+	if rec.live {
+		if rec.armed {
+			rec.counts.rearmed++
 		}
-		y.arm(e, ticks)
+		h.recordArming(rec, ticks)
 	}
 	return nil
 }
 
-func (y *harness) stop(e *timerRecord) error {
-	if got := e.t.Stop(); got != e.armed {
-		return fmt.Errorf("Stop answers %t, want %t", got, e.armed)
+func (h *harness) stop(rec *timerRecord) error {
+	if got := rec.t.Stop(); got != rec.armed {
+		return fmt.Errorf("Stop returns %t, want %t", got, rec.armed)
 	}
-	if e.armed {
-		e.count.stopped++
-		e.armed = false
-		e.live = !e.oneShot
+	if rec.armed {
+		rec.counts.stopped++
+		rec.armed = false
+		rec.live = !rec.oneShot
 	}
 	return nil
 }
 
-func (y *harness) free(e *timerRecord) error {
-	if got := e.t.Free(); got != e.live {
-		return fmt.Errorf("Free answers %t, want %t", got, e.live)
+func (h *harness) free(rec *timerRecord) error {
+	if got := rec.t.Free(); got != rec.live {
+		return fmt.Errorf("Free returns %t, want %t", got, rec.live)
 	}
-	if e.armed {
-		e.count.stopped++
+	if rec.armed {
+		rec.counts.stopped++
 	}
-	e.armed = false
-	e.live = false
+	rec.armed = false
+	rec.live = false
 	return nil
 }
 
-// A runner is a goroutine that runs the callbacks of a worker. It has a call while the callback runs.
+// A runner is a goroutine that runs the callbacks of a worker, one at a time.
 type runner struct {
-	w *worker
-	c call
-	e *timerRecord // of the call; nil: none runs
+	w   *worker
+	c   call
+	rec *timerRecord // the timer whose callback is running; nil: none
 }
 
-// pop has a runner take what is due first and start its callback.
-func (y *harness) pop(r *runner) error {
+// pop lets a runner take the first timer that is due and start its callback.
+func (h *harness) pop(r *runner) error {
 	for range 100 {
 		s, at := r.w.first()
-		if at > y.nanos() {
-			return y.missed(r)
+		if at > h.nanos() {
+			return h.checkNoneDue(r)
 		}
-		if c, _ := s.pop(y.nanos()); c.fn != nil {
-			return y.begin(r, c)
+		if c, _ := s.pop(h.nanos()); c.fn != nil {
+			return h.startCallback(r, c)
 		}
 	}
-	return fmt.Errorf("pop finds nothing, and next is not raised")
+	return fmt.Errorf("pop finds no timer, and next is not raised")
 }
 
-// missed returns an error if something was due that a runner has not found.
-func (y *harness) missed(r *runner) error {
-	for _, e := range y.entries {
-		if e.armed && e.due <= y.now && e.runs == 0 && r.w.has(e.t.s) {
-			return fmt.Errorf("a timer that is due since tick %d is not found at %d", e.due, y.now)
+// checkNoneDue returns an error if a timer is due that a runner should have found.
+func (h *harness) checkNoneDue(r *runner) error {
+	for _, rec := range h.records {
+		if rec.armed && rec.due <= h.now && rec.runs == 0 && r.w.serves(rec.t.s) {
+			return fmt.Errorf("at tick %d, a timer that is due at %d is not found", h.now, rec.due)
 		}
 	}
 	return nil
 }
 
-// has reports whether a goroutine that runs the worker looks at the shard: it is one of its own, or adopted.
-func (w *worker) has(s *Shard) bool {
+// serves reports whether a goroutine that runs the worker looks at the shard: it is an own shard
+// of the worker, or an adopted one.
+func (w *worker) serves(s *Shard) bool {
 	return s.maker == w || s.owner.Load() == w
 }
 
-// begin starts a callback.
-func (y *harness) begin(r *runner, c call) error {
-	y.started = nil
+// startCallback starts a callback on a runner.
+func (h *harness) startCallback(r *runner, c call) error {
+	h.started = nil
 	c.fn()
-	e := y.started
+	rec := h.started
 	switch {
-	case e == nil:
-		return fmt.Errorf("the callback of no timer was started")
-	case c.shard != e.t.s || e.oneShot != (c.timer == 0) || !e.oneShot && c.timer != e.t.h:
-		return fmt.Errorf("the call names another timer than the one it is for")
+	case rec == nil:
+		return fmt.Errorf("the function of the call is no callback of a timer")
+	case c.shard != rec.t.s, rec.oneShot != (c.timer == 0), !rec.oneShot && c.timer != rec.t.h:
+		return fmt.Errorf("the call has the callback of one timer and the handle of another")
 	}
-	r.c, r.e = c, e
-	return y.ran(e)
+	r.c, r.rec = c, rec
+	return h.recordRun(rec)
 }
 
-// ran notes that the callback of a timer has been started: its arming has run.
-func (y *harness) ran(e *timerRecord) error {
+// recordRun records that the callback of a timer was started. That ends its arming.
+func (h *harness) recordRun(rec *timerRecord) error {
 	switch {
-	case !e.armed:
-		return fmt.Errorf("a callback was started that was stopped, freed or has run before")
-	case e.due > y.now:
-		return fmt.Errorf("the callback of tick %d was started at %d", e.due, y.now)
-	case e.runs > 0:
-		return fmt.Errorf("a callback overlaps itself")
+	case !rec.armed:
+		return fmt.Errorf("a callback was started, but its timer is not armed")
+	case rec.due > h.now:
+		return fmt.Errorf("the callback of tick %d was started at tick %d", rec.due, h.now)
+	case rec.runs > 0:
+		return fmt.Errorf("a callback was started while it was running")
 	}
-	e.count.fired++
-	e.armed = false
-	e.live = !e.oneShot
-	e.runs++
+	rec.counts.fired++
+	rec.armed = false
+	rec.live = !rec.oneShot
+	rec.runs++
 	return nil
 }
 
-// finish lets the callback of a runner return. If it has to run again, it does at once.
-func (y *harness) finish(r *runner) error {
-	r.e.runs--
-	e := r.e
-	r.e = nil
+// finish lets the callback of a runner return. If the timer is due again, the runner starts the
+// callback again at once.
+func (h *harness) finish(r *runner) error {
+	r.rec.runs--
+	rec := r.rec
+	r.rec = nil
 	if r.c.timer == 0 {
 		return nil
 	}
-	c, again := r.c.shard.finish(r.c.timer, y.nanos())
+	c, again := r.c.shard.finish(r.c.timer, h.nanos())
 	if !again {
 		return nil
 	}
-	err := y.begin(r, c)
-	if err == nil && r.e != e {
-		return fmt.Errorf("the end of a callback started that of another timer")
+	err := h.startCallback(r, c)
+	if err == nil && r.rec != rec {
+		return fmt.Errorf("finish has returned the callback of another timer")
 	}
 	return err
 }
 
-// check compares the shards with the ledger.
-func (y *harness) check() error {
-	y.setClock(0)
-	for _, e := range y.entries {
-		if at, ok := e.t.Deadline(); ok != e.armed {
-			return fmt.Errorf("Deadline answers %t, want %t", ok, e.armed)
-		} else if ticks := int64(at.Sub(y.eng.start) / yardTick); ok && ticks != e.due {
-			return fmt.Errorf("the deadline is tick %d, want %d", ticks, e.due)
+// check compares the engine with the records.
+func (h *harness) check() error {
+	h.setClock(0)
+	for _, rec := range h.records {
+		at, ok := rec.t.Deadline()
+		if ok != rec.armed {
+			return fmt.Errorf("Deadline returns %t, want %t", ok, rec.armed)
+		}
+		if tick := int64(at.Sub(h.eng.start) / harnessTick); ok && tick != rec.due {
+			return fmt.Errorf("the deadline is tick %d, want %d", tick, rec.due)
 		}
 	}
-	for i, s := range y.shards {
+	for i, s := range h.shards {
 		owners := 0
-		for _, w := range *y.eng.workers.Load() {
-			if w.has(s) {
+		for _, w := range *h.eng.workers.Load() {
+			if w.serves(s) {
 				owners++
 			}
 		}
 		if owners != 1 {
-			return fmt.Errorf("shard %d belongs to %d workers of the team", i, owners)
+			return fmt.Errorf("%d workers serve shard %d, want 1", owners, i)
 		}
-		if err := y.compare(s, &y.counts[i]); err != nil {
+		if err := h.checkShard(s, &h.counts[i]); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
 	}
-	return y.eng.CheckAdopted()
+	return h.eng.CheckAdopted()
 }
 
-// compare compares a shard with the ledger.
-func (y *harness) compare(s *Shard, count *counts) error {
-	armed, live, soonest := 0, 0, never
-	for _, e := range y.entries {
-		if e.t.s != s {
+// checkShard compares a shard with the records.
+func (h *harness) checkShard(s *Shard, want *counts) error {
+	armed, live, earliest := 0, 0, never
+	for _, rec := range h.records {
+		if rec.t.s != s {
 			continue
 		}
-		if e.live {
+		if rec.live {
 			live++
 		}
-		if e.armed {
+		if rec.armed {
 			armed++
-			if e.runs == 0 || e.due > y.now {
-				soonest = min(soonest, e.due*int64(yardTick))
+			if rec.runs == 0 || rec.due > h.now {
+				earliest = min(earliest, rec.due*int64(harnessTick))
 			}
 		}
 	}
-	counted := counts{s.fired, s.stopped, s.rearmed}
+	got := counts{s.fired, s.stopped, s.rearmed}
 	switch {
 	case s.armed != armed:
-		return fmt.Errorf("%d are armed, want %d", s.armed, armed)
+		return fmt.Errorf("%d timers are armed, want %d", s.armed, armed)
 	case s.w.Len() != live:
 		return fmt.Errorf("the wheel has %d timers, want %d", s.w.Len(), live)
-	case counted != *count:
-		return fmt.Errorf("fired, stopped, rearmed are %v, want %v", counted, *count)
-	case s.next.Load() > soonest:
-		return fmt.Errorf("next is %d, but something is due at %d", s.next.Load(), soonest)
+	case got != *want:
+		return fmt.Errorf("fired, stopped, rearmed are %v, want %v", got, *want)
+	case s.next.Load() > earliest:
+		return fmt.Errorf("next is %d, but a timer is due at %d", s.next.Load(), earliest)
 	}
 	return nil
 }
 
-// settle lets all callbacks return and all deadlines pass, and checks that every arming is accounted for.
-func (y *harness) settle(runners []runner) error {
+// settle lets all callbacks return and all deadlines pass, and checks that every arming is
+// accounted for. Then it frees all timers.
+func (h *harness) settle(runners []runner) error {
 	for range 100 {
-		quiet := true
+		idle := true
 		for i := range runners {
-			if r := &runners[i]; r.e != nil {
-				quiet = false
-				if err := y.finish(r); err != nil {
+			if r := &runners[i]; r.rec != nil {
+				idle = false
+				if err := h.finish(r); err != nil {
 					return err
 				}
 			}
 		}
-		for _, w := range *y.eng.workers.Load() {
+		for _, w := range *h.eng.workers.Load() {
 			r := runner{w: w}
-			if err := y.pop(&r); err != nil {
+			if err := h.pop(&r); err != nil {
 				return err
 			}
-			if r.e != nil {
-				quiet = false
+			if r.rec != nil {
+				idle = false
 				runners = append(runners, r)
 			}
 		}
-		if err := y.check(); err != nil {
+		if err := h.check(); err != nil {
 			return err
 		}
-		if !quiet {
+		if !idle {
 			continue
 		}
-		pending := false
-		for _, e := range y.entries {
-			pending = pending || e.armed
+		armed := false
+		for _, rec := range h.records {
+			armed = armed || rec.armed
 		}
-		if !pending {
-			return y.clean()
+		if !armed {
+			return h.freeAll()
 		}
-		y.now += 16
+		h.now += 16
 	}
-	return fmt.Errorf("it does not come to rest")
+	return fmt.Errorf("callbacks still run or timers are still armed after 100 rounds")
 }
 
-// clean frees what is left, so that the yard can be used again.
-func (y *harness) clean() error {
-	for range 2 { // the second time all of them are stale
-		for _, e := range y.entries {
-			if err := y.free(e); err != nil {
+// freeAll frees all timers, so that the harness can be used again.
+func (h *harness) freeAll() error {
+	for range 2 { // the second time all handles are stale
+		for _, rec := range h.records {
+			if err := h.free(rec); err != nil {
 				return err
 			}
 		}
 	}
-	err := y.check()
-	y.entries = y.entries[:0]
-	y.now += 16
-	if err == nil && len(*y.eng.workers.Load()) != len(y.workers) {
-		err = y.eng.Resize(len(y.workers))
+	err := h.check()
+	h.records = h.records[:0]
+	h.now += 16
+	if err == nil && len(*h.eng.workers.Load()) != len(h.workers) {
+		err = h.eng.Resize(len(h.workers))
 	}
 	return err
 }

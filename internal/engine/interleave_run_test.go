@@ -8,30 +8,30 @@ import (
 	"github.com/foliot-go/foliot/internal/interleave"
 )
 
-// A coroutine is a goroutine in worker.run that goes on only when it is told to, from one callback to the next.
+// A coroutine runs worker.run. One step of it leads from one callback to the next.
 type coroutine struct {
-	w     *worker
-	claim uint64
-	next  func() (*timerRecord, bool)
-	yield func(*timerRecord) bool
-	team  int          // of a pump: how many workers there were in the team
-	seen  int          // and how many it has looked at
-	e     *timerRecord // whose callback it is in; nil: none
-	ended bool
+	w       *worker
+	claim   uint64
+	next    func() (*timerRecord, bool)
+	yield   func(*timerRecord) bool
+	workers int          // the number of workers when it was made
+	looked  int          // how many of them it has looked at, if it is a driver
+	rec     *timerRecord // the timer whose callback is running; nil: none
+	ended   bool
 }
 
-// newCoroutine makes a coroutine that has a turn of a worker, or is a pump and claims those of a team that have something
-// due, one after the other.
-func newCoroutine(w *worker, claim uint64, team []*worker) *coroutine {
-	c := &coroutine{w: w, claim: claim, team: len(team)}
+// newCoroutine makes a coroutine that has the turn of a worker. With nil it is a driver, which
+// claims the workers that have timers due, one after the other.
+func newCoroutine(w *worker, claim uint64, workers []*worker) *coroutine {
+	c := &coroutine{w: w, claim: claim, workers: len(workers)}
 	c.next, _ = iter.Pull(func(yield func(*timerRecord) bool) {
 		c.yield = yield
 		if w != nil {
 			c.run()
 			return
 		}
-		for _, w := range team {
-			c.seen++
+		for _, w := range workers {
+			c.looked++
 			now := w.eng.Now()
 			if w.next() > now {
 				continue
@@ -39,7 +39,7 @@ func newCoroutine(w *worker, claim uint64, team []*worker) *coroutine {
 			if e := w.claim(now, claimByDriver); e != 0 {
 				c.w, c.claim = w, e
 				if !c.run() {
-					return // and is out of office
+					return // the driver was replaced
 				}
 			}
 		}
@@ -47,44 +47,46 @@ func newCoroutine(w *worker, claim uint64, team []*worker) *coroutine {
 	return c
 }
 
-func (c *coroutine) run() (ours bool) {
+// run runs the worker and releases it. It returns false if the goroutine was replaced.
+func (c *coroutine) run() bool {
 	c.w.run(runMode{claim: c.claim, span: never})
 	return c.w.release(c.claim)
 }
 
 func (c *coroutine) able() bool { return !c.ended }
 
-// goOn lets the callback return that the coroutine is in. If it is no longer in its turn then, it must not go on with
-// that worker, except with the same timer, when that has come due again: nobody else can start its callback.
-func (c *coroutine) goOn(st *turnHarness) error {
-	was, claim := c.e, c.claim
+// step lets the callback return that is running, if there is one. If the coroutine was replaced
+// meanwhile, it must not start the callback of another timer of that worker. It may start the
+// same callback again, if the timer has come due again: no other goroutine can start it.
+func (c *coroutine) step(h *turnHarness) error {
+	last, claim := c.rec, c.claim
 	replaced := claim != 0 && c.w.busy.Load() != claim
-	st.going = c
-	e, ok := c.next()
-	c.e, c.ended = e, !ok
-	st.latest = max(st.latest, c.claim)
+	h.running = c
+	rec, ok := c.next()
+	c.rec, c.ended = rec, !ok
+	h.lastClaim = max(h.lastClaim, c.claim)
 	switch {
-	case st.fail != nil:
-		return st.fail
-	case replaced && ok && e != was && c.claim == claim && was != nil:
-		return fmt.Errorf("a goroutine that was replaced goes on with another timer of its worker")
+	case h.callbackErr != nil:
+		return h.callbackErr
+	case replaced && ok && rec != last && c.claim == claim && last != nil:
+		return fmt.Errorf("a goroutine that was replaced runs another timer of its worker")
 	case c.ended && c.claim != 0 && c.w.busy.Load() == c.claim:
-		return fmt.Errorf("a goroutine that is gone still has its turn")
+		return fmt.Errorf("a goroutine has ended and still has its turn")
 	}
 	return nil
 }
 
-// callback is what the callback of each timer does on a stage for coroutines: it lets others go on.
-func (st *turnHarness) callback(e *timerRecord) {
-	if err := st.ran(e); err != nil {
-		st.fail = err
+// yieldInCallback is what callbacks do if the actors are coroutines: it ends the step.
+func (h *turnHarness) yieldInCallback(rec *timerRecord) {
+	if err := h.recordRun(rec); err != nil {
+		h.callbackErr = err
 	}
-	st.going.yield(e)
-	e.runs--
+	h.running.yield(rec)
+	rec.runs--
 }
 
 func TestAReplacedGoroutineLeavesItsWorkerAlone(t *testing.T) {
-	st := &turnHarness{harness: newHarness(true), whole: true}
+	h := &turnHarness{harness: newHarness(true), coroutines: true}
 	all := turnScenarios()
 	for _, timers := range []string{"1101", "111"} {
 		for _, a := range interleave.Scripts("nsfN-+", 2) {
@@ -96,11 +98,11 @@ func TestAReplacedGoroutineLeavesItsWorkerAlone(t *testing.T) {
 	}
 	paths := 0
 	for i := 0; i < len(all); i += interleave.Stride() {
-		n, err := st.walk(all[i])
+		n, err := h.walk(all[i])
 		if err != nil {
 			t.Fatal(err)
 		}
 		paths += n
 	}
-	t.Logf("%d interleavings of %d dramas", paths, len(all))
+	t.Logf("%d interleavings of %d scenarios", paths, len(all))
 }

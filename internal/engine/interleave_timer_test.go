@@ -9,33 +9,36 @@ import (
 	"github.com/foliot-go/foliot/internal/interleave"
 )
 
-// A script is what an actor does, a letter for each step. Some act on a timer, at first the one that all share:
+// A script is what an actor does. Each letter is one step. Some steps act on the timer of the
+// actor. At first all actors have the same timer:
 //
 //	n e l   arm it for now, for soon, for later
 //	s f     stop it, free it
-//	R       make an idle timer, and act on that one from now on
-//	N E L   make a one-shot that is due now, soon, later, and act on that one
+//	R       make an idle timer, which becomes the timer of the actor
+//	N E L   make a one-shot that is due now, soon, later, which becomes the timer of the actor
 //
-// The others are those of goroutines that run the callbacks of the worker that the shard belongs to, and of the one
-// that adopts it when that one retires:
+// Other steps are those of a goroutine that runs callbacks. The timers are in a shard that
+// belongs to the second worker:
 //
-//	p T     start the callback that is due, if there is one; T lets time go by first
-//	P       like p, for the other worker
+//	p       run the second worker: start the callback that is due, if there is one
+//	P       like p, for the first worker, which adopts the shard when the second one retires
+//	T       let time pass, then do what p does
 //	d       let the callback return that was started, if there is one
 //	- +     resize to one worker, to two
 //
-// A goroutine does not look for what is due before its callback has returned: p lets it return, too.
+// A goroutine looks for due timers only after its callback has returned. So if a callback of the
+// actor is running, p, P and T let it return instead.
 type script = interleave.Script
 
 const (
 	ticksSoon  = 2
 	ticksLater = 6
-	ticksLapse = 4 // what T lets go by
+	ticksLapse = 4 // how much time T lets pass
 )
 
-// A scene is the timer that the actors share, and what each of them does.
+// A timerScenario has the timer that the actors share, and the script of each actor.
 type timerScenario struct {
-	timer  byte // 'R', 'E' or 'L', as in scripts; 'A': like R, but armed for soon
+	timer  byte // 'R', 'E' or 'L' as in scripts; 'A': like R, but armed for soon
 	actors []script
 }
 
@@ -43,23 +46,24 @@ func (s timerScenario) String() string {
 	return fmt.Sprintf("%c: %s", s.timer, s.actors)
 }
 
-// walk plays every interleaving of a scene and returns how many there are, and the first error with what led to it.
-func (y *harness) walk(s timerScenario) (int, error) {
-	p := interleave.Paths{}
-	y.real = time.Now()
+// walk runs every interleaving of a scenario. It returns how many it has run, and the first error
+// with the steps that led to it.
+func (h *harness) walk(s timerScenario) (int, error) {
+	paths := interleave.Paths{}
+	h.real = time.Now()
 	for {
-		y.played = y.played[:0]
-		if err := y.play(s, &p); err != nil {
-			return p.Count, fmt.Errorf("%v, %s: %w", s, y.played, err)
+		h.trace = h.trace[:0]
+		if err := h.runPath(s, &paths); err != nil {
+			return paths.Count, fmt.Errorf("%v, %s: %w", s, h.trace, err)
 		}
-		if !p.Next() {
-			return p.Count, nil
+		if !paths.Next() {
+			return paths.Count, nil
 		}
 	}
 }
 
-// play plays one interleaving.
-func (y *harness) play(s timerScenario, p *interleave.Paths) (err error) {
+// runPath runs one interleaving.
+func (h *harness) runPath(s timerScenario, paths *interleave.Paths) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
@@ -67,100 +71,100 @@ func (y *harness) play(s timerScenario, p *interleave.Paths) (err error) {
 	}()
 	var (
 		left    [3]int
-		mine    [3]*timerRecord
+		timers  [3]*timerRecord // the timer of each actor
 		runners [3]runner
 	)
 	for i, a := range s.actors {
 		left[i] = len(a)
-		runners[i].w = y.workers[1]
+		runners[i].w = h.workers[1]
 		if strings.Contains(string(a), "P") {
-			runners[i].w = y.workers[0]
+			runners[i].w = h.workers[0]
 		}
 	}
-	if err := y.step(s.timer, &mine[0], nil); err != nil {
+	if err := h.step(s.timer, &timers[0], nil); err != nil {
 		return err
 	}
-	mine[1], mine[2] = mine[0], mine[0]
-	for i := p.Actor(left[:]...); i >= 0; i = p.Actor(left[:]...) {
+	timers[1], timers[2] = timers[0], timers[0]
+	for i := paths.Actor(left[:]...); i >= 0; i = paths.Actor(left[:]...) {
 		op := s.actors[i][len(s.actors[i])-left[i]]
 		left[i]--
-		y.played = append(y.played, '0'+byte(i), op, ' ')
-		if err := y.step(op, &mine[i], &runners[i]); err != nil {
+		h.trace = append(h.trace, '0'+byte(i), op, ' ')
+		if err := h.step(op, &timers[i], &runners[i]); err != nil {
 			return err
 		}
-		if err := y.check(); err != nil {
+		if err := h.check(); err != nil {
 			return err
 		}
 	}
-	y.played = append(y.played, "rest"...)
-	return y.settle(runners[:])
+	h.trace = append(h.trace, "end"...)
+	return h.settle(runners[:])
 }
 
-// step does what a letter stands for.
-func (y *harness) step(op byte, mine **timerRecord, r *runner) (err error) {
+// step does the step of a letter. rec is the timer of the actor.
+func (h *harness) step(op byte, rec **timerRecord, r *runner) (err error) {
 	switch op {
 	case 'n':
-		return y.reset(*mine, 0)
+		return h.reset(*rec, 0)
 	case 'e':
-		return y.reset(*mine, ticksSoon)
+		return h.reset(*rec, ticksSoon)
 	case 'l':
-		return y.reset(*mine, ticksLater)
+		return h.reset(*rec, ticksLater)
 	case 's':
-		return y.stop(*mine)
+		return h.stop(*rec)
 	case 'f':
-		return y.free(*mine)
+		return h.free(*rec)
 	case 'R', 'A':
-		if *mine, err = y.make(1, false, 0); err == nil && op == 'A' {
-			err = y.reset(*mine, ticksSoon)
+		if *rec, err = h.newTimer(1, false, 0); err == nil && op == 'A' {
+			err = h.reset(*rec, ticksSoon)
 		}
 		return err
 	case 'N':
-		*mine, err = y.make(1, true, 0)
+		*rec, err = h.newTimer(1, true, 0)
 		return err
 	case 'E':
-		*mine, err = y.make(1, true, ticksSoon)
+		*rec, err = h.newTimer(1, true, ticksSoon)
 		return err
 	case 'L':
-		*mine, err = y.make(1, true, ticksLater)
+		*rec, err = h.newTimer(1, true, ticksLater)
 		return err
 	case '-', '+':
-		return y.eng.Resize(1 + strings.IndexByte("-+", op))
+		return h.eng.Resize(1 + strings.IndexByte("-+", op))
 	case 'T':
-		y.now += ticksLapse
+		h.now += ticksLapse
 	}
-	if r.e != nil {
-		return y.finish(r)
+	if r.rec != nil {
+		return h.finish(r)
 	}
 	if op == 'd' {
 		return nil
 	}
-	return y.pop(r)
+	return h.pop(r)
 }
 
-// scenes returns the scenes of two and three actors that a walk goes through.
+// timerScenarios returns the scenarios, which have two or three actors.
 func timerScenarios() (all []timerScenario) {
 	add := func(timer byte, actors ...script) {
 		all = append(all, timerScenario{timer, actors})
 	}
-	for _, a := range interleave.Scripts("nlsf", 2) { // a user, a goroutine that runs callbacks, and one that replaces it
+	for _, a := range interleave.Scripts("nlsf", 2) { // a user, a runner and one that replaces it
 		add('A', a, "Td", "pTd")
 	}
-	for _, a := range interleave.Scripts("nlsf", 2) { // one-shots, and their handles after the end
+	for _, a := range interleave.Scripts("nlsf", 2) { // one-shots, and their stale handles
 		add('E', a, "TdTd")
 		add('E', a, "s", "TdTd")
 		add('L', a, "n", "TdTd")
 	}
-	for _, a := range interleave.Scripts("nelsf", 3) {
+	for _, a := range interleave.Scripts("nelsf", 3) { // a user and a runner
 		add('R', a, "pdTdTd")
 		add('A', a, "TdpdTd")
 	}
-	for _, a := range interleave.Scripts("nls", 2) { // Resize, with the shard changing hands in the middle
+	for _, a := range interleave.Scripts("nls", 2) { // Resize, which gives the shard away and back
 		add('A', a, "-+", "TdTd")
 		add('A', a, "-+", "PdTPd")
 		add('L', a, "-+", "PdTPd")
 		add('R', "n"+a, "-+-", "Pdpd")
 	}
-	for _, b := range interleave.Scripts("nlsf", 2) { // a successor in the same slot, while old handles are about
+	for _, b := range interleave.Scripts("nlsf", 2) { // a new timer in a slot with stale handles
 		for _, a := range []script{"fRn", "fRl", "fN", "fEs", "fL", "sRe", "nfRn"} {
 			add('A', a, b, "Tdpd")
 			add('E', a, b, "Tdpd")
@@ -177,19 +181,19 @@ func timerScenarios() (all []timerScenario) {
 
 func TestEveryInterleavingOfTimersAccountsForEveryArming(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
-		y := newHarness(ordered)
+		h := newHarness(ordered)
 		paths := 0
 		all := timerScenarios()
 		for i := 0; i < len(all); i += interleave.Stride() {
-			n, err := y.walk(all[i])
+			n, err := h.walk(all[i])
 			if err != nil {
 				t.Fatalf("ordered %t, %v", ordered, err)
 			}
 			paths += n
 		}
-		if y.reused == 0 {
-			t.Error("no timer was made in the slot of one whose callback still ran")
+		if h.reused == 0 {
+			t.Error("no timer was made in the slot of a timer whose callback was running")
 		}
-		t.Logf("ordered %t: %d interleavings of %d scenes", ordered, paths, len(all))
+		t.Logf("ordered %t: %d interleavings of %d scenarios", ordered, paths, len(all))
 	}
 }

@@ -2,327 +2,334 @@ package engine
 
 import "fmt"
 
-// A turnOf says whose a worker's turn is, which is in busy: nobody's, that of the goroutine that does something to it, or
-// another's.
-type turnOf uint8
+// A turnHolder says which goroutine has the turn of a worker, as the goroutine sees it that does
+// something to the worker.
+type turnHolder uint8
 
 const (
-	turnNobodys turnOf = iota
-	turnMine
-	turnAnothers
-	numTurns
+	holderNone  turnHolder = iota // no goroutine has it: busy is 0
+	holderSelf                    // this goroutine has it
+	holderOther                   // another goroutine has it
+	numHolders
 )
 
-// A turnEvent is what can be done to a worker, as far as its turn goes.
+// A turnEvent is something that is done to a worker.
 type turnEvent uint8
 
 const (
-	onClaim   turnEvent = iota // by the pump, which has no turn of that worker
-	onRelease                  // by a goroutine that had the turn at some time
-	onHandOn                   // by the pump, to a goroutine that goes on for it
-	onHurry                    // by the watch, when nothing was heard of the goroutine for long enough
-	onVisit                    // by the watch, when something was
-	onOther                    // timers armed, stopped, popped, finished; the worker retired or recruited
+	turnClaim        turnEvent = iota // the driver claims it. The driver does not have its turn
+	turnRelease                       // a goroutine that has or had the turn releases it
+	turnDelegate                      // the driver delegates its turn to another goroutine
+	turnReplace                       // the watchdog replaces a goroutine that was silent for patience
+	turnReplaceEarly                  // the watchdog tries that for a goroutine that was not
+	turnOther                         // anything else: timers are armed, stopped or popped, Resize
 	numTurnEvents
 )
 
-// A turnMove is what becomes of the turn.
-type turnMove uint8
+// A turnChange is what happens to the turn.
+type turnChange uint8
 
 const (
-	turnNever    turnMove = iota // it cannot happen
-	turnSame                     // it stays where it is
-	turnTaken                    // it is the turn of a new claim that nobody had before
-	turnReturned                 // it is nobody's
-	turnHanded                   // it is the turn of the same claim, but not the pump's any more
+	changeImpossible turnChange = iota // the event cannot happen
+	changeNone                         // it stays where it is
+	changeClaimed                      // a new claim has it
+	changeReleased                     // no goroutine has it
+	changeDelegated                    // the same claim has it, but without claimByDriver
 )
 
-// turns are the legal moves of a worker's turn. They are the same whether the worker is in the team or has retired: a
-// pump that took the team before may still claim it, and a goroutine that had its turn has it until it is done.
-var turns = [numTurnEvents][numTurns]turnMove{
-	onClaim:   {turnNobodys: turnTaken, turnAnothers: turnSame},
-	onRelease: {turnNobodys: turnSame, turnMine: turnReturned, turnAnothers: turnSame},
-	onHandOn:  {turnNobodys: turnSame, turnMine: turnHanded, turnAnothers: turnSame},
-	onHurry:   {turnNobodys: turnSame, turnAnothers: turnTaken},
-	onVisit:   {turnNobodys: turnSame, turnAnothers: turnSame},
-	onOther:   {turnNobodys: turnSame, turnMine: turnSame, turnAnothers: turnSame},
+// turnChanges has the legal changes of a worker's turn. They are the same for a worker that has
+// retired: a driver that loaded the list of workers before may still claim it, and a goroutine
+// that has its turn keeps it until nothing is left to do.
+var turnChanges = [numTurnEvents][numHolders]turnChange{
+	turnClaim:        {holderNone: changeClaimed, holderOther: changeNone},
+	turnRelease:      {holderNone: changeNone, holderSelf: changeReleased, holderOther: changeNone},
+	turnDelegate:     {holderNone: changeNone, holderSelf: changeDelegated, holderOther: changeNone},
+	turnReplace:      {holderNone: changeNone, holderOther: changeClaimed},
+	turnReplaceEarly: {holderNone: changeNone, holderOther: changeNone},
+	turnOther:        {holderNone: changeNone, holderSelf: changeNone, holderOther: changeNone},
 }
 
-// A stage is a yard where goroutines take turns, step by step.
+// A turnHarness is a harness in which goroutines take the turns of workers, step by step.
 type turnHarness struct {
 	*harness
-	seen   map[fingerprint]bool // where paths have been
-	apart  bool                 // paths that meet go on by themselves
-	actors []goroutineLike      // the pump and those that run callbacks
-	latest uint64               // the last claim there was
-	fault  fault                // what is wrong with them on purpose
-	brief  bool                 // the pump hands workers on after a callback
+	actors    []turnActor          // the drivers and the goroutines that run workers
+	seen      map[fingerprint]bool // the states that paths have been in
+	noMerge   bool                 // walk all paths on from a state that was seen
+	lastClaim uint64
+	fault     turnFault // a planted fault
+	delegates bool      // the driver delegates a worker after each callback
 
-	whole bool       // they do in one step all that worker.run does from one callback to the next
-	going *coroutine // the one that does
-	fail  error      // what was wrong with a callback
+	coroutines  bool       // the actors are coroutines instead of steppers
+	running     *coroutine // the coroutine that is doing a step
+	callbackErr error      // an error that a callback of a coroutine has found
 }
 
-// A goroutineLike is what takes the part of a goroutine on a stage.
-type goroutineLike interface {
-	able() bool                                 // it has something to do
-	goOn(st *turnHarness) error                 // does it
-	imprint(st *turnHarness, key []byte) []byte // adds what it will do from now on depends on
+// A turnActor stands for a goroutine.
+type turnActor interface {
+	able() bool                                    // reports whether it has a step left
+	step(h *turnHarness) error                     // does the next step
+	fingerprint(h *turnHarness, key []byte) []byte // appends what its next steps depend on
 }
 
-// A fault is a way in which the protocol can be got wrong.
-type fault uint8
+// A turnFault is a way to get the protocol wrong.
+type turnFault uint8
 
 const (
-	faultNone    fault = iota
-	faultClaim         // takes the turn without looking whether it is somebody's
-	faultRelease       // gives back whatever turn it is
-	faultHeed          // goes on when the turn is another's
-	faultKeep          // does not give the turn back
-	numFaults
+	turnSound      turnFault = iota
+	stealsTurn               // claim takes the turn although another goroutine has it
+	releasesAny              // release ends the turn of any goroutine
+	ignoresReplace           // a goroutine that was replaced continues
+	keepsTurn                // release does nothing
+	numTurnFaults
 )
 
-// An actor is a goroutine that takes the turn of workers and runs their callbacks, as worker.run and worker.work do, or
-// the pump, which does as keeper.dispatch does. Each step is one access to what it shares with others.
-type actor struct {
+// A stepper does what a goroutine does in worker.run and worker.work, or what the driver does in
+// timekeeper.dispatch. Each of its steps is one access to shared memory.
+type stepper struct {
 	runner
-	pump  bool
-	team  []*worker // of the pump: those it has yet to look at
-	claim uint64
-	at    *Shard // to pop from
-	do    turnStep
-	over  int // callbacks started when the turn was another's
+	driver  bool
+	workers []*worker // the workers that the driver has not looked at
+	claim   uint64
+	shard   *Shard // the shard to pop from
+	next    stepperStep
+	late    int // callbacks that it has started after it was replaced
 }
 
-// A part is the step that an actor is about to do.
-type turnStep uint8
+// A stepperStep is the next step of a stepper.
+type stepperStep uint8
 
 const (
-	doLeave turnStep = iota
-	doTake
-	doLook
-	doStart
-	doComeBack
-	doGiveBack
-	doHandOn
+	stepEnd      stepperStep = iota
+	stepClaim                // the driver claims the next worker that has a timer due
+	stepLook                 // check that the turn is still its own, and look for a shard
+	stepStart                // pop a timer and start its callback
+	stepFinish               // the callback returns
+	stepRelease              // end the turn
+	stepDelegate             // the driver delegates the worker
 )
 
-func (a *actor) able() bool { return a.do != doLeave }
+func (a *stepper) able() bool { return a.next != stepEnd }
 
-func (a *actor) goOn(st *turnHarness) error {
-	switch a.do {
-	case doTake:
-		return st.take(a)
-	case doLook:
-		return st.look(a)
-	case doStart:
-		return st.start(a)
-	case doComeBack:
-		return st.comeBack(a)
-	case doGiveBack:
-		return st.giveBack(a)
+func (a *stepper) step(h *turnHarness) error {
+	switch a.next {
+	case stepClaim:
+		return a.claimWorker(h)
+	case stepLook:
+		return a.look(h)
+	case stepStart:
+		return a.start(h)
+	case stepFinish:
+		return a.finish(h)
+	case stepRelease:
+		return a.release(h)
 	}
-	return st.handOn(a)
+	return a.delegate(h)
 }
 
-// add adds a goroutine that has a turn of a worker, or a pump, which has none.
-func (st *turnHarness) add(w *worker, claim uint64) {
-	switch {
-	case st.whole:
-		st.actors = append(st.actors, newCoroutine(w, claim, *st.eng.workers.Load()))
-	case w == nil:
-		st.actors = append(st.actors, &actor{pump: true, team: *st.eng.workers.Load(), do: doTake})
-	default:
-		st.actors = append(st.actors, &actor{runner: runner{w: w}, claim: claim, do: doLook})
-	}
-}
-
-// watch checks what something done to a worker did to its turn, and that it did nothing to the other worker's.
-func (st *turnHarness) watch(w *worker, e turnEvent, claim uint64, do func()) error {
-	var was, is [2]uint64
-	for i, w := range st.workers {
-		was[i] = w.busy.Load()
-	}
-	do()
-	for i, any := range st.workers {
-		is[i] = any.busy.Load()
-		of, event := turnAnothers, onOther
-		if any == w {
-			event = e
-		}
-		switch was[i] {
-		case 0:
-			of = turnNobodys
-		case claim:
-			of = turnMine
-		}
-		want := turns[event][of]
-		ok := false
-		switch want {
-		case turnSame:
-			ok = is[i] == was[i]
-		case turnTaken:
-			ok = is[i] > st.latest
-		case turnReturned:
-			ok = is[i] == 0
-		case turnHanded:
-			ok = is[i] == was[i]&^claimByDriver && is[i] != was[i]
-		}
-		if !ok {
-			return fmt.Errorf("the turn of worker %d went from %d to %d by event %d of %d, want move %d", i, was[i], is[i], event, claim, want)
-		}
-		st.latest = max(st.latest, is[i])
-	}
-	return nil
-}
-
-// take is the pump claiming the next worker that has something due.
-func (st *turnHarness) take(a *actor) error {
-	for a.w = nil; a.w == nil; a.team = a.team[1:] {
-		if len(a.team) == 0 {
-			a.do = doLeave
+// claimWorker is the driver in dispatch. It claims the next worker that has a timer due.
+func (a *stepper) claimWorker(h *turnHarness) error {
+	for a.w = nil; a.w == nil; a.workers = a.workers[1:] {
+		if len(a.workers) == 0 {
+			a.next = stepEnd
 			return nil
 		}
-		if a.team[0].next() <= st.nanos() {
-			a.w = a.team[0]
+		if a.workers[0].next() <= h.nanos() {
+			a.w = a.workers[0]
 		}
 	}
-	return st.watch(a.w, onClaim, 0, func() {
-		a.claim = a.w.claim(st.nanos(), claimByDriver)
-		if st.fault == faultClaim && a.claim == 0 {
-			a.claim = st.eng.claims.Add(2) | claimByDriver
+	return h.checkTurns(a.w, turnClaim, 0, func() {
+		a.claim = a.w.claim(h.nanos(), claimByDriver)
+		if h.fault == stealsTurn && a.claim == 0 {
+			a.claim = h.eng.claims.Add(2) | claimByDriver
 			a.w.busy.Store(a.claim)
 		}
 		if a.claim != 0 {
-			a.do = doLook
+			a.next = stepLook
 		}
 	})
 }
 
-// look is a goroutine making sure that the turn is its own, and looking for the shard that has something due.
-func (st *turnHarness) look(a *actor) error {
-	a.do = doGiveBack
-	if a.w.busy.Load() == a.claim || st.fault == faultHeed {
+// look checks that the turn is still the stepper's, and looks for a shard with a timer due.
+func (a *stepper) look(h *turnHarness) error {
+	a.next = stepRelease
+	if a.w.busy.Load() == a.claim || h.fault == ignoresReplace {
 		s, at := a.w.first()
-		if at <= st.nanos() {
-			a.at = s
-			a.do = doStart
+		if at <= h.nanos() {
+			a.shard = s
+			a.next = stepStart
 		}
 	}
 	return nil
 }
 
-// start is a goroutine popping a timer, and starting its callback. If there is none, it looks again at once: what
-// others do in between they might as well do before.
-func (st *turnHarness) start(a *actor) (err error) {
-	a.do = doLeave
-	another := a.w.busy.Load() != a.claim
-	wrong := st.watch(a.w, onOther, a.claim, func() {
-		if c, _ := a.at.pop(st.nanos()); c.fn != nil {
-			err = st.begin(&a.runner, c)
-			a.do = doComeBack
-			if another {
-				a.over++
+// start pops a timer and starts its callback. If there is none, it looks again in the same step:
+// steps of others in between would have the same result before this step.
+func (a *stepper) start(h *turnHarness) (err error) {
+	a.next = stepEnd
+	replaced := a.w.busy.Load() != a.claim
+	turnErr := h.checkTurns(a.w, turnOther, a.claim, func() {
+		if c, _ := a.shard.pop(h.nanos()); c.fn != nil {
+			err = h.startCallback(&a.runner, c)
+			a.next = stepFinish
+			if replaced {
+				a.late++
 			}
 		}
 	})
-	if a.over > 1 {
-		return fmt.Errorf("a goroutine that was replaced goes on to start callbacks")
+	if a.late > 1 {
+		return fmt.Errorf("a goroutine that was replaced has started %d callbacks, want at most 1", a.late)
 	}
 	if err == nil {
-		err = wrong
+		err = turnErr
 	}
-	if err == nil && a.do == doLeave {
-		err = st.look(a)
+	if err == nil && a.next == stepEnd {
+		err = a.look(h)
 	}
 	return err
 }
 
-// comeBack is a callback returning, however late.
-func (st *turnHarness) comeBack(a *actor) (err error) {
-	a.do = doLook
-	wrong := st.watch(a.w, onOther, a.claim, func() {
-		err = st.finish(&a.runner)
+// finish lets the callback return.
+func (a *stepper) finish(h *turnHarness) (err error) {
+	a.next = stepLook
+	turnErr := h.checkTurns(a.w, turnOther, a.claim, func() {
+		err = h.finish(&a.runner)
 		switch {
-		case a.e != nil:
-			a.do = doComeBack
-		case a.pump && st.brief:
-			a.do = doHandOn
+		case a.rec != nil:
+			a.next = stepFinish
+		case a.driver && h.delegates:
+			a.next = stepDelegate
 		}
 	})
 	if err == nil {
-		err = wrong
+		err = turnErr
 	}
 	return err
 }
 
-// giveBack is a goroutine giving back the turn, if it still has it. A pump that has not is out of office.
-func (st *turnHarness) giveBack(a *actor) error {
-	return st.watch(a.w, onRelease, a.claim, func() {
+// release ends the turn, if it is still the stepper's. A driver that was replaced ends.
+func (a *stepper) release(h *turnHarness) error {
+	return h.checkTurns(a.w, turnRelease, a.claim, func() {
 		ours := true
-		switch st.fault {
-		case faultRelease:
+		switch h.fault {
+		case releasesAny:
 			a.w.busy.Store(0)
-		case faultKeep:
+		case keepsTurn:
 		default:
 			ours = a.w.release(a.claim)
 		}
-		a.do = doLeave
-		if a.pump && ours {
-			a.do = doTake
+		a.next = stepEnd
+		if a.driver && ours {
+			a.next = stepClaim
 		}
 	})
 }
 
-// handOn is the pump having another goroutine go on with a worker, as worker.delegate does.
-func (st *turnHarness) handOn(a *actor) error {
-	return st.watch(a.w, onHandOn, a.claim, func() {
+// delegate does what worker.delegate does. The new goroutine is a stepper.
+func (a *stepper) delegate(h *turnHarness) error {
+	return h.checkTurns(a.w, turnDelegate, a.claim, func() {
 		if !a.w.busy.CompareAndSwap(a.claim, a.claim&^claimByDriver) {
-			st.eng.spawned.Add(-1)
-			a.do = doLeave
+			h.eng.spawned.Add(-1)
+			a.next = stepEnd
 			return
 		}
-		a.do = doTake
-		st.add(a.w, a.claim&^claimByDriver)
+		a.next = stepClaim
+		h.add(a.w, a.claim&^claimByDriver)
 	})
 }
 
-// guard is the watch looking after a worker, which may have retired. A goroutine is only ever thought to be held up if
-// it was not heard of for the whole of patience.
-func (st *turnHarness) guard(w *worker, after int64) error {
-	event := onHurry
-	if after < patience {
-		event = onVisit
+// add adds a goroutine that has the turn of a worker. With nil it adds a driver.
+func (h *turnHarness) add(w *worker, claim uint64) {
+	workers := *h.eng.workers.Load()
+	switch {
+	case h.coroutines:
+		h.actors = append(h.actors, newCoroutine(w, claim, workers))
+	case w == nil:
+		h.actors = append(h.actors, &stepper{driver: true, workers: workers, next: stepClaim})
+	default:
+		h.actors = append(h.actors, &stepper{runner: runner{w: w}, claim: claim, next: stepLook})
 	}
-	return st.watch(w, event, 0, func() {
-		old, e := w.replace(w.since.Load() + after)
+}
+
+// checkTurns calls do, which does something to the worker w, and checks what has happened to the
+// turns: that of w may change as the event allows, that of the other worker may not. claim is the
+// claim of the goroutine that does it, 0 if it has none.
+func (h *turnHarness) checkTurns(w *worker, e turnEvent, claim uint64, do func()) error {
+	var before [2]uint64
+	for i, w := range h.workers {
+		before[i] = w.busy.Load()
+	}
+	do()
+	for i, any := range h.workers {
+		was, is := before[i], any.busy.Load()
+		event := turnOther
+		if any == w {
+			event = e
+		}
+		holder := holderOther
+		switch was {
+		case 0:
+			holder = holderNone
+		case claim:
+			holder = holderSelf
+		}
+		want := turnChanges[event][holder]
+		ok := false
+		switch want {
+		case changeNone:
+			ok = is == was
+		case changeClaimed:
+			ok = is > h.lastClaim
+		case changeReleased:
+			ok = is == 0
+		case changeDelegated:
+			ok = is == was&^claimByDriver && is != was
+		}
+		if !ok {
+			return fmt.Errorf("event %d by claim %d: the turn of worker %d changes from %d to %d, want change %d",
+				event, claim, i, was, is, want)
+		}
+		h.lastClaim = max(h.lastClaim, is)
+	}
+	return nil
+}
+
+// replace is the watchdog that checks a worker, which may have retired. The goroutine that has
+// the turn was last heard of some time ago. It may only be replaced if that is at least patience.
+func (h *turnHarness) replace(w *worker, silent int64) error {
+	event := turnReplace
+	if silent < patience {
+		event = turnReplaceEarly
+	}
+	return h.checkTurns(w, event, 0, func() {
+		old, e := w.replace(w.since.Load() + silent)
 		if e == 0 {
 			return
 		}
-		w.spawnUntil.Store(0) // or else goroutines are started that no test can tell when to go on
-		st.add(w, e)
+		w.spawnUntil.Store(0) // otherwise callbacks get goroutines that the test does not control
+		h.add(w, e)
 		if old&claimByDriver != 0 {
-			st.add(nil, 0) // another pump takes office
+			h.add(nil, 0) // a new driver
 		}
 	})
 }
 
-// act does what a letter of a script stands for: that of the watch, or as in the scripts of timers.
+// runOp does the step of a letter. These are letters of the watchdog, the others are as in the
+// scripts of timers:
 //
-//	w v   the watch takes the turn of the second or the first worker from who has it
-//	u     the watch finds that who has the turn of the second worker was heard of a moment ago
-func (st *turnHarness) act(op byte, e **timerRecord) (err error) {
+//	w v   it replaces the goroutine that has the turn of the second worker, of the first
+//	u     it checks the second worker, whose goroutine was heard of a moment ago
+func (h *turnHarness) runOp(op byte, rec **timerRecord) (err error) {
 	switch op {
 	case 'w':
-		return st.guard(st.workers[1], patience)
+		return h.replace(h.workers[1], patience)
 	case 'v':
-		return st.guard(st.workers[0], patience)
+		return h.replace(h.workers[0], patience)
 	case 'u':
-		return st.guard(st.workers[1], patience-1)
+		return h.replace(h.workers[1], patience-1)
 	}
-	wrong := st.watch(nil, onOther, 0, func() { err = st.step(op, e, nil) })
+	turnErr := h.checkTurns(nil, turnOther, 0, func() { err = h.step(op, rec, nil) })
 	if err == nil {
-		err = wrong
+		err = turnErr
 	}
 	return err
 }

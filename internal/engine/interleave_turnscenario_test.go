@@ -8,71 +8,73 @@ import (
 	"github.com/foliot-go/foliot/internal/interleave"
 )
 
-// A drama is timers that are due and what others do while the pump has them run.
+// A turnScenario has timers that are due, and what other goroutines do while the driver runs
+// their callbacks.
 type turnScenario struct {
-	timers string   // a digit for each: its shard. The first one is reusable, and what the scripts act on
+	timers string   // a digit for each: its shard. The first is reusable, and the scripts act on it
 	others []script // one or two
 }
 
-// walk plays every interleaving of a drama, and returns the first error with what led to it. Where one comes to a point
-// at which another has been, it goes on from there in one way alone: the others have been seen.
-func (st *turnHarness) walk(d turnScenario) (int, error) {
-	p := interleave.Paths{}
-	st.seen = map[fingerprint]bool{}
+// walk runs every interleaving of a scenario. It returns how many it has run, and the first error
+// with the steps that led to it. When a path comes to a state that another path has been in, it
+// takes only one way on from there: the other path has taken all of them.
+func (h *turnHarness) walk(s turnScenario) (int, error) {
+	paths := interleave.Paths{}
+	h.seen = map[fingerprint]bool{}
 	for {
-		st.played = st.played[:0]
-		if err := st.play(d, &p); err != nil {
-			return p.Count, fmt.Errorf("%s %s, %s: %w", d.timers, d.others, st.played, err)
+		h.trace = h.trace[:0]
+		if err := h.runPath(s, &paths); err != nil {
+			return paths.Count, fmt.Errorf("%s %s, %s: %w", s.timers, s.others, h.trace, err)
 		}
-		if !p.Next() {
-			return p.Count, nil
+		if !paths.Next() {
+			return paths.Count, nil
 		}
 	}
 }
 
-// play plays one interleaving.
-func (st *turnHarness) play(d turnScenario, p *interleave.Paths) error {
+// runPath runs one interleaving.
+func (h *turnHarness) runPath(s turnScenario, paths *interleave.Paths) error {
 	var (
-		own  [2]*timerRecord
-		done [2]int
+		timers [2]*timerRecord // the timer of each script
+		done   [2]int          // how many steps of each script are done
 	)
-	if err := st.open(d, &own); err != nil {
+	if err := h.setUp(s, &timers); err != nil {
 		return err
 	}
-	way := p
+	path := paths
 	for {
-		var left [10]int
-		for i, s := range d.others {
-			left[i] = len(s) - done[i]
+		var left [10]int // the scripts, then the actors
+		for i, script := range s.others {
+			left[i] = len(script) - done[i]
 		}
-		for i, a := range st.actors {
+		for i, a := range h.actors {
 			if a.able() {
 				left[2+i] = 1
 			}
 		}
-		if way == p && p.Fresh() {
-			if k := st.fingerprint(own, done); st.seen[k] && !st.apart {
-				way = &interleave.Paths{}
+		if path == paths && paths.Fresh() {
+			if k := h.fingerprint(timers, done); h.seen[k] && !h.noMerge {
+				path = &interleave.Paths{} // takes the first way at each choice
 			} else {
-				st.seen[k] = true
+				h.seen[k] = true
 			}
 		}
-		i := way.Actor(left[:]...)
+		i := path.Actor(left[:]...)
 		var err error
 		switch {
 		case i < 0:
-			return st.close()
+			return h.checkEnd()
 		case i < 2:
-			op := d.others[i][done[i]]
+			op := s.others[i][done[i]]
 			done[i]++
-			st.played = append(st.played, op, ' ')
-			err = st.act(op, &own[i])
+			h.trace = append(h.trace, op, ' ')
+			err = h.runOp(op, &timers[i])
 		default:
-			st.played = append(st.played, '0'+byte(i-2), ' ')
-			err = st.actors[i-2].goOn(st)
+			h.trace = append(h.trace, '0'+byte(i-2), ' ')
+			err = h.actors[i-2].step(h)
 		}
 		if err == nil {
-			err = st.check()
+			err = h.check()
 		}
 		if err != nil {
 			return err
@@ -80,58 +82,59 @@ func (st *turnHarness) play(d turnScenario, p *interleave.Paths) error {
 	}
 }
 
-// open makes the timers of a drama, all of them due, and the pump, which goes through the team once.
-func (st *turnHarness) open(d turnScenario, own *[2]*timerRecord) error {
-	for i, c := range d.timers {
-		e, err := st.make(int(c-'0'), i > 0, 0)
+// setUp makes the timers of a scenario, which are due, and the driver, which looks at each worker
+// once.
+func (h *turnHarness) setUp(s turnScenario, timers *[2]*timerRecord) error {
+	for i, c := range s.timers {
+		rec, err := h.newTimer(int(c-'0'), i > 0, 0)
 		if err == nil && i == 0 {
-			own[0], own[1] = e, e
-			err = st.reset(e, 0)
+			timers[0], timers[1] = rec, rec
+			err = h.reset(rec, 0)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	st.setClock(0)
-	if st.whole {
-		st.inside = st.callback
+	h.setClock(0)
+	if h.coroutines {
+		h.onCall = h.yieldInCallback
 	}
-	st.actors = st.actors[:0]
-	st.add(nil, 0)
+	h.actors = h.actors[:0]
+	h.add(nil, 0)
 	return nil
 }
 
-// close checks that no turn is left with a goroutine that is gone, and that what is due is found by the team, on which
-// a retired worker's shards depend, and then by that worker when it is back.
-func (st *turnHarness) close() error {
-	for i, w := range st.workers {
+// checkEnd checks the state after all goroutines have ended: no worker is busy, all due timers are
+// found by the workers that are left, and each worker has its own shard again when both are back.
+func (h *turnHarness) checkEnd() error {
+	for i, w := range h.workers {
 		if e := w.busy.Load(); e != 0 {
-			return fmt.Errorf("all are gone, and worker %d is still the turn of %d", i, e)
+			return fmt.Errorf("all goroutines have ended, but claim %d has the turn of worker %d", e, i)
 		}
 	}
-	if n := st.eng.spawned.Load(); n != 0 {
-		return fmt.Errorf("all are gone, and %d callbacks are said to run", n)
+	if n := h.eng.spawned.Load(); n != 0 {
+		return fmt.Errorf("all goroutines have ended, but spawned is %d", n)
 	}
-	st.inside = nil
-	if err := st.settle(nil); err != nil {
+	h.onCall = nil
+	if err := h.settle(nil); err != nil {
 		return err
 	}
-	for i, w := range st.workers {
-		if shards := w.shards; len(shards) != 1 || shards[0] != st.shards[i] {
-			return fmt.Errorf("worker %d does not have its own shard alone when both are back", i)
+	for i, w := range h.workers {
+		if len(w.shards) != 1 || w.shards[0] != h.shards[i] {
+			return fmt.Errorf("worker %d has %d shards, want only its own", i, len(w.shards))
 		}
 	}
 	return nil
 }
 
-// dramas returns what a walk goes through.
+// turnScenarios returns the scenarios.
 func turnScenarios() (all []turnScenario) {
 	add := func(timers string, others ...script) {
 		all = append(all, turnScenario{timers, others})
 	}
-	for _, watch := range []script{"w", "u", "v", "wu", "uw", "wv"} {
+	for _, watchdog := range []script{"w", "u", "v", "wu", "uw", "wv"} {
 		for _, timers := range []string{"1", "11", "01"} {
-			add(timers, watch)
+			add(timers, watchdog)
 		}
 	}
 	for _, a := range []script{"-", "-+", "n", "s", "f", "N", "-n"} {
@@ -151,47 +154,53 @@ func turnScenarios() (all []turnScenario) {
 func TestEveryInterleavingOfAWorkersTurnLosesNothing(t *testing.T) {
 	all := turnScenarios()
 	paths := 0
-	for _, brief := range []bool{false, true} {
-		st := &turnHarness{harness: newHarness(true), brief: brief}
+	for _, delegates := range []bool{false, true} {
+		h := &turnHarness{harness: newHarness(true), delegates: delegates}
 		for i := 0; i < len(all); i += interleave.Stride() {
-			n, err := st.walk(all[i])
+			n, err := h.walk(all[i])
 			if err != nil {
 				t.Fatal(err)
 			}
 			paths += n
 		}
 	}
-	t.Logf("%d interleavings of %d dramas", paths, len(all))
+	t.Logf("%d interleavings of %d scenarios", paths, len(all))
 }
 
-func TestPathsThatMergeReachAllThatOthersDo(t *testing.T) {
-	for _, d := range []turnScenario{{"1", []script{"w"}}, {"01", []script{"-+"}}, {"1", []script{"n", "u"}}} {
-		for _, whole := range []bool{false, true} {
-			merged := &turnHarness{harness: newHarness(true), whole: whole}
-			apart := &turnHarness{harness: newHarness(true), whole: whole, apart: true}
-			for _, st := range []*turnHarness{merged, apart} {
-				if _, err := st.walk(d); err != nil {
+func TestPathsThatMergeReachTheSameStates(t *testing.T) {
+	scenarios := []turnScenario{
+		{"1", []script{"w"}},
+		{"01", []script{"-+"}},
+		{"1", []script{"n", "u"}},
+	}
+	for _, s := range scenarios {
+		for _, coroutines := range []bool{false, true} {
+			merged := &turnHarness{harness: newHarness(true), coroutines: coroutines}
+			separate := &turnHarness{harness: newHarness(true), coroutines: coroutines, noMerge: true}
+			for _, h := range []*turnHarness{merged, separate} {
+				if _, err := h.walk(s); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if !maps.Equal(merged.seen, apart.seen) {
-				t.Errorf("%v: %d points are reached, and %d by paths that do not merge", d, len(merged.seen), len(apart.seen))
+			if !maps.Equal(merged.seen, separate.seen) {
+				t.Errorf("%v: paths that merge reach %d states, want the same as the %d without merging",
+					s, len(merged.seen), len(separate.seen))
 			}
 		}
 	}
 }
 
-func TestTheWalkFindsATurnThatIsTakenWrongly(t *testing.T) {
-	for f := faultNone; f < numFaults; f++ {
-		st := &turnHarness{harness: newHarness(true), fault: f}
+func TestTheScenariosOfATurnFindEveryPlantedFault(t *testing.T) {
+	for f := turnSound; f < numTurnFaults; f++ {
+		h := &turnHarness{harness: newHarness(true), fault: f}
 		var err error
-		for _, d := range []turnScenario{{"1", []script{"w"}}, {"11", []script{"w"}}} {
+		for _, s := range []turnScenario{{"1", []script{"w"}}, {"11", []script{"w"}}} {
 			if err == nil {
-				_, err = st.walk(d)
+				_, err = h.walk(s)
 			}
 		}
-		if (err == nil) != (f == faultNone) {
-			t.Errorf("fault %d: %v", f, err)
+		if (err == nil) != (f == turnSound) {
+			t.Errorf("fault %d: got error %v", f, err)
 		}
 	}
 }

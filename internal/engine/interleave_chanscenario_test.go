@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot/internal/interleave"
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// A chanScenario has the kinds of the timers, and the script of each actor. The first actors have
+// a timer each. The others act on the first timer, or do steps of the engine.
+type chanScenario struct {
+	kinds  string
+	actors []script
+}
+
+// runPath runs one interleaving of a scenario.
+func (h *chanHarness) runPath(s chanScenario, paths *interleave.Paths) error {
+	h.probes = h.probes[:0]
+	for i := range len(s.kinds) {
+		p := newChanProbe(s.kinds[i])
+		h.probes = append(h.probes, p)
+		if err := h.arm(p, ticksSoon); err != nil {
+			return err
+		}
+	}
+	var left [4]int
+	for i, a := range s.actors {
+		left[i] = len(a)
+	}
+	for i := paths.Actor(left[:]...); i >= 0; i = paths.Actor(left[:]...) {
+		op := s.actors[i][len(s.actors[i])-left[i]]
+		left[i]--
+		h.trace = append(h.trace, '0'+byte(i), op, ' ')
+		p := h.probes[0]
+		if i < len(h.probes) {
+			p = h.probes[i]
+		}
+		err := h.step(op, p)
+		if err == nil {
+			err = h.check()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return h.checkEnd()
+}
+
+// checkEnd stops and drops all timers, and checks that nothing is left of them.
+func (h *chanHarness) checkEnd() error {
+	for _, p := range h.probes {
+		if err := h.stop(p); err != nil {
+			return err
+		}
+		h.drop(p)
+	}
+	for range 2 { // the first time, strong timers become weak
+		h.reap()
+		if err := h.check(); err != nil {
+			return fmt.Errorf("at the end: %w", err)
+		}
+	}
+	if h.s.w.Len() != 0 || h.s.chans.count != 0 {
+		return fmt.Errorf("at the end: %d slots and %d channel timers are left",
+			h.s.w.Len(), h.s.chans.count)
+	}
+	h.now += 16
+	return nil
+}
+
+func chanScenarios() (all []chanScenario) {
+	add := func(kinds string, actors ...script) {
+		all = append(all, chanScenario{kinds, actors})
+	}
+	for _, a := range interleave.Scripts("nelsr", 3) { // a user, a worker, and weak timers
+		for _, kind := range []string{"C", "P", "F"} {
+			add(kind, a, "TpT", "w")
+		}
+	}
+	for _, a := range interleave.Scripts("elsr", 2) { // a timer that is dropped
+		for _, kind := range []string{"C", "P"} {
+			add(kind, a+"d", "TT", "gg")
+			add(kind, a+"d", "TwT", "g")
+			add(kind+kind, "d", a, "TT", "gwg")
+		}
+	}
+	pairs := interleave.Scripts("nelsr", 2) // two users of one timer
+	for i, a := range pairs {
+		for _, b := range pairs[i:] {
+			add("C", a, "Tp", "w", b)
+			add("P", a, "TT", "g", b)
+		}
+	}
+	return all
+}
+
+func TestEveryInterleavingOfADropInTimerKeepsItsPromises(t *testing.T) {
+	h := &chanHarness{harness: newHarness(false)}
+	h.s = h.shards[1]
+	h.s.chans = new(chanTimers)
+	h.eng.reaper.waits.Store(true) // so that the reaper runs only as a step of a script
+	h.real = time.Now()
+	all := chanScenarios()
+	count := 0
+	for i := 0; i < len(all); i += interleave.Stride() {
+		s := all[i]
+		paths := interleave.Paths{}
+		for more := true; more; more = paths.Next() {
+			h.trace = h.trace[:0]
+			if err := h.runPath(s, &paths); err != nil {
+				t.Fatalf("%s %s, %s: %v", s.kinds, s.actors, strings.TrimSpace(string(h.trace)), err)
+			}
+		}
+		count += paths.Count
+	}
+	t.Logf("%d interleavings of %d scenarios", count, len(all))
+}
+
+// Some channel timers stay. The one that comes and goes beside them may be the one that fills a
+// slab.
+func TestChannelTimersThatComeAndGoTakeNoMoreMemory(t *testing.T) {
+	for stay := range 2*chanSlabSize + 1 {
+		var timers chanTimers
+		for range stay {
+			timers.take()
+		}
+		for range 1000 {
+			timers.put(timers.take())
+		}
+		if n := len(timers.open); n > len(timers.slabs) {
+			t.Errorf("with %d timers that stay, %d slabs are in open, want at most %d",
+				stay, n, len(timers.slabs))
+		}
+	}
+}
+
+// A timer that was stopped still has the slot of its last arming, which may belong to another
+// timer now.
+func TestAStaleSlotOfADropInTimerDoesNotReachAnother(t *testing.T) {
+	for _, kinds := range []string{"CC", "FF", "FC", "CF"} {
+		h := newHarness(false)
+		h.real = time.Now()
+		s := h.shards[0]
+		s.eng.reaper.waits.Store(true)
+		old, other := newChanProbe(kinds[0]), newChanProbe(kinds[1])
+		old.reset(s, h.delay(ticksSoon), 0)
+		slot := old.handle(s).Number()
+		old.stop(s)
+		other.reset(s, h.delay(ticksSoon), 0)
+		if got := other.handle(s).Number(); got != slot {
+			t.Fatalf("%s: the second timer has slot %d, want %d as the first", kinds, got, slot)
+		}
+		if old.stop(s) {
+			t.Errorf("%s: Stop of a stopped timer returns true, want false", kinds)
+		}
+		if was, _ := old.reset(s, h.delay(ticksLater), 0); was {
+			t.Errorf("%s: Reset of a stopped timer returns true, want false", kinds)
+		}
+		want := wheel.Tick(h.now + ticksSoon)
+		if at, ok := s.deadline(other.handle(s)); !ok || at != want {
+			t.Errorf("%s: the other timer has the deadline %d, %t, want %d, true", kinds, at, ok, want)
+		}
+	}
+}
