@@ -38,12 +38,12 @@ const (
 	pAsleep
 )
 
-// A hState is all there is. Times are numbers, kNever is that of nothing.
+// A hState is all there is. Times are numbers, modelNever is that of nothing.
 type hState struct {
 	wheel  uint8 // the deadlines that are armed, a bit each
 	next   uint8
 	owner  uint8
-	first  [lWorkers]uint8 // of the heaps
+	first  [modelWorkers]uint8 // of the heaps
 	team   uint8           // a bit for each worker
 	held   bool            // the lock of the shard
 	wakeAt uint8
@@ -97,8 +97,8 @@ func (m *hModel) steps(s hState, emit func(string, hState)) {
 	p := &to.pump
 	switch p.pc {
 	case pSettle:
-		to.wakeAt = kNever
-		*p = hPump{pc: pTeam, at: kNever, rounds: p.rounds}
+		to.wakeAt = modelNever
+		*p = hPump{pc: pTeam, at: modelNever, rounds: p.rounds}
 	case pTeam:
 		p.team = s.team
 		p.pc = pRead
@@ -106,7 +106,7 @@ func (m *hModel) steps(s hState, emit func(string, hState)) {
 		if p.team>>p.w&1 != 0 {
 			p.at = min(p.at, s.due(p.w))
 		}
-		if p.w++; p.w == lWorkers {
+		if p.w++; p.w == modelWorkers {
 			p.pc = pSleep
 		}
 	case pSleep:
@@ -149,11 +149,11 @@ func (m *hModel) actor(s *hState, a *hActor, o hOrder) bool {
 			}
 		case 's':
 			s.wheel &^= 1 << o.at
-			s.next = kMin(s.wheel)
+			s.next = earliestOf(s.wheel)
 			a.at = s.next
 		case 'm':
 			if s.owner != 0 {
-				s.first[s.owner] = kNever
+				s.first[s.owner] = modelNever
 			}
 			s.owner = o.at
 			a.at = s.next
@@ -189,7 +189,7 @@ func (m *hModel) actor(s *hState, a *hActor, o hOrder) bool {
 			end()
 		}
 	case hRead:
-		a.at, a.pc = kNever, hNotice
+		a.at, a.pc = modelNever, hNotice
 		if o.team>>a.w&1 != 0 {
 			a.at = s.due(a.w)
 		}
@@ -201,7 +201,7 @@ func (m *hModel) actor(s *hState, a *hActor, o hOrder) bool {
 			}
 		}
 		switch {
-		case o.do == 'm' && a.w < lWorkers-1:
+		case o.do == 'm' && a.w < modelWorkers-1:
 			a.w++
 			a.pc = hRead
 		case o.do == 'a' && m.bug == hTellsSoon:
@@ -224,7 +224,7 @@ func (m *hModel) final(s *hState) error {
 			return fmt.Errorf("actor %d comes to no end", i)
 		}
 	}
-	if d := kMin(s.wheel); d < s.asleep {
+	if d := earliestOf(s.wheel); d < s.asleep {
 		return fmt.Errorf("the deadline %d is slept over until %d", d, s.asleep)
 	}
 	return nil
@@ -243,7 +243,7 @@ var hScenes = []struct {
 func exploreHeaps(i int, bug hBug) (int, error) {
 	c := hScenes[i]
 	m := hModel{c.orders, bug}
-	begin := hState{next: kNever, wakeAt: kNever, asleep: kNever, owner: c.owner, team: c.team, first: [lWorkers]uint8{kNever, kNever, kNever}}
+	begin := hState{next: modelNever, wakeAt: modelNever, asleep: modelNever, owner: c.owner, team: c.team, first: [modelWorkers]uint8{modelNever, modelNever, modelNever}}
 	begin.pump.rounds = 1
 	return interleave.Explore(begin, m.steps, m.check, m.final)
 }
