@@ -7,339 +7,81 @@ import (
 	"github.com/foliot-go/foliot/internal/interleave"
 )
 
-// This is a model of the heap of adopted shards beside the timekeeper. There is one shard. Worker 0 has made it, the
-// others adopt it. What the timekeeper does beside going to sleep is the matter of walk_keeper_test.go.
+// A retiredModel is a model of the watchdog beside a worker that retires and returns. Goroutines
+// claim the worker and run callbacks. The watchdog checks whether it is busy.
+type retiredModel struct{ fault retiredFault }
 
-// A hActor is somebody who changes the shard, or gives it to another worker.
-type hActor struct {
+// A retiredState is a state of the model.
+type retiredState struct {
+	busy     uint8 // the claimer that has the turn, its index plus 1; 0: none
+	active   bool  // the worker is in roster.workers
+	retired  bool  // worker.retired
+	watched  bool  // the worker is in timekeeper.retired
+	locked   bool  // timekeeper.mu
+	claimers [2]claimer
+	resize   uint8 // how many steps Resize has done
+	watchdog uint8 // how many steps the watchdog has done
+	inside   uint8 // the claimer that was in a callback when the watchdog began to look; 0: none
+	saw      bool  // the watchdog has seen that the worker is busy
+	missed   bool  // the watchdog has missed a callback
+}
+
+// A claimer is a goroutine that claims the worker, runs a callback and releases the worker.
+type claimer struct {
 	pc, done uint8
-	early    bool  // next was lowered
-	at       uint8 // what to tell the timekeeper
-	w        uint8 // the worker to tell it about
+	retired  bool // worker.retired when it was loaded
+	looked   bool // for looksFirst: it was loaded
 }
 
 const (
-	hLock   uint8 = iota
-	hNext         // store next, or take the shard out of the heap of its owner
-	hFirst        // store first, or put it into that of the new one
-	hUnlock       // unlock, and store the team
-	hRead         // see when a worker has something due
-	hNotice       // compare with wakeAt, and lower it
+	claimerClaim uint8 = iota
+	claimerLook        // load worker.retired
+	claimerWatch       // call watchRetired
+	claimerRun         // in a callback
 )
 
-// A hPump is the timekeeper, which goes to sleep.
-type hPump struct{ pc, at, team, w, rounds uint8 }
+// How often each of them does its work.
+const (
+	claimerRounds  = 2
+	resizeRounds   = 2
+	watchdogRounds = 3
+)
+
+// A retiredFault is a way to get the protocol wrong.
+type retiredFault uint8
 
 const (
-	pSettle uint8 = iota // wakeAt = never
-	pTeam                // load the team
-	pRead                // see when a worker has something due
-	pSleep               // sleep until the earlier of that and wakeAt
-	pAsleep
+	retiredSound       retiredFault = iota
+	doesNotLook                     // a claimer does not load worker.retired
+	looksFirst                      // it loads worker.retired before it claims the worker
+	checksBusyFirst                 // Resize checks busy before it sets worker.retired
+	storesWorkersFirst              // Resize stores the list of workers before it sets worker.retired
+	clearsFirst                     // Resize clears worker.retired before it stores the list
+	forgetsBusy                     // the watchdog removes a worker that is busy from its list
+	numRetiredFaults
 )
 
-// A hState is all there is. Times are numbers, modelNever is that of nothing.
-type hState struct {
-	wheel  uint8 // the deadlines that are armed, a bit each
-	next   uint8
-	owner  uint8
-	first  [modelWorkers]uint8 // of the heaps
-	team   uint8           // a bit for each worker
-	held   bool            // the lock of the shard
-	wakeAt uint8
-	asleep uint8 // until when the timekeeper sleeps
-	actors [4]hActor
-	pump   hPump
-}
-
-// A hOrder is what an actor does: it arms a deadline, or stops it and raises next, or gives the shard to a worker.
-type hOrder struct {
-	do   byte // 'a', 's' or 'm'
-	at   uint8
-	team uint8 // afterwards
-}
-
-// A hBug is a way to get it wrong.
-type hBug uint8
-
-const (
-	hSound     hBug = iota
-	hSilent         // who gives the shard away does not tell the timekeeper
-	hTellsOld       // it tells before it stores the team
-	hUnlocked       // first is stored without the lock of the shard
-	hTellsSoon      // who arms tells before it stores first
-	numHBugs
-)
-
-type hModel struct {
-	orders [4][]hOrder
-	bug    hBug
-}
-
-// due returns what the timekeeper sees of a worker.
-func (s *hState) due(w uint8) uint8 {
-	if w == 0 {
-		return s.next
-	}
-	return s.first[w]
-}
-
-func (m *hModel) steps(s hState, emit func(string, hState)) {
-	for i := range s.actors {
-		if int(s.actors[i].done) < len(m.orders[i]) {
-			to := s
-			if m.actor(&to, &to.actors[i], m.orders[i][s.actors[i].done]) {
-				emit(fmt.Sprintf("%d %c at %d", i, m.orders[i][s.actors[i].done].do, s.actors[i].pc), to)
-			}
-		}
-	}
-	to := s
-	p := &to.pump
-	switch p.pc {
-	case pSettle:
-		to.wakeAt = modelNever
-		*p = hPump{pc: pTeam, at: modelNever, rounds: p.rounds}
-	case pTeam:
-		p.team = s.team
-		p.pc = pRead
-	case pRead:
-		if p.team>>p.w&1 != 0 {
-			p.at = min(p.at, s.due(p.w))
-		}
-		if p.w++; p.w == modelWorkers {
-			p.pc = pSleep
-		}
-	case pSleep:
-		to.wakeAt = min(p.at, s.wakeAt)
-		to.asleep = to.wakeAt
-		*p = hPump{pc: pAsleep, rounds: p.rounds}
-	case pAsleep:
-		if p.rounds == 0 {
-			return
-		}
-		p.rounds--
-		p.pc = pSettle // woken for nothing
-	}
-	emit(fmt.Sprint("pump at ", s.pump.pc), to)
-}
-
-func (m *hModel) actor(s *hState, a *hActor, o hOrder) bool {
-	end := func() { *a = hActor{done: a.done + 1} }
-	switch a.pc {
-	case hLock:
-		if s.held {
-			return false
-		}
-		s.held = true
-		a.pc = hNext
-	case hNext:
-		a.pc = hFirst
-		switch o.do {
-		case 'a':
-			s.wheel |= 1 << o.at
-			if a.early = o.at < s.next; !a.early {
-				s.held = false
-				end()
-				return true
-			}
-			s.next = o.at
-			a.at = o.at
-			if m.bug == hTellsSoon {
-				a.pc = hNotice
-			}
-		case 's':
-			s.wheel &^= 1 << o.at
-			s.next = earliestOf(s.wheel)
-			a.at = s.next
-		case 'm':
-			if s.owner != 0 {
-				s.first[s.owner] = modelNever
-			}
-			s.owner = o.at
-			a.at = s.next
-		}
-		if m.bug == hUnlocked {
-			s.held = false
-		}
-	case hFirst:
-		if s.owner != 0 {
-			s.first[s.owner] = a.at
-		}
-		a.pc = hUnlock
-		if m.bug == hTellsSoon && o.do == 'a' {
-			s.held = false
-			end()
-		}
-	case hUnlock:
-		if m.bug != hUnlocked {
-			s.held = false
-		}
-		switch {
-		case o.do == 'm' && m.bug == hSilent:
-			s.team = o.team
-			end()
-		case o.do == 'm':
-			if m.bug != hTellsOld {
-				s.team = o.team
-			}
-			a.pc = hRead
-		case a.early:
-			a.pc = hNotice
-		default:
-			end()
-		}
-	case hRead:
-		a.at, a.pc = modelNever, hNotice
-		if o.team>>a.w&1 != 0 {
-			a.at = s.due(a.w)
-		}
-	case hNotice:
-		if a.at < s.wakeAt {
-			s.wakeAt = a.at
-			if s.pump.pc == pAsleep {
-				s.asleep = a.at
-			}
-		}
-		switch {
-		case o.do == 'm' && a.w < modelWorkers-1:
-			a.w++
-			a.pc = hRead
-		case o.do == 'a' && m.bug == hTellsSoon:
-			a.pc = hFirst
-		default:
-			if o.do == 'm' {
-				s.team = o.team
-			}
-			end()
-		}
-	}
-	return true
-}
-
-func (m *hModel) check(*hState) error { return nil }
-
-func (m *hModel) final(s *hState) error {
-	for i, a := range s.actors {
-		if int(a.done) != len(m.orders[i]) {
-			return fmt.Errorf("actor %d comes to no end", i)
-		}
-	}
-	if d := earliestOf(s.wheel); d < s.asleep {
-		return fmt.Errorf("the deadline %d is slept over until %d", d, s.asleep)
-	}
-	return nil
-}
-
-var hScenes = []struct {
-	owner, team uint8
-	orders      [4][]hOrder
-}{
-	{1, 0b110, [4][]hOrder{{{do: 'a', at: 2}}, {{do: 'a', at: 1}, {do: 's', at: 1}}, {{do: 'm', at: 2, team: 0b100}}}},
-	{0, 0b011, [4][]hOrder{{{do: 'a', at: 2}, {do: 's', at: 2}, {do: 'a', at: 3}}, {{do: 'm', at: 1, team: 0b010}, {do: 'm', at: 0, team: 0b011}}}},
-	{0, 0b111, [4][]hOrder{{{do: 'a', at: 1}}, {{do: 'm', at: 1, team: 0b110}, {do: 'm', at: 2, team: 0b100}}, {{do: 'a', at: 2}}}},
-	{1, 0b010, [4][]hOrder{{{do: 'a', at: 1}, {do: 's', at: 1}}, {{do: 'a', at: 2}}, {{do: 'm', at: 0, team: 0b011}}}},
-}
-
-func exploreHeaps(i int, bug hBug) (int, error) {
-	c := hScenes[i]
-	m := hModel{c.orders, bug}
-	begin := hState{next: modelNever, wakeAt: modelNever, asleep: modelNever, owner: c.owner, team: c.team, first: [modelWorkers]uint8{modelNever, modelNever, modelNever}}
-	begin.pump.rounds = 1
-	return interleave.Explore(begin, m.steps, m.check, m.final)
-}
-
-func TestNoDeadlineOfAnAdoptedShardIsSleptOver(t *testing.T) {
-	for i := range hScenes {
-		n, err := exploreHeaps(i, hSound)
-		if err != nil {
-			t.Errorf("scene %d: %v", i, err)
-		}
-		t.Logf("scene %d: %d states", i, n)
-	}
-}
-
-func TestTheModelFindsEveryWrongHeapOfShards(t *testing.T) {
-	for bug := hSound + 1; bug < numHBugs; bug++ {
-		var err error
-		for i := range hScenes {
-			if err == nil {
-				_, err = exploreHeaps(i, bug)
-			}
-		}
-		if err == nil {
-			t.Errorf("nothing found wrong with bug %d", bug)
-		}
-		t.Logf("bug %d: %v", bug, err)
-	}
-}
-
-// This is a model of who watches a worker that retires and comes back. Claimers claim it and run callbacks, the watch
-// looks whether it is busy.
-
-// A vClaimer claims the worker, runs a callback and gives the worker back.
-type vClaimer struct {
-	pc, done uint8
-	retired  bool // as it was when it looked
-	looked   bool // for who looks too early
-}
-
-const (
-	cClaim  uint8 = iota
-	cLook         // load retired
-	cAdd          // watchRetired
-	cInside       // in a callback
-)
-
-type vState struct {
-	busy           uint8 // the number of the claimer, from 1
-	team           bool
-	retired        bool
-	listed         bool // in keeper.retired
-	held           bool // keeper.mu
-	claimers       [2]vClaimer
-	resize, looked uint8 // how far they are
-	inside         uint8 // who was in a callback when the watch began to look
-	saw            bool
-	wrong          bool
-}
-
-// A vBug is a way to get it wrong.
-type vBug uint8
-
-const (
-	vSound      vBug = iota
-	vNoLook          // who claims does not look whether the worker has retired
-	vLooksFirst      // it looks before it claims
-	vBusyFirst       // Resize looks whether the worker is busy before it sets retired
-	vTeamFirst       // Resize stores the team before it sets retired
-	vBackFirst       // Resize clears retired before it stores the team
-	vForgets         // the watch forgets a worker that is busy
-	numVBugs
-)
-
-type vModel struct{ bug vBug }
-
-const vRounds = 2
-
-func (m *vModel) steps(s vState, emit func(string, vState)) {
-	for i := range s.claimers {
-		if to := s; to.claimers[i].done < vRounds && m.claimer(&to, i) {
-			emit(fmt.Sprint("claimer ", i, " at ", s.claimers[i].pc), to)
+// steps emits every state that one step leads to.
+func (m *retiredModel) steps(s retiredState, emit func(string, retiredState)) {
+	for i, c := range s.claimers {
+		if to := s; c.done < claimerRounds && m.claimer(&to, i) {
+			emit(fmt.Sprint("claimer ", i, " at ", c.pc), to)
 		}
 	}
 	if to := s; m.resize(&to) {
-		emit(fmt.Sprint("resize at ", s.resize), to)
+		emit(fmt.Sprint("Resize at ", s.resize), to)
 	}
-	if to := s; m.look(&to) {
-		emit(fmt.Sprint("watch at ", s.looked), to)
+	if to := s; m.watchdog(&to) {
+		emit(fmt.Sprint("watchdog at ", s.watchdog), to)
 	}
 }
 
-func (m *vModel) claimer(s *vState, i int) bool {
+// claimer does a step of a claimer. It returns false if the step is not possible now.
+func (m *retiredModel) claimer(s *retiredState, i int) bool {
 	c := &s.claimers[i]
 	switch c.pc {
-	case cClaim:
-		if m.bug == vLooksFirst && !c.looked {
+	case claimerClaim:
+		if m.fault == looksFirst && !c.looked {
 			c.looked, c.retired = true, s.retired
 			return true
 		}
@@ -347,63 +89,70 @@ func (m *vModel) claimer(s *vState, i int) bool {
 			return false
 		}
 		s.busy = uint8(i + 1)
-		c.pc = cLook
-		if m.bug == vNoLook {
-			c.pc = cInside
+		c.pc = claimerLook
+		if m.fault == doesNotLook {
+			c.pc = claimerRun
 		}
-	case cLook:
-		if m.bug != vLooksFirst {
+	case claimerLook:
+		if m.fault != looksFirst {
 			c.retired = s.retired
 		}
-		c.pc = cInside
+		c.pc = claimerRun
 		if c.retired {
-			c.pc = cAdd
+			c.pc = claimerWatch
 		}
-	case cAdd:
-		if s.held {
+	case claimerWatch:
+		if s.locked {
 			return false
 		}
-		s.listed = true
-		c.pc = cInside
-	case cInside:
+		s.watched = true
+		c.pc = claimerRun
+	case claimerRun:
 		s.busy = 0
 		if s.inside == uint8(i+1) {
 			s.inside = 0
 		}
-		*c = vClaimer{done: c.done + 1}
+		*c = claimer{done: c.done + 1}
 	}
 	return true
 }
 
-// resize retires the worker and brings it back, twice.
-func (m *vModel) resize(s *vState) bool {
-	const rounds = 2
-	if s.resize >= rounds*6 {
+// resize does a step of Resize, which retires the worker and brings it back. It returns false if
+// the step is not possible now. The steps of a round are:
+//
+//	r   set worker.retired
+//	b   if the worker is busy, call watchRetired
+//	w   store the list of workers without it
+//	W   store the list of workers with it
+//	R   clear worker.retired
+//	    nothing: other goroutines may run between two rounds
+func (m *retiredModel) resize(s *retiredState) bool {
+	round := "rbwWR "
+	switch m.fault {
+	case checksBusyFirst:
+		round = "brwWR "
+	case storesWorkersFirst:
+		round = "wrbWR "
+	case clearsFirst:
+		round = "rbwRW "
+	}
+	if int(s.resize) >= resizeRounds*len(round) {
 		return false
 	}
-	order := [6]byte{'r', 'b', 't', 'T', 'R', ' '}
-	switch m.bug {
-	case vBusyFirst:
-		order = [6]byte{'b', 'r', 't', 'T', 'R', ' '}
-	case vTeamFirst:
-		order = [6]byte{'t', 'r', 'b', 'T', 'R', ' '}
-	case vBackFirst:
-		order = [6]byte{'r', 'b', 't', 'R', 'T', ' '}
-	}
-	switch order[s.resize%6] {
+	switch round[int(s.resize)%len(round)] {
 	case 'r':
 		s.retired = true
 	case 'b':
 		if s.busy != 0 {
-			if s.held {
+			if s.locked {
 				return false
 			}
-			s.listed = true
+			s.watched = true
 		}
-	case 't':
-		s.team = false
-	case 'T':
-		s.team = true
+	case 'w':
+		s.active = false
+	case 'W':
+		s.active = true
 	case 'R':
 		s.retired = false
 	}
@@ -411,68 +160,70 @@ func (m *vModel) resize(s *vState) bool {
 	return true
 }
 
-// look is keeper.anyBusy, three times.
-func (m *vModel) look(s *vState) bool {
-	const rounds = 3
-	if s.looked >= rounds*4 {
+// watchdog does a step of timekeeper.anyBusy. It returns false if it has done all its rounds.
+func (m *retiredModel) watchdog(s *retiredState) bool {
+	if s.watchdog >= watchdogRounds*4 {
 		return false
 	}
-	switch s.looked % 4 {
+	switch s.watchdog % 4 {
 	case 0:
-		s.held, s.saw, s.inside = true, false, 0
+		s.locked, s.saw, s.inside = true, false, 0
 		for i, c := range s.claimers {
-			if c.pc == cInside {
+			if c.pc == claimerRun {
 				s.inside = uint8(i + 1)
 			}
 		}
 	case 1:
-		s.saw = s.team && s.busy != 0
+		s.saw = s.active && s.busy != 0
 	case 2:
-		if s.listed && m.bug == vForgets {
-			s.listed = false
-		} else if s.listed {
-			s.listed = s.busy != 0
-			s.saw = s.saw || s.listed
+		if s.watched && m.fault == forgetsBusy {
+			s.watched = false
+		} else if s.watched {
+			s.watched = s.busy != 0
+			s.saw = s.saw || s.watched
 		}
 	case 3:
-		s.held = false
-		s.wrong = s.inside != 0 && !s.saw
+		s.locked = false
+		s.missed = s.inside != 0 && !s.saw
 		s.inside, s.saw = 0, false
 	}
-	s.looked++
+	s.watchdog++
 	return true
 }
 
-func (m *vModel) check(s *vState) error {
-	if s.wrong {
-		return fmt.Errorf("the watch does not see that a callback runs")
+func (m *retiredModel) check(s *retiredState) error {
+	if s.missed {
+		return fmt.Errorf("the watchdog does not see that a callback is running")
 	}
 	return nil
 }
 
-func (m *vModel) final(s *vState) error {
-	if s.busy != 0 || s.held {
-		return fmt.Errorf("somebody waits for ever")
+// final returns an error if a state in which no step is possible is wrong.
+func (m *retiredModel) final(s *retiredState) error {
+	if s.busy != 0 || s.locked {
+		return fmt.Errorf("the worker is busy: %d, or the timekeeper is locked: %t", s.busy, s.locked)
 	}
 	return nil
 }
 
-func TestTheWatchSeesEveryCallbackOfARetiredWorker(t *testing.T) {
-	m := vModel{}
-	n, err := interleave.Explore(vState{team: true}, m.steps, m.check, m.final)
+func (m *retiredModel) explore() (int, error) {
+	return interleave.Explore(retiredState{active: true}, m.steps, m.check, m.final)
+}
+
+func TestTheWatchdogSeesEveryCallbackOfARetiredWorker(t *testing.T) {
+	n, err := (&retiredModel{}).explore()
 	if err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d states", n)
 }
 
-func TestTheModelFindsEveryWrongWatch(t *testing.T) {
-	for bug := vSound + 1; bug < numVBugs; bug++ {
-		m := vModel{bug}
-		n, err := interleave.Explore(vState{team: true}, m.steps, m.check, m.final)
+func TestTheModelOfARetiredWorkerFindsEveryPlantedFault(t *testing.T) {
+	for fault := retiredSound + 1; fault < numRetiredFaults; fault++ {
+		n, err := (&retiredModel{fault}).explore()
 		if err == nil {
-			t.Errorf("nothing found wrong with bug %d, in %d states", bug, n)
+			t.Errorf("fault %d is not found in %d states", fault, n)
 		}
-		t.Logf("bug %d: %v", bug, err)
+		t.Logf("fault %d: %v", fault, err)
 	}
 }
