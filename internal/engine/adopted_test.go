@@ -7,18 +7,19 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// TestAdoptedShardsAreFoundWhateverHappens does all that can happen to adopted shards, in random order.
+// The test does everything that can happen to adopted shards, in random order.
 func TestAdoptedShardsAreFoundWhateverHappens(t *testing.T) {
 	const most = 12
-	y := newHarness(true)
-	eng := y.eng
+	eng := newHarness(true).eng
 	if err := eng.Resize(most); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range *eng.workers.Load() {
-		w.busy.Store(1 << 40) // nobody runs it but this test
+		w.busy.Store(1 << 40) // so that only this test runs it
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	timers := make([]Timer, 60)
@@ -31,40 +32,40 @@ func TestAdoptedShardsAreFoundWhateverHappens(t *testing.T) {
 		items[i] = newItem(t, eng, func(*testItem) { itemsRun++ })
 	}
 	for step := range 20000 {
-		what := ""
+		op := ""
 		switch i := r.IntN(len(timers)); r.IntN(8) {
 		case 0, 1:
-			what = "lower or raise"
+			op = "lower or raise"
 			timers[i].Reset(time.Duration(r.IntN(20)) * harnessTick)
 		case 2:
-			what = "stop"
+			op = "stop"
 			timers[i].Stop()
 			timers[i].s.updateNextIfEmpty()
 		case 3, 4:
-			what = "push"
+			op = "push"
 			items[i].wake()
 		case 5:
-			what = "run"
+			op = "run"
 			eng.manual.now.Add(int64(harnessTick))
-			team := *eng.workers.Load()
-			w := team[r.IntN(len(team))]
+			workers := *eng.workers.Load()
+			w := workers[r.IntN(len(workers))]
 			if err := w.runAll(); err != nil {
 				t.Fatalf("step %d: %v", step, err)
 			}
 		case 6:
-			what = "take"
+			op = "take"
 			w := timers[i].s.owner.Load()
 			if s := w.adopted.take(); s != nil && s.Ready.Empty() {
-				t.Fatalf("step %d: a shard without items is taken", step)
+				t.Fatalf("step %d: take returns a shard without ready items", step)
 			}
 		case 7:
-			what = "resize"
+			op = "resize"
 			if err := eng.Resize(1 + r.IntN(most)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := eng.CheckAdopted(); err != nil {
-			t.Fatalf("after step %d, %s: %v", step, what, err)
+			t.Fatalf("after step %d, %s: %v", step, op, err)
 		}
 	}
 	eng.manual.now.Add(int64(time.Hour))
@@ -74,32 +75,33 @@ func TestAdoptedShardsAreFoundWhateverHappens(t *testing.T) {
 		}
 	}
 	if got := eng.Stats().Armed; got != 0 {
-		t.Errorf("%d timers are armed in the end", got)
+		t.Errorf("%d timers are armed at the end, want none", got)
 	}
 	for i, it := range items {
 		if it.queued {
-			t.Errorf("item %d is not run in the end", i)
+			t.Errorf("item %d was not run", i)
 		}
 	}
-	t.Logf("%d callbacks, %d items run", ran, itemsRun)
+	t.Logf("%d callbacks and %d items were run", ran, itemsRun)
 }
 
-// runAll runs all that a worker has to do, and returns an error if it leaves any of it.
+// runAll runs the worker until nothing is left to do. It returns an error if a shard of the worker
+// still has ready items or due timers.
 func (w *worker) runAll() error {
 	w.run(runMode{claim: w.busy.Load(), span: never})
 	for _, s := range w.shards {
 		if !s.Ready.Empty() || s.next.Load() <= w.eng.Now() {
-			return fmt.Errorf("shard %d of worker %d is not looked at", s.number, w.id)
+			return fmt.Errorf("worker %d has left work in shard %d", w.id, s.number)
 		}
 	}
 	return nil
 }
 
-// TestACallbackLooksAtNoShardOfThePast makes it impossible to look at retired workers and at their shards. Then it runs
-// callbacks and polls on the worker that is left, and has the timekeeper go to sleep between them.
-func TestACallbackLooksAtNoShardOfThePast(t *testing.T) {
-	const past = 256
-	eng, err := New(Config{Workers: past})
+// The test makes it impossible to read retired workers and their shards. Then it runs callbacks and
+// items on the worker that is left. The driver falls asleep between them.
+func TestCallbacksDoNotReadTheShardsOfRetiredWorkers(t *testing.T) {
+	const before = 256
+	eng, err := New(Config{Workers: before})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,19 +109,20 @@ func TestACallbackLooksAtNoShardOfThePast(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := (*eng.workers.Load())[0]
-	if got := len(w.shards); got != past*shardsPerWorker {
-		t.Fatalf("the worker has %d shards", got)
+	if got := len(w.shards); got != before*shardsPerWorker {
+		t.Fatalf("the worker has %d shards, want %d", got, before*shardsPerWorker)
 	}
-	// Who locks one of these shards waits for ever. Who reads the lists finds nil in place of shards and workers.
+	// A goroutine that locks one of these shards blocks. One that reads the lists finds nil instead
+	// of shards and workers.
 	all, shards, retired := eng.shards.Load(), w.shards, eng.retired
 	for _, s := range (*all)[shardsPerWorker:] {
 		s.mu.Lock()
 	}
-	poisoned := slices.Concat(w.own, make([]*Shard, (past-1)*shardsPerWorker))
+	poisoned := slices.Concat(w.own, make([]*Shard, (before-1)*shardsPerWorker))
 	eng.mu.Lock()
 	eng.shards.Store(&poisoned)
 	w.shards = poisoned
-	eng.retired = make([]*worker, past-1)
+	eng.retired = make([]*worker, before-1)
 	eng.mu.Unlock()
 
 	done := make(chan struct{}, 2)
@@ -151,7 +154,7 @@ func TestACallbackLooksAtNoShardOfThePast(t *testing.T) {
 		select {
 		case <-done:
 		case <-time.After(20 * time.Second):
-			t.Fatal("somebody waits for the lock of a shard of a retired worker")
+			t.Fatal("a goroutine waits for the lock of a shard of a retired worker")
 		}
 	}
 
@@ -163,14 +166,14 @@ func TestACallbackLooksAtNoShardOfThePast(t *testing.T) {
 		s.mu.Unlock()
 	}
 	if st := eng.Stats(); st.Fired != n || st.ItemsRun != n {
-		t.Errorf("%d callbacks and %d items run, want %d of each", st.Fired, st.ItemsRun, n)
+		t.Errorf("%d callbacks and %d items were run, want %d of each", st.Fired, st.ItemsRun, n)
 	}
 	if _, err := eng.Shutdown(t.Context(), func() int { return 0 }); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestARetiredWorkerIsWatchedWhileItIsBusy claims a worker that has retired, as a goroutine does that read the team
+// The test claims a worker that has retired, as a goroutine does that loaded the list of workers
 // before.
 func TestARetiredWorkerIsWatchedWhileItIsBusy(t *testing.T) {
 	eng, err := New(Config{Workers: 3})
@@ -178,46 +181,45 @@ func TestARetiredWorkerIsWatchedWhileItIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &eng.timekeeper
-	busy := func(want int) {
+	checkWatched := func(want int) {
 		t.Helper()
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if got := k.anyBusy(); got != (want > 0) || len(k.retired) != want {
-			t.Errorf("anyBusy is %t, and %d workers are watched, want %d", got, len(k.retired), want)
+			t.Errorf("anyBusy returns %t, and %d retired workers are watched, want %t and %d",
+				got, len(k.retired), want > 0, want)
 		}
 	}
-	team := *eng.workers.Load()
-	was := team[1].claim(eng.Now(), 0)
+	workers := *eng.workers.Load()
+	was := workers[1].claim(eng.Now(), 0)
 	if err := eng.Resize(1); err != nil {
 		t.Fatal(err)
 	}
-	busy(1)
-	late := team[2].claim(eng.Now(), 0)
-	busy(2)
-	team[2].since.Store(eng.Now() - 2*patience)
+	checkWatched(1)
+	late := workers[2].claim(eng.Now(), 0)
+	checkWatched(2)
+	workers[2].since.Store(eng.Now() - 2*patience)
 	if blocked, _, _ := k.replaceBlocked(); len(blocked) != 1 || blocked[0].worker != 2 {
-		t.Errorf("%v are replaced, want worker 2", blocked)
+		t.Errorf("replaceBlocked returns %v, want worker 2", blocked)
 	}
-	team[2].release(late)
-	team[1].release(was)
-	for end := time.Now().Add(5 * time.Second); team[2].busy.Load() != 0 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-	busy(0)
+	workers[2].release(late)
+	workers[1].release(was)
+	testkit.TrueWithin(5*time.Second, func() bool { return workers[2].busy.Load() == 0 })
+	checkWatched(0)
 	if _, err := eng.Shutdown(t.Context(), func() int { return 0 }); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestATimerOfThePastMovesFewOthers counts the places in the heap that change when a timer of a retired worker's shard
-// is armed and when its callback runs, with timers armed in all other such shards.
-func TestATimerOfThePastMovesFewOthers(t *testing.T) {
-	for _, past := range []int{2, 16, 256, 1024} {
-		eng, err := New(Config{Workers: past, Resolution: 1})
+// The test counts the entries of the heap that change when a timer of an adopted shard is armed and
+// when its callback runs. All other adopted shards have armed timers.
+func TestATimerOfAnAdoptedShardMovesFewOthers(t *testing.T) {
+	for _, before := range []int{2, 16, 256, 1024} {
+		eng, err := New(Config{Workers: before, Resolution: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		eng.timekeeper.wakeAt.Store(0) // nobody wakes the timekeeper
+		eng.timekeeper.wakeAt.Store(0) // so that no driver is started
 		if err := eng.Resize(1); err != nil {
 			t.Fatal(err)
 		}
@@ -260,9 +262,9 @@ func TestATimerOfThePastMovesFewOthers(t *testing.T) {
 			t.Error(err)
 		}
 		if want := bits.Len(uint(len(timers))); most > want {
-			t.Errorf("%d places of %d change, want at most %d", most, len(timers), want)
+			t.Errorf("%d of %d entries change, want at most %d", most, len(timers), want)
 		}
-		t.Logf("once %d workers: %d places of %d change at most", past, most, len(timers))
+		t.Logf("%d workers before: %d of %d entries change at most", before, most, len(timers))
 		w.release(claim)
 		if _, err := eng.Shutdown(t.Context(), func() int { return 0 }); err != nil {
 			t.Error(err)

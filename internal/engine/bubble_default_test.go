@@ -4,44 +4,41 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// A bubble's clock is not that of a runtime outside, and neither are the standard timers that
-// are set by it.
+// The engines of these tests are in no synctest bubble. A call from a bubble must not set their
+// standard timers: these would wait for the clock of the bubble.
 
-func TestAStopInABubbleDoesNotPutTheScrubberOutsideToSleep(t *testing.T) {
+func TestAStopInABubbleDoesNotStopTheScrubberOutside(t *testing.T) {
 	eng, err := New(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopped := func() bool {
-		timer, err := eng.AfterFunc(time.Hour, func() {}, false)
-		if err != nil {
-			t.Fatal(err)
+	timer, err := eng.AfterFunc(time.Hour, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if !timer.Stop() {
+			t.Error("Stop in a bubble returns false, want true")
 		}
-		synctest.Test(t, func(t *testing.T) {
-			if !timer.Stop() {
-				t.Error("Stop in a bubble is false")
-			}
-		})
-		return eng.scrubber.state.Load() == scrubOff
+	})
+	if got := eng.scrubber.state.Load(); got != scrubOff {
+		t.Errorf("after Stop in a bubble, the scrubber is in state %d, want %d", got, scrubOff)
 	}
-	if !stopped() {
-		t.Error("the scrubber has been started by the clock of a bubble")
-	}
-	timer, err := eng.AfterFunc(time.Hour, func() {}, false)
+	timer, err = eng.AfterFunc(time.Hour, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	timer.Stop()
-	for end := time.Now().Add(10 * time.Second); eng.scrubber.state.Load() != scrubOff; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the scrubber does not come to an end")
-		}
-	}
+	testkit.Eventually(t, "the scrubber is off", func() bool {
+		return eng.scrubber.state.Load() == scrubOff
+	})
 }
 
-func TestAResetAtInABubbleDoesNotPutTheTimekeeperOutsideToSleep(t *testing.T) {
+func TestAResetAtInABubbleDoesNotStopTheTimekeeperOutside(t *testing.T) {
 	for _, timerfd := range []bool{true, false} {
 		eng, err := New(Config{stdOnly: !timerfd})
 		if err != nil {
@@ -54,7 +51,7 @@ func TestAResetAtInABubbleDoesNotPutTheTimekeeperOutsideToSleep(t *testing.T) {
 		soon := time.Now().Add(50 * time.Millisecond)
 		synctest.Test(t, func(t *testing.T) {
 			if timer.ResetAt(soon) {
-				t.Error("ResetAt in a bubble, of the earliest timer outside, is true")
+				t.Error("ResetAt in a bubble, to the earliest deadline, returns true, want false")
 			}
 		})
 		fired := make(chan struct{})
@@ -64,7 +61,7 @@ func TestAResetAtInABubbleDoesNotPutTheTimekeeperOutsideToSleep(t *testing.T) {
 		select {
 		case <-fired:
 		case <-time.After(10 * time.Second):
-			t.Errorf("timerfd %t: a timer outside does not fire", timerfd)
+			t.Errorf("timerfd %t: a timer outside of the bubble has not fired after 10 seconds", timerfd)
 		}
 	}
 }

@@ -11,62 +11,64 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// sensitive names the functions that read the clock, set a timer of the standard library, start
-// a goroutine or make a channel: what goes wrong in a foreign bubble. Each says why it does not.
+// sensitive has the functions that read the clock, set a timer of the standard library, start a
+// goroutine or make a channel. In a foreign bubble that would be wrong. The value says why the
+// function is not called there, or why it is correct there.
 var sensitive = map[string]string{
-	// On goroutines of the runtime.
+	// They are called on goroutines of the engine.
 	"worker.serve":              "runs a worker",
 	"worker.call":               "runs a worker",
-	"worker.finishAbnormal":     "runs a worker, or a callback away from one",
+	"worker.finishAbnormal":     "runs a worker, or a callback on its own goroutine",
 	"worker.runSpawnedOnce":     "runs a callback",
-	"worker.delegate":           "hands a worker on",
+	"worker.delegate":           "runs a worker",
 	"worker.linger":             "runs a worker",
 	"worker.spawn":              "runs a worker",
 	"worker.callGoFor":          "runs a worker",
 	"worker.callGo":             "runs a worker",
 	"worker.startCaller":        "runs a worker, or the watchdog",
 	"runMode.restart":           "runs a worker",
-	"Engine.startFunc":          "runs a worker, or the caller has been through Enter",
+	"Engine.startFunc":          "runs a worker, or the caller has called Enter",
 	"handoff.rescue":            "runs a worker, or a cleanup",
-	"handoffs.add":              "runs a worker, and asks sweeps",
-	"handoffs.releaseOld":       "a timer",
+	"handoffs.add":              "runs a worker, and calls sweeps",
+	"handoffs.releaseOld":       "a standard timer",
 	"timekeeper.spaceOut":       "the timekeeper",
 	"timekeeper.driveOnce":      "the timekeeper",
 	"timekeeper.spin":           "the timekeeper",
 	"timekeeper.dispatch":       "the timekeeper",
-	"timekeeper.alarmFailed":    "the timekeeper, or the caller has been through Enter",
+	"timekeeper.alarmFailed":    "the timekeeper, or the caller has called Enter",
 	"timekeeper.waitForAlarm":   "the timekeeper",
 	"timekeeper.onWatchdog":     "the watchdog",
 	"timekeeper.replaceBlocked": "the watchdog",
 	"timekeeper.runOverdue":     "the watchdog",
-	"scrubber.onTimer":          "a timer",
+	"scrubber.onTimer":          "a standard timer",
 	"reaper.sweep":              "a cleanup",
 	"tasks.spawn":               "runs a task",
-	"ManualClock.Now":           "a manual clock reads the same everywhere",
-	"ManualClock.Advance":       "the goroutine and the channel are of one bubble, and nobody else sees them",
+	"ManualClock.Now":           "a manual clock shows the same time in all bubbles",
+	"ManualClock.Advance":       "the goroutine and the channel are of one bubble, and no other goroutine uses them",
 
-	// When the runtime is made.
-	"New":                 "the runtime belongs to the bubble that it is made in",
-	"goroutineGroup.open": "the runtime belongs to the bubble that it is made in",
-	"stdTimer.open":       "the runtime belongs to the bubble that it is made in",
+	// They are called when the engine is made.
+	"New":                 "the engine belongs to the bubble that it is made in",
+	"goroutineGroup.open": "the engine belongs to the bubble that it is made in",
+	"stdTimer.open":       "the engine belongs to the bubble that it is made in",
 
-	// On goroutines of the user's.
+	// They are called on goroutines of the user.
 	"Clock.enterFake":        "this is the check",
-	"Clock.spinFor":          "the caller has been through Enter",
-	"Queue.Wait":             "goes through EnterToWait",
-	"newSleeper":             "the caller has been through EnterToWait",
-	"timekeeper.notify":      "the caller has been through Enter, or the shard has nothing earlier",
-	"timekeeper.setAlarm":    "the caller has been through Enter",
-	"timekeeper.setWatchdog": "the caller has been through Enter",
-	"timekeeper.startWorker": "goes through Enter",
-	"scrubber.start":         "asks foreign",
+	"Clock.spinFor":          "the caller has called Enter",
+	"Queue.Wait":             "calls EnterToWait",
+	"newSleeper":             "the caller has called EnterToWait",
+	"timekeeper.notify":      "the caller has called Enter, or the shard has an earlier deadline",
+	"timekeeper.setAlarm":    "the caller has called Enter",
+	"timekeeper.setWatchdog": "the caller has called Enter",
+	"timekeeper.startWorker": "calls Enter",
+	"scrubber.start":         "calls foreign",
 	"stdTimer.reset":         "the callers are in this list",
 }
 
-func TestWhatAForeignBubbleWouldBreakIsCheckedFirst(t *testing.T) {
+func TestFunctionsThatAForeignBubbleWouldBreakAreListed(t *testing.T) {
 	found := map[string]bool{}
 	var files []string
 	for _, pattern := range []string{"*.go", "../../*.go"} { // this package and package foliot
@@ -99,16 +101,19 @@ func TestWhatAForeignBubbleWouldBreakIsCheckedFirst(t *testing.T) {
 	}
 	for _, f := range slices.Sorted(maps.Keys(found)) {
 		if sensitive[f] == "" {
-			t.Errorf("%s reads the clock, sets a timer, starts a goroutine or makes a channel; let it go through Enter, or say in the list why it need not", f)
+			t.Errorf("%s reads the clock, sets a timer, starts a goroutine or makes a channel; "+
+				"call Enter first, or say in the list why it is correct without", f)
 		}
 	}
 	for _, f := range slices.Sorted(maps.Keys(sensitive)) {
 		if !found[f] {
-			t.Errorf("%s is in the list for nothing", f)
+			t.Errorf("%s is in the list, but does nothing of that", f)
 		}
 	}
 }
 
+// isSensitive reports whether a node reads the clock, sets a timer, starts a goroutine or makes a
+// channel.
 func isSensitive(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GoStmt:
@@ -127,7 +132,7 @@ func isSensitive(n ast.Node) bool {
 			switch f.Sel.Name {
 			case "Now":
 				x, ok := f.X.(*ast.SelectorExpr)
-				return !ok || x.Sel.Name != "w" // that of a wheel
+				return !ok || x.Sel.Name != "w" // w.Now is the tick of a wheel
 			case "reset":
 				return len(n.Args) == 1 // of a stdTimer
 			case "Reset":
@@ -139,7 +144,7 @@ func isSensitive(n ast.Node) bool {
 	return false
 }
 
-// funcName returns Type.Method or the name of a function.
+// funcName returns the name of a function, or Type.Method.
 func funcName(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
@@ -154,8 +159,8 @@ func funcName(f *ast.FuncDecl) string {
 	return typ.(*ast.Ident).Name + "." + f.Name.Name
 }
 
-// A foreign caller may find the worker busy, be allowed to add an item for that, and find it
-// released afterwards.
+// A foreign caller may add an item while the worker is busy. The worker may be released before the
+// caller announces the item.
 func TestAnItemThatBecameReadyInAForeignBubbleIsRun(t *testing.T) {
 	eng, err := New(Config{Workers: 1})
 	if err != nil {
@@ -166,18 +171,14 @@ func TestAnItemThatBecameReadyInAForeignBubbleIsRun(t *testing.T) {
 	it := newItem(t, eng, func(*testItem) { runs.Add(1) })
 	w := it.src.s.owner.Load()
 	it.wake()
-	for runs.Load() != 1 || w.busy.Load() != 0 {
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(t, "the item was run", func() bool {
+		return runs.Load() == 1 && w.busy.Load() == 0
+	})
 	synctest.Test(t, func(*testing.T) {
 		if it.src.s.MayAnnounce() {
-			t.Error("MayAnnounce returns true in a foreign bubble")
+			t.Error("MayAnnounce returns true in a foreign bubble, want false")
 		}
 		it.wake()
 	})
-	for end := time.Now().Add(20 * time.Second); runs.Load() != 2; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the item is not run")
-		}
-	}
+	testkit.Eventually(t, "the item was run again", func() bool { return runs.Load() == 2 })
 }

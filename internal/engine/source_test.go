@@ -12,7 +12,7 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A testSource is a Source whose items are functions. Its list of ready items has a lock.
+// A testSource is a Source whose items are functions. Its list of ready items has its own lock.
 type testSource struct {
 	s     *Shard
 	count int // protected by the lock of the shard
@@ -67,6 +67,7 @@ func (it *testItem) wakeAfter(d time.Duration) {
 	}
 }
 
+// push adds an item to the ready list, and reports whether Announce must be called.
 func (src *testSource) push(it *testItem) (announce bool) {
 	src.mu.Lock()
 	defer src.mu.Unlock()
@@ -78,6 +79,7 @@ func (src *testSource) push(it *testItem) (announce bool) {
 	return src.s.Ready.Inbox.Swap(1) == 0
 }
 
+// pop takes the first ready item, or returns nil.
 func (src *testSource) pop() *testItem {
 	src.mu.Lock()
 	defer src.mu.Unlock()
@@ -92,9 +94,10 @@ func (src *testSource) pop() *testItem {
 	return it
 }
 
-// testWork counts how often Abandon is called while an item is running.
+// testWork is the Work of a testSource.
 type testWork struct{ running *testItem }
 
+// abandoned counts how often Abandon was called while an item was running.
 var abandoned atomic.Int64
 
 func (w *testWork) Abandon(*Turn) {
@@ -176,21 +179,21 @@ func TestItemsRunWhenTheyAreWokenAndWhenTheirTimersExpire(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(20 * time.Second):
-		t.Fatalf("%d runs of %d", runs.Load(), items*rounds)
+		t.Fatalf("%d items were run, want %d", runs.Load(), items*rounds)
 	}
 	if n := early.Load(); n > 0 {
-		t.Errorf("%d runs are early", n)
+		t.Errorf("%d items were run early, want none", n)
 	}
 	st := eng.Stats()
 	if st.ItemsRun < items*rounds-itemBatch || st.Items != items || st.Slots != 0 {
-		t.Errorf("Stats has %d items run, %d items and %d slots; want %d, %d and none",
+		t.Errorf("Stats has %d items run, %d items and %d slots, want %d, %d and none",
 			st.ItemsRun, st.Items, st.Slots, items*rounds, items)
 	}
 	if _, err := eng.Shutdown(t.Context(), func() int { return 0 }); err != nil {
 		t.Error(err)
 	}
 	if n := eng.Stats().Items; n != 0 {
-		t.Errorf("Stats has %d items after Shutdown", n)
+		t.Errorf("Stats has %d items after Shutdown, want none", n)
 	}
 }
 
@@ -219,10 +222,10 @@ func TestAnItemThatEndsItsGoroutineIsAbandonedAndTheOthersRun(t *testing.T) {
 			select {
 			case <-done:
 			case <-time.After(20 * time.Second):
-				t.Fatal("the second item does not run")
+				t.Fatal("the second item was not run in 20 seconds")
 			}
 			if n := abandoned.Swap(0); n != 1 {
-				t.Errorf("%d items are abandoned, want one", n)
+				t.Errorf("%d items were abandoned, want 1", n)
 			}
 			if _, err := eng.Shutdown(t.Context(), func() int { return 0 }); err != nil {
 				t.Error(err)
@@ -230,11 +233,11 @@ func TestAnItemThatEndsItsGoroutineIsAbandonedAndTheOthersRun(t *testing.T) {
 		})
 	}
 	if panics.Load() != 1 {
-		t.Errorf("OnPanic is called %d times, want once", panics.Load())
+		t.Errorf("OnPanic was called %d times, want once", panics.Load())
 	}
 }
 
-// A worker has several shards, and each of them always has a ready item.
+// The worker has several shards, and each of them always has a ready item.
 func TestAWorkerRunsTheItemsOfAllItsShards(t *testing.T) {
 	eng, err := New(Config{Workers: 2})
 	if err != nil {
@@ -257,7 +260,7 @@ func TestAWorkerRunsTheItemsOfAllItsShards(t *testing.T) {
 	w.run(runMode{claim: claim, span: int64(20 * time.Millisecond)})
 	for i, n := range runs {
 		if n == 0 {
-			t.Errorf("no item of shard %d of %d is run: %v", i, len(runs), runs)
+			t.Errorf("no item of shard %d of %d was run: %v", i, len(runs), runs)
 		}
 	}
 }
