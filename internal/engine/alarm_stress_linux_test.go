@@ -1,11 +1,7 @@
 package engine
 
 import (
-	"context"
-	"log/slog"
 	"math/rand/v2"
-	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -13,109 +9,72 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/internal/alarm"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// An eventLog counts the events about timerfds.
-type eventLog struct {
-	slog.Handler
-	failed atomic.Int64
-	works  atomic.Int64
-}
-
-func newEventLog() *eventLog { return &eventLog{Handler: slog.DiscardHandler} }
-
-func (e *eventLog) Enabled(context.Context, slog.Level) bool { return true }
-
-func (e *eventLog) Handle(_ context.Context, r slog.Record) error {
-	switch {
-	case strings.Contains(r.Message, "timerfd has failed"):
-		e.failed.Add(1)
-	case strings.Contains(r.Message, "timerfd works again"):
-		e.works.Add(1)
-	}
-	return nil
-}
-
-// wantOne waits for the failure, which is logged by a goroutine of its own, and checks that there is just one.
-func (e *eventLog) wantOne(t *testing.T) {
-	t.Helper()
-	soon(t, "a failure is logged", func() bool { return e.failed.Load() > 0 })
-	if got := e.failed.Load(); got != 1 {
-		t.Errorf("%d failures were logged, want 1", got)
-	}
-}
-
-func newWithLog(t *testing.T, o Config) (*Engine, *eventLog) {
-	t.Helper()
-	log := newEventLog()
-	o.Logger = slog.New(log)
-	eng, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return eng, log
-}
-
-// fires arms timers of all kinds of delays, one after the other and several at once, and waits until each has run.
-func fires(t *testing.T, eng *Engine, goroutines, n int) {
-	t.Helper()
-	var wg, ran sync.WaitGroup
-	var runs atomic.Int64
-	for range goroutines {
-		wg.Go(func() {
-			for range n {
-				d := rand.N(3 * time.Millisecond)
-				if rand.IntN(10) == 0 {
-					d += 49 * time.Millisecond
-				}
-				ran.Add(1)
-				due := time.Now().Add(d)
-				if _, err := eng.AfterFunc(d, func() {
-					if early := time.Until(due); early > 0 {
-						t.Errorf("a timer fired %v early", early)
-					}
-					runs.Add(1)
-					ran.Done()
-				}, false); err != nil {
-					t.Errorf("AfterFunc: %v", err)
-				}
-				time.Sleep(rand.N(2 * time.Millisecond))
+func TestATimerfdThatFailsIsReplacedAfterASecond(t *testing.T) {
+	for name, fault := range map[string]struct {
+		err   error
+		spoil func(a *alarm.Alarm)
+	}{
+		"it cannot be opened": {err: syscall.EMFILE},
+		"it cannot be set":    {spoil: timerfdFaults["it cannot be set"]},
+		"it cannot be read":   {spoil: timerfdFaults["it cannot be read"]},
+		"it is closed":        {spoil: timerfdFaults["it is closed"]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eng, log := newWithLog(t, Config{Workers: 1})
+			defer closeNow(t, eng)
+			o := openerOf(eng)
+			o.setFault(fault.err, fault.spoil)
+			sleepUntil(t, eng, "open was called twice", func() bool { return o.tried() == 2 })
+			log.wantOneFailure(t)
+			o.setFault(nil, nil)
+			sleepUntil(t, eng, "a recovery is logged", func() bool { return log.works.Load() == 1 })
+			log.wantOneFailure(t)
+			o.checkPauses(t)
+			if n := o.left(); n != 1 {
+				t.Errorf("%d timerfds are open, want 1", n)
 			}
+			eng.timekeeper.mu.Lock()
+			if eng.timekeeper.alarm == nil {
+				t.Error("no timerfd is open")
+			} else {
+				timerfdFaults["it cannot be set"](eng.timekeeper.alarm)
+			}
+			eng.timekeeper.mu.Unlock()
+			sleepUntil(t, eng, "the next failure is logged", func() bool { return log.failed.Load() == 2 })
 		})
 	}
-	wg.Wait()
-	done := make(chan struct{})
-	go func() {
-		ran.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%d of %d timers have run: %v", runs.Load(), goroutines*n, eng)
+}
+
+func TestNoTimerfdIsOpenedAgainWhileNoDeadlineIsNear(t *testing.T) {
+	eng, o := newWithOpener(t, Config{})
+	o.setFault(syscall.EMFILE, nil)
+	fireAfter(t, eng, time.Hour)
+	o.try(t, eng)
+	waitForMode(t, eng, modeFar)
+	before := eng.timekeeper.wakeups.Load()
+	time.Sleep(time.Duration(alarmRetry) + 200*time.Millisecond)
+	if n := eng.timekeeper.wakeups.Load() - before; n != 0 || o.tried() != 1 {
+		t.Errorf("%d wake-ups and %d calls of open, want 0 and 1", n, o.tried())
 	}
 }
 
-// closeNow shuts a runtime down, which has nothing to wait for.
-func closeNow(t *testing.T, eng *Engine) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	if _, err := eng.Shutdown(ctx, func() int { return 0 }); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+// The process has no file descriptors for a while.
+func TestTheTimerfdWorksAgainWhenThereAreFileDescriptors(t *testing.T) {
+	eng, log := newWithLog(t, Config{})
+	defer closeNow(t, eng)
+	withoutFiles(t, func() {
+		sleepUntil(t, eng, "a failure is logged", func() bool { return log.failed.Load() == 1 })
+	})
+	sleepUntil(t, eng, "a recovery is logged", func() bool { return log.works.Load() == 1 })
+	log.wantOneFailure(t)
 }
 
-// faults are the ways in which a timerfd can fail. Each is applied with the lock held.
-var faults = map[string]func(a *alarm.Alarm){
-	"it cannot be set":     func(a *alarm.Alarm) { a.FD = 1<<31 - 1 },
-	"it cannot be read":    func(a *alarm.Alarm) { a.File.SetReadDeadline(time.Unix(1, 0)) },
-	"it is closed":         func(a *alarm.Alarm) { a.File.Close() },
-	"it is something else": func(a *alarm.Alarm) { a.FD = 1 },
-}
-
-func TestATimerfdThatFailsIsDoneWithoutAndNothingIsLost(t *testing.T) {
-	for name, fail := range faults {
+func TestNoTimerIsLostWhenATimerfdFails(t *testing.T) {
+	for name, fail := range timerfdFaults {
 		for _, when := range []string{"parked", "near", "under load"} {
 			t.Run(name+", "+when, func(t *testing.T) {
 				eng, log := newWithLog(t, Config{Workers: 2})
@@ -129,39 +88,35 @@ func TestATimerfdThatFailsIsDoneWithoutAndNothingIsLost(t *testing.T) {
 						t.Fatal(err)
 					}
 				case "under load":
-					loading.Go(func() { fires(t, eng, 4, 30) })
+					loading.Go(func() { fireMany(t, eng, 4, 30) })
 				}
 				time.Sleep(rand.N(4 * time.Millisecond))
 				eng.timekeeper.mu.Lock()
 				broken := eng.timekeeper.alarm
 				if broken == nil {
-					t.Error("there is no timerfd")
+					t.Error("no timerfd is open")
 				} else {
 					fail(broken)
 				}
 				eng.timekeeper.mu.Unlock()
-				fires(t, eng, 2, 10)
+				fireMany(t, eng, 2, 10)
 				loading.Wait()
 				if when == "near" {
-					for end := time.Now().Add(20 * time.Second); !last.Load(); time.Sleep(time.Millisecond) {
-						if time.Now().After(end) {
-							t.Fatal("the timer that was waited for when the timerfd failed has not run")
-						}
-					}
+					testkit.Eventually(t, "the timer has fired for which the driver waited", last.Load)
 				}
-				log.wantOne(t)
+				log.wantOneFailure(t)
 				eng.timekeeper.mu.Lock()
 				defer eng.timekeeper.mu.Unlock()
 				if broken != nil && eng.timekeeper.alarm == broken {
-					t.Error("the timerfd is still in use")
+					t.Error("the timerfd that failed is still in use")
 				}
 			})
 		}
 	}
 }
 
-// Shutdown comes at the moment when the timerfd has failed and the timekeeper has not yet seen to it.
-func TestShutdownWhileATimerfdFails(t *testing.T) {
+// Shutdown is called when the timerfd has failed and the timekeeper has not noticed it.
+func TestShutdownSucceedsWhileATimerfdFails(t *testing.T) {
 	end := time.Now().Add(300 * time.Millisecond)
 	for time.Now().Before(end) && !t.Failed() {
 		eng, log := newWithLog(t, Config{Workers: 1})
@@ -182,13 +137,14 @@ func TestShutdownWhileATimerfdFails(t *testing.T) {
 		closeNow(t, eng)
 		wg.Wait()
 		if got := log.failed.Load(); got > 1 || log.works.Load() > 0 {
-			t.Errorf("%d failures were logged, want at most 1; %d times it works again, want 0", got, log.works.Load())
+			t.Errorf("%d failures and %d recoveries were logged, want at most 1 and none",
+				got, log.works.Load())
 		}
 	}
 }
 
-// The timekeeper has given up a timerfd that could not be read, and not yet gone on to its next turn.
-func TestShutdownRightAfterATimerfdWasGivenUp(t *testing.T) {
+// The driver has closed a timerfd that could not be read, and has done nothing after that.
+func TestShutdownSucceedsRightAfterATimerfdHasFailed(t *testing.T) {
 	eng, log := newWithLog(t, Config{Workers: 1})
 	k := &eng.timekeeper
 	a, err := k.newAlarm()
@@ -207,25 +163,15 @@ func TestShutdownRightAfterATimerfdWasGivenUp(t *testing.T) {
 		}
 	}()
 	closeNow(t, eng)
-	log.wantOne(t)
-}
-
-// openFiles counts the file descriptors of the process.
-func openFiles(t *testing.T) int {
-	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip(err)
-	}
-	return len(all)
+	log.wantOneFailure(t)
 }
 
 func TestNoFileDescriptorIsLeftBehind(t *testing.T) {
-	before := openFiles(t)
+	before := testkit.OpenFiles(t)
 	for i := range 20 {
 		eng, _ := newWithLog(t, Config{Workers: 2})
 		if i%2 == 0 {
-			fires(t, eng, 1, 3)
+			fireMany(t, eng, 1, 3)
 		}
 		if i%4 == 0 {
 			eng.timekeeper.mu.Lock()
@@ -233,68 +179,43 @@ func TestNoFileDescriptorIsLeftBehind(t *testing.T) {
 				eng.timekeeper.alarm.FD = 1<<31 - 1
 			}
 			eng.timekeeper.mu.Unlock()
-			fires(t, eng, 1, 2)
+			fireMany(t, eng, 1, 2)
 		}
 		closeNow(t, eng)
 	}
-	if after := openFiles(t); after > before {
-		t.Errorf("%d file descriptors are open, %d before", after, before)
+	if after := testkit.OpenFiles(t); after > before {
+		t.Errorf("%d file descriptors are open, want at most %d as before", after, before)
 	}
 }
 
-// withoutFiles runs f while the process can open no more files.
-func withoutFiles(t *testing.T, f func()) {
-	t.Helper()
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Skip(err)
-	}
-	// Descriptors are numbered from the lowest that is free: the limit is the number of the next.
-	next, err := syscall.Dup(0)
-	if err != nil {
-		t.Skip(err)
-	}
-	syscall.Close(next)
-	lower := limit
-	lower.Cur = uint64(next)
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lower); err != nil {
-		t.Skip(err)
-	}
-	defer func() {
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-			t.Fatal(err)
-		}
-	}()
-	f()
-}
-
-func TestWithoutATimerfdToBeHadTimersFireAllTheSame(t *testing.T) {
+func TestTimersFireWithoutATimerfd(t *testing.T) {
 	eng, log := newWithLog(t, Config{Workers: 2})
 	defer closeNow(t, eng)
 	withoutFiles(t, func() {
-		fires(t, eng, 4, 20)
+		fireMany(t, eng, 4, 20)
 		eng.timekeeper.mu.Lock()
 		defer eng.timekeeper.mu.Unlock()
 		if eng.timekeeper.alarm != nil {
-			t.Skip("there was a timerfd to be had")
+			t.Skip("a timerfd could be opened")
 		}
 	})
-	log.wantOne(t)
+	log.wantOneFailure(t)
 }
 
-// disturb does something to the timerfd of a runtime, or makes it believe that a second has passed.
+// disturb breaks or repairs the timerfds of an engine, or makes the engine believe that a second has
+// passed.
 func disturb(eng *Engine, o *opener) {
 	k := &eng.timekeeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch rand.IntN(8) {
 	case 0:
-		o.fault(syscall.EMFILE, nil)
+		o.setFault(syscall.EMFILE, nil)
 	case 1, 2:
-		o.fault(nil, nil)
+		o.setFault(nil, nil)
 	case 3:
 		if k.alarm != nil {
-			for _, fail := range faults {
+			for _, fail := range timerfdFaults {
 				fail(k.alarm)
 				break
 			}
@@ -306,20 +227,14 @@ func disturb(eng *Engine, o *opener) {
 	}
 }
 
-// Timerfds fail, are opened again and closed in any order, and the runtime is shut down at any time.
-func TestTimersFireWhateverBecomesOfTheTimerfd(t *testing.T) {
-	span := 500 * time.Millisecond
-	if text := os.Getenv("FOLIOT_STRESS"); text != "" {
-		var err error
-		if span, err = time.ParseDuration(text); err != nil {
-			t.Fatalf("FOLIOT_STRESS: %v", err)
-		}
-	}
+// Timerfds fail, are opened again and closed in any order, and the engine is shut down at any time.
+func TestTimersFireWhileTimerfdsFailAndRecover(t *testing.T) {
+	span := testkit.StressTime(t, 500*time.Millisecond)
 	opened, tried, failed, works := 0, 0, int64(0), int64(0)
 	for end := time.Now().Add(span); time.Now().Before(end) && !t.Failed(); {
 		eng, log := newWithLog(t, Config{Workers: 1 + rand.IntN(3), Precise: rand.IntN(4) == 0})
 		o := openerOf(eng)
-		fireIn(t, eng, time.Hour)
+		fireAfter(t, eng, time.Hour)
 		stop := make(chan struct{})
 		var disturber sync.WaitGroup
 		disturber.Go(func() {
@@ -333,21 +248,22 @@ func TestTimersFireWhateverBecomesOfTheTimerfd(t *testing.T) {
 				}
 			}
 		})
-		fires(t, eng, 1+rand.IntN(3), 10+rand.IntN(30))
+		fireMany(t, eng, 1+rand.IntN(3), 10+rand.IntN(30))
 		if rand.IntN(2) == 0 {
-			fireIn(t, eng, rand.N(5*time.Millisecond))
+			fireAfter(t, eng, rand.N(5*time.Millisecond))
 			time.Sleep(rand.N(time.Millisecond))
 		}
 		closeNow(t, eng)
 		close(stop)
 		disturber.Wait()
 		if n := o.left(); n != 0 {
-			t.Errorf("%d of %d timerfds are open after Shutdown", n, o.count())
+			t.Errorf("%d of %d timerfds are open after Shutdown, want none", n, o.count())
 		}
 		opened += o.count()
 		tried += o.tried()
 		failed += log.failed.Load()
 		works += log.works.Load()
 	}
-	t.Logf("%d of %d timerfds were opened; %d failures and %d recoveries were logged", opened, tried, failed, works)
+	t.Logf("%d of %d timerfds were opened; %d failures and %d recoveries were logged",
+		opened, tried, failed, works)
 }
