@@ -9,371 +9,380 @@ import (
 	"github.com/foliot-go/foliot/internal/interleave"
 )
 
-// A taskYard is a yard with tasks. Nobody polls them but the actors of a test, since the workers' turns are taken.
-// The ledger has what must be true of the tasks after each step.
+// A taskHarness is an engine with tasks in which nothing happens except the steps of a test. The
+// turns of the workers are taken, so only the actors of the test poll. The probes are the oracle:
+// they record what must be true of the tasks after each step.
 type taskHarness struct {
 	engine.Probe
 	rt     *Runtime
-	s      *engine.Shard // where all tasks are
+	s      *engine.Shard // the shard of all tasks
 	now    int64         // the time, in ticks
-	played []byte        // the steps of this path
-	jobs   []*taskProbe
-	seen   map[string]bool // where paths have been
+	trace  []byte        // the steps of this path
+	probes []*taskProbe
+	seen   map[string]bool // the fingerprints of the states that paths have been in
 	whole  bool            // Wake, Abort and the end of a poll are one step each
-	fault  taskFault
-	reused int // tasks made in the slot of another, whose handle is tried afterwards
+	fault  taskFault       // a planted fault
+	reused int             // tasks made in the slot of another task
 }
 
-// A taskFault is a way to get wrong what the table of moves does not say.
+// A taskFault is a way to get wrong what is not in the transition table.
 type taskFault uint8
 
 const (
-	taskSound      taskFault = iota
-	taskUnarmsAny            // Abort takes away the timer of whatever task is in the slot
-	taskPutsFirst            // the slot is given back before the timer is taken away
-	taskForgets              // the end of a poll does not see that the task was woken meanwhile
-	taskTakesBlind           // who takes a task from the list polls it whatever its state
+	taskSound       taskFault = iota
+	taskUnarmsAny             // Abort frees the timer of any task that is in the slot
+	taskKeepsTimer            // the slot is freed, but not its timer
+	taskForgetsWake           // the end of a poll ignores that the task was woken meanwhile
+	taskPollsAny              // a task from the ready list is polled in any state
 	numTaskFaults
 )
 
-// A job is what the ledger knows about a task.
+// A taskProbe is what the oracle knows about a task.
 type taskProbe struct {
 	h     TaskHandle
-	live  bool  // neither done nor aborted
+	live  bool  // it is neither done nor aborted
 	owed  bool  // it was spawned or woken, or its timer expired, and no poll has begun since
-	slot  bool  // its slot has not been given back
-	armed bool  // its timer
-	due   int64 // the tick of that
-	polls int   // under way
+	slot  bool  // its slot has not been freed
+	armed bool  // its timer is armed
+	due   int64 // the tick at which the timer expires
+	polls int   // how many polls are running
 }
 
-// A taskActor does what a script says. The letters act on a task, at first the one that all share:
+// A taskActor carries out a script. Some letters act on the target of the actor. At first all
+// actors have the same target:
 //
 //	w a     wake it, abort it
-//	s       spawn another, and act on that one from now on
+//	s       spawn another task, which becomes the target
 //	- +     resize to one worker, to two
 //
-// or are those of a goroutine that polls:
+// Others are those of a goroutine that polls:
 //
-//	p d     poll the task whose turn it is, if there is one, and let the poll return Pending, Done
-//	t c     like p, and the poll asks for a timer, calls it off
+//	p d     poll the next ready task, if there is one; the poll returns Pending, Done
+//	t c     like p, and the poll requests a timer, cancels it
 //	x       like t, and the poll aborts its task
 //	e       let time pass, so that timers expire
+//
+// A letter may consist of several steps.
 type taskActor struct {
 	script interleave.Script
-	at     int        // how many letters have been begun
-	pc     taskPart   // what is left of the last one
-	j      *taskProbe // acts on it
-	p      *taskProbe // polls it
-	t      *task
+	at     int        // how many letters were begun
+	next   taskStep   // the next step of the last letter; stepNone: it is done
+	target *taskProbe // the task that w and a act on
+	polled *taskProbe // the task that it polls
+	t      *task      // the slot of the task that it adds, takes or polls
 	gen    uint32
-	do     taskEffect
+	do     taskEffect // what Abort must do with the lock held
 }
 
-// A taskPart is a step within a letter.
-type taskPart uint8
+// A taskStep is a step of a letter, after the first one.
+type taskStep uint8
 
 const (
-	ticksSoon  = 2
+	stepNone    taskStep = iota
+	stepEnqueue          // add the task to the ready list
+	stepUnarm            // the part of Abort that needs the lock
+	stepTake             // the task was popped from the ready list: begin to poll it
+	stepReturn           // the poll returns
+	stepAgain            // poll the task again if no other task is ready and it was woken
+	stepPending          // end the poll
+	stepDelete           // free the slot
+)
+
+const (
+	ticksSoon  = 2 // how far ahead polls request a timer
 	ticksLapse = 4 // how much time e lets pass
 )
 
-const (
-	partNone taskPart = iota
-	partEnqueue
-	partUnarm
-	partTake
-	partReturn
-	partAgain
-	partPending
-	partDelete
-)
-
 func newTaskHarness() *taskHarness {
-	y := &taskHarness{Probe: engine.NewProbe(), now: 1000}
-	y.rt = &Runtime{eng: y.Engine}
-	y.s = y.Shard(1)
-	y.HoldWorkers()
-	return y
+	h := &taskHarness{Probe: engine.NewProbe(), now: 1000}
+	h.rt = &Runtime{eng: h.Engine}
+	h.s = h.Shard(1)
+	h.HoldWorkers()
+	return h
 }
 
 // nanos returns the time in nanoseconds.
-func (y *taskHarness) nanos() int64 { return y.now * int64(engine.ProbeTick) }
+func (h *taskHarness) nanos() int64 { return h.now * int64(engine.ProbeTick) }
 
 // tasks returns the tasks of the shard.
-func (y *taskHarness) tasks() *tasks { return y.s.Source().(*tasks) }
+func (h *taskHarness) tasks() *tasks { return h.s.Source().(*tasks) }
 
-func (y *taskHarness) spawn() (*taskProbe, error) {
-	y.Open(y.s)
-	h, err := y.rt.Spawn(TaskFunc(func(*Context) Status { return Pending }))
+// spawn spawns a task.
+func (h *taskHarness) spawn() (*taskProbe, error) {
+	h.Open(h.s)
+	handle, err := h.rt.Spawn(TaskFunc(func(*Context) Status { return Pending }))
 	if err != nil {
 		return nil, err
 	}
-	for _, old := range y.jobs {
-		if old.h.t == h.t {
-			y.reused++
+	for _, old := range h.probes {
+		if old.h.t == handle.t {
+			h.reused++
 		}
 	}
-	j := &taskProbe{h: h, live: true, owed: true, slot: true}
-	y.jobs = append(y.jobs, j)
-	return j, nil
+	p := &taskProbe{h: handle, live: true, owed: true, slot: true}
+	h.probes = append(h.probes, p)
+	return p, nil
 }
 
-// find returns the job of a task.
-func (y *taskHarness) find(t *task, gen uint32) *taskProbe {
-	for _, j := range y.jobs {
-		if j.h.t == t && j.h.gen == gen {
-			return j
+// find returns the probe of the task that a slot had in a generation, or nil.
+func (h *taskHarness) find(t *task, gen uint32) *taskProbe {
+	for _, p := range h.probes {
+		if p.h.t == t && p.h.gen == gen {
+			return p
 		}
 	}
 	return nil
 }
 
 // step does the next step of an actor.
-func (y *taskHarness) step(a *taskActor) error {
-	pc, op := a.pc, byte(0)
-	a.pc = partNone
-	if pc == partNone {
+func (h *taskHarness) step(a *taskActor) error {
+	next := a.next
+	a.next = stepNone
+	if next == stepNone {
 		a.at++
 	}
-	op = a.script[a.at-1]
-	switch pc {
-	case partEnqueue:
-		if slices.Contains(y.listed(), a.t) {
-			return fmt.Errorf("a task is put into the list that is in it already")
+	op := a.script[a.at-1]
+	switch next {
+	case stepEnqueue:
+		if slices.Contains(h.listed(), a.t) {
+			return fmt.Errorf("a task is added to the ready list while it is in there")
 		}
-		enqueue(y.s, a.t)
+		enqueue(h.s, a.t)
 		return nil
-	case partUnarm:
-		y.abortRest(a.j, a.do)
+	case stepUnarm:
+		h.abortLocked(a.target, a.do)
 		return nil
-	case partTake:
-		return y.take(a)
-	case partReturn:
-		return y.returns(a, op)
-	case partAgain:
-		if a.pc = partPending; y.s.Ready.Empty() && a.t.word.move(a.gen, taskAgain).do == taskPoll {
-			a.p.polls--
-			if err := y.begin(a); err != nil {
+	case stepTake:
+		return h.take(a)
+	case stepReturn:
+		return h.returnPoll(a, op)
+	case stepAgain:
+		a.next = stepPending
+		if h.s.Ready.Empty() && a.t.word.move(a.gen, taskAgain).do == taskPoll {
+			a.polled.polls--
+			if err := h.beginPoll(a); err != nil {
 				return err
 			}
-			a.pc = partPending // as if it had been polled often enough
+			a.next = stepPending // as if the limit of polls were reached
 		}
 		return nil
-	case partPending:
-		return y.finish(a, taskPending)
-	case partDelete:
-		return y.delete(a.p)
+	case stepPending:
+		return h.finish(a, taskPending)
+	case stepDelete:
+		return h.delete(a.polled)
 	}
-	return y.begins(a, op)
+	return h.firstStep(a, op)
 }
 
-// begins does the first step of a letter.
-func (y *taskHarness) begins(a *taskActor, op byte) (err error) {
+// firstStep does the first step of a letter.
+func (h *taskHarness) firstStep(a *taskActor, op byte) (err error) {
 	switch op {
 	case 'w':
-		return y.wake(a)
+		return h.wake(a)
 	case 'a':
-		return y.abort(a)
+		return h.abort(a)
 	case 's':
-		a.j, err = y.spawn()
+		a.target, err = h.spawn()
 		return err
 	case '-', '+':
-		return y.rt.Resize(1 + strings.IndexByte("-+", op))
+		return h.rt.Resize(1 + strings.IndexByte("-+", op))
 	case 'e':
-		return y.expire()
+		return h.expire()
 	}
-	if a.t = pop(&y.s.Ready, &y.tasks().taskArena); a.t != nil {
-		a.pc = partTake
+	if a.t = pop(&h.s.Ready, &h.tasks().taskArena); a.t != nil {
+		a.next = stepTake
 	}
 	return nil
 }
 
 // expire lets time pass, and pops the timers that are due.
-func (y *taskHarness) expire() error {
-	y.now += ticksLapse
-	y.SetTime(y.nanos())
+func (h *taskHarness) expire() error {
+	h.now += ticksLapse
+	h.SetTime(h.nanos())
 	due := int64(0)
-	for _, j := range y.jobs {
-		if j.armed && j.due <= y.now {
+	for _, p := range h.probes {
+		if p.armed && p.due <= h.now {
 			due++
-			j.armed = false
-			j.owed = j.live
+			p.armed = false
+			p.owed = p.live
 		}
 	}
 	for range due {
-		if n := y.Pop(y.s, y.nanos()); n != 1 { // on a manual clock, one at a time
-			return fmt.Errorf("%d timers expire at once, want 1", n)
+		if n := h.Pop(h.s, h.nanos()); n != 1 { // on a manual clock, they expire one by one
+			return fmt.Errorf("pop expires %d timers, want 1", n)
 		}
 	}
-	if n := y.Pop(y.s, y.nanos()); n != 0 {
-		return fmt.Errorf("%d more timers expire than are due", n)
+	if n := h.Pop(h.s, h.nanos()); n != 0 {
+		return fmt.Errorf("%d timers expire that are not due", n)
 	}
 	return nil
 }
 
-func (y *taskHarness) wake(a *taskActor) error {
-	j := a.j
+// wake does what Wake does, or the part before the task is added to the ready list.
+func (h *taskHarness) wake(a *taskActor) error {
+	p := a.target
 	ok := false
-	if y.whole {
-		ok = j.h.Wake()
+	if h.whole {
+		ok = p.h.Wake()
 	} else {
-		m := j.h.t.word.move(j.h.gen, taskWake)
+		m := p.h.t.word.move(p.h.gen, taskWake)
 		ok = m.ok
 		if m.do == taskQueue {
-			a.t, a.pc = j.h.t, partEnqueue
+			a.t, a.next = p.h.t, stepEnqueue
 		}
 	}
-	if ok != j.live {
-		return fmt.Errorf("Wake answers %t, want %t", ok, j.live)
+	if ok != p.live {
+		return fmt.Errorf("Wake returns %t, want %t", ok, p.live)
 	}
-	j.owed = j.owed || ok
+	p.owed = p.owed || ok
 	return nil
 }
 
-// abort does what Abort does before it takes the lock, or all of it.
-func (y *taskHarness) abort(a *taskActor) error {
-	j := a.j
-	_, was := j.h.t.word.load()
+// abort does what Abort does, or the part before it takes the lock.
+func (h *taskHarness) abort(a *taskActor) error {
+	p := a.target
+	_, was := p.h.t.word.load()
 	ok := false
-	if y.whole {
-		ok = j.h.Abort()
+	if h.whole {
+		ok = p.h.Abort()
 	} else {
-		m := j.h.t.word.move(j.h.gen, taskAbort)
+		m := p.h.t.word.move(p.h.gen, taskAbort)
 		ok, a.do = m.ok, m.do
 		if m.do != taskStay {
-			a.pc = partUnarm
+			a.next = stepUnarm
 		} else if ok {
-			return fmt.Errorf("Abort leaves the timer alone")
+			return fmt.Errorf("Abort does not free the timer")
 		}
 	}
-	if ok != j.live {
-		return fmt.Errorf("Abort answers %t, want %t", ok, j.live)
+	if ok != p.live {
+		return fmt.Errorf("Abort returns %t, want %t", ok, p.live)
 	}
 	if ok {
-		j.live, j.owed = false, false
+		p.live, p.owed = false, false
 	}
-	if y.whole && ok {
-		j.armed = false
-		j.slot = was != taskIdle
+	if h.whole && ok {
+		p.armed = false
+		p.slot = was != taskIdle
 	}
 	return nil
 }
 
-// abortRest does what Abort does when it has the lock.
-func (y *taskHarness) abortRest(j *taskProbe, do taskEffect) {
-	t := j.h.t
-	y.s.Lock()
-	defer y.s.Unlock()
-	if gen, _ := t.word.load(); gen != j.h.gen && y.fault != taskUnarmsAny {
+// abortLocked does the part of Abort that needs the lock.
+func (h *taskHarness) abortLocked(p *taskProbe, do taskEffect) {
+	t := p.h.t
+	h.s.Lock()
+	defer h.s.Unlock()
+	if gen, _ := t.word.load(); gen != p.h.gen && h.fault != taskUnarmsAny {
 		return
 	}
-	j.armed = false
-	freeTimer(y.s, t)
+	p.armed = false
+	freeTimer(h.s, t)
 	if do == taskDelete {
-		y.tasks().put(t)
-		j.slot = false
+		h.tasks().put(t)
+		p.slot = false
 	}
 }
 
-func (y *taskHarness) take(a *taskActor) error {
+// take is what a goroutine does with a task that it has popped from the ready list.
+func (h *taskHarness) take(a *taskActor) error {
 	a.gen, _ = a.t.word.load()
 	m := a.t.word.move(a.gen, taskTake)
-	if y.fault == taskTakesBlind {
+	if h.fault == taskPollsAny {
 		m.do = taskPoll
 	}
 	switch m.do {
 	case taskPoll:
-		return y.begin(a)
+		return h.beginPoll(a)
 	case taskDelete:
-		a.p, a.pc = y.find(a.t, a.gen), partDelete
+		a.polled, a.next = h.find(a.t, a.gen), stepDelete
 	}
 	return nil
 }
 
-// begin is a poll that begins.
-func (y *taskHarness) begin(a *taskActor) error {
-	j := y.find(a.t, a.gen)
-	a.p, a.pc = j, partReturn
+// beginPoll records that a poll begins.
+func (h *taskHarness) beginPoll(a *taskActor) error {
+	p := h.find(a.t, a.gen)
+	a.polled, a.next = p, stepReturn
 	switch {
-	case j == nil:
-		return fmt.Errorf("a poll of no task begins")
-	case !j.live:
+	case p == nil:
+		return fmt.Errorf("a poll begins, but the slot has no task")
+	case !p.live:
 		return fmt.Errorf("a poll begins after the task was done or aborted")
-	case j.polls > 0:
-		return fmt.Errorf("a poll begins while another is under way")
-	case !j.owed:
-		return fmt.Errorf("a poll begins for no reason")
+	case p.polls > 0:
+		return fmt.Errorf("a poll begins while another poll of the task is running")
+	case !p.owed:
+		return fmt.Errorf("a poll begins, but the task was not woken")
 	}
-	j.owed = false
-	j.polls++
+	p.owed = false
+	p.polls++
 	return nil
 }
 
-// returns is a poll that returns, and what is done about its timer.
-func (y *taskHarness) returns(a *taskActor, op byte) error {
-	j := a.p
-	cx := Context{s: y.s, t: a.t, gen: a.gen, now: y.nanos(), want: engine.Never}
+// returnPoll is a poll that returns, and what is done about its timer.
+func (h *taskHarness) returnPoll(a *taskActor, op byte) error {
+	p := a.polled
+	cx := Context{s: h.s, t: a.t, gen: a.gen, now: h.nanos(), want: engine.Never}
 	if op == 'd' {
-		return y.finish(a, taskFinished)
+		return h.finish(a, taskFinished)
 	}
-	a.pc = partAgain
+	a.next = stepAgain
 	if op == 'x' {
-		if got := cx.Handle().Abort(); got != j.live {
-			return fmt.Errorf("Abort in the poll answers %t, want %t", got, j.live)
+		if got := cx.Handle().Abort(); got != p.live {
+			return fmt.Errorf("Abort in the poll returns %t, want %t", got, p.live)
 		}
-		j.live, j.owed, j.armed = false, false, false
+		p.live, p.owed, p.armed = false, false, false
 	}
 	switch op {
 	case 't', 'x':
-		j.armed, j.due = true, y.now+ticksSoon
+		p.armed, p.due = true, h.now+ticksSoon
 		cx.WakeAt(engine.ProbeTick * ticksSoon)
-		cx.want += y.nanos()
+		cx.want += h.nanos()
 		cx.arm()
 	case 'c':
-		if got := cx.CancelWake(); got != j.armed {
-			return fmt.Errorf("CancelWake answers %t, want %t", got, j.armed)
+		if got := cx.CancelWake(); got != p.armed {
+			return fmt.Errorf("CancelWake returns %t, want %t", got, p.armed)
 		}
-		j.armed = false
+		p.armed = false
 	}
 	return nil
 }
 
-// finish does what Context.finish does, in one step or up to what follows from the move.
-func (y *taskHarness) finish(a *taskActor, e taskEvent) error {
-	a.p.polls--
+// finish does what poller.finish does, or the part before the effect of the move.
+func (h *taskHarness) finish(a *taskActor, e taskEvent) error {
+	p := a.polled
+	p.polls--
 	if e == taskFinished {
-		a.p.live, a.p.owed = false, false
+		p.live, p.owed = false, false
 	}
-	if y.whole {
-		p := poller{ts: y.tasks(), cx: Context{s: y.s, t: a.t, gen: a.gen}}
-		p.finish(e)
-		if !a.p.live {
-			a.p.slot, a.p.armed = false, false
+	if h.whole {
+		real := poller{ts: h.tasks(), cx: Context{s: h.s, t: a.t, gen: a.gen}}
+		real.finish(e)
+		if !p.live {
+			p.slot, p.armed = false, false
 		}
 		return nil
 	}
-	m := a.t.word.move(a.gen, e)
-	switch m.do {
+	switch a.t.word.move(a.gen, e).do {
 	case taskQueue:
-		if a.pc = partEnqueue; y.fault == taskForgets {
-			a.pc = partNone
+		if h.fault != taskForgetsWake {
+			a.next = stepEnqueue
 		}
 	case taskDelete:
-		a.pc = partDelete
+		a.next = stepDelete
 	}
 	return nil
 }
 
-func (y *taskHarness) delete(j *taskProbe) error {
-	if j == nil || !j.slot {
-		return fmt.Errorf("a slot is given back twice")
+// delete frees the slot of a task.
+func (h *taskHarness) delete(p *taskProbe) error {
+	if p == nil || !p.slot {
+		return fmt.Errorf("a slot is freed twice")
 	}
-	j.slot, j.armed = false, false
-	if y.fault == taskPutsFirst {
-		y.tasks().put(j.h.t)
+	p.slot, p.armed = false, false
+	if h.fault == taskKeepsTimer {
+		h.tasks().put(p.h.t)
 		return nil
 	}
-	y.tasks().delete(j.h.t)
+	h.tasks().delete(p.h.t)
 	return nil
 }

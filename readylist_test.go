@@ -9,70 +9,71 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/internal/engine"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// A readyListHarness is a ready list with task slots, and what is known about each slot.
+// A readyListHarness has a ready list and task slots, and records what must be true of each slot.
 type readyListHarness struct {
 	q      engine.Ready
 	tasks  taskArena
-	in     []atomic.Bool  // by slot: it is in the list
+	in     []atomic.Bool  // by slot: it is in the ready list
 	seq    []atomic.Int64 // by slot: the number of the push among those of its pusher
 	pushed atomic.Int64
 	popped atomic.Int64
-	faults atomic.Int64
+	faults atomic.Int64 // tasks that were popped twice or in the wrong order
 }
 
 func newReadyListHarness(n int) *readyListHarness {
-	c := &readyListHarness{}
+	h := &readyListHarness{}
 	for range n {
-		c.tasks.take()
+		h.tasks.take()
 	}
-	all := len(*c.tasks.slabs.Load()) * taskSlabSize
-	c.in = make([]atomic.Bool, all)
-	c.seq = make([]atomic.Int64, all)
-	return c
+	all := len(*h.tasks.slabs.Load()) * taskSlabSize
+	h.in = make([]atomic.Bool, all)
+	h.seq = make([]atomic.Int64, all)
+	return h
 }
 
-// push pushes tasks that are side by side, as Expired does. It pushes none if one of them is in
-// the list. The tasks belong to the pusher.
-func (c *readyListHarness) push(first uint32, n int, seq int64) bool {
+// push pushes n tasks with consecutive indices at once, as Expired does. If one of them is in the
+// list, it pushes none and returns false. Only one goroutine pushes these tasks.
+func (h *readyListHarness) push(first uint32, n int, seq int64) bool {
 	for i := range uint32(n) {
-		if c.in[first+i].Load() {
+		if h.in[first+i].Load() {
 			return false
 		}
 	}
 	for i := range uint32(n) {
-		c.seq[first+i].Store(seq + int64(i))
-		c.in[first+i].Store(true)
+		h.seq[first+i].Store(seq + int64(i))
+		h.in[first+i].Store(true)
 		if i > 0 {
-			c.tasks.at(first + i).link.Store(first + i - 1)
+			h.tasks.at(first + i).link.Store(first + i - 1)
 		}
 	}
-	push(&c.q, c.tasks.at(first), c.tasks.at(first+uint32(n)-1))
-	c.pushed.Add(int64(n))
+	push(&h.q, h.tasks.at(first), h.tasks.at(first+uint32(n)-1))
+	h.pushed.Add(int64(n))
 	return true
 }
 
-// pop pops a task, which must be in the list, and returns its index and the number of its push.
-func (c *readyListHarness) pop() (i uint32, seq int64) {
-	t := pop(&c.q, &c.tasks)
+// pop pops a task and returns its index and the number of its push, or 0 and 0.
+func (h *readyListHarness) pop() (i uint32, seq int64) {
+	t := pop(&h.q, &h.tasks)
 	if t == nil {
 		return 0, 0
 	}
-	seq = c.seq[t.index].Load()
-	if !c.in[t.index].CompareAndSwap(true, false) {
-		c.faults.Add(1)
+	seq = h.seq[t.index].Load()
+	if !h.in[t.index].CompareAndSwap(true, false) {
+		h.faults.Add(1)
 	}
-	c.popped.Add(1)
+	h.popped.Add(1)
 	return t.index, seq
 }
 
-// There are few tasks, so that a slot is often pushed again while a goroutine is in pop.
+// There are few tasks, so that a task is often pushed again while another goroutine is in pop.
 func TestTheReadyListLosesNothingAndReturnsNothingTwice(t *testing.T) {
 	for _, poppers := range []int{1, 2, 3} {
 		for _, own := range []uint32{1, 2, 20} {
 			const pushers = 3
-			c := newReadyListHarness(pushers * 20)
+			h := newReadyListHarness(pushers * 20)
 			end := time.Now().Add(60 * time.Millisecond)
 			var pushing, popping sync.WaitGroup
 			for p := range uint32(pushers) {
@@ -80,7 +81,7 @@ func TestTheReadyListLosesNothingAndReturnsNothingTwice(t *testing.T) {
 					for seq := int64(1); time.Now().Before(end); {
 						for k := uint32(0); k < own; {
 							n := 1 + int(seq)%min(3, int(own-k))
-							if c.push(1+p*own+k, n, seq) {
+							if h.push(1+p*own+k, n, seq) {
 								seq += int64(n)
 							}
 							k += uint32(n)
@@ -97,7 +98,7 @@ func TestTheReadyListLosesNothingAndReturnsNothingTwice(t *testing.T) {
 					var last [pushers]int64
 					for {
 						done := over.Load()
-						i, seq := c.pop()
+						i, seq := h.pop()
 						if i == 0 {
 							if done {
 								return
@@ -107,8 +108,8 @@ func TestTheReadyListLosesNothingAndReturnsNothingTwice(t *testing.T) {
 						}
 						p := (i - 1) / own
 						if poppers == 1 && seq != last[p]+1 {
-							c.faults.Add(1)
-							t.Errorf("push %d of pusher %d is popped after push %d", seq, p, last[p])
+							h.faults.Add(1)
+							t.Errorf("push %d of pusher %d was popped after push %d", seq, p, last[p])
 							return
 						}
 						last[p] = seq
@@ -118,9 +119,9 @@ func TestTheReadyListLosesNothingAndReturnsNothingTwice(t *testing.T) {
 			pushing.Wait()
 			over.Store(true)
 			popping.Wait()
-			if c.faults.Load() > 0 || c.pushed.Load() != c.popped.Load() || !c.q.Empty() {
-				t.Errorf("%d poppers, %d tasks: %d pushed, %d popped, %d wrong, empty %t",
-					poppers, pushers*own, c.pushed.Load(), c.popped.Load(), c.faults.Load(), c.q.Empty())
+			if h.faults.Load() > 0 || h.pushed.Load() != h.popped.Load() || !h.q.Empty() {
+				t.Errorf("%d poppers, %d tasks: %d pushed, %d popped, %d faults, empty %t",
+					poppers, pushers*own, h.pushed.Load(), h.popped.Load(), h.faults.Load(), h.q.Empty())
 			}
 		}
 	}
@@ -131,47 +132,47 @@ func TestTheReadyListLosesNothingAndReturnsNothingTwice(t *testing.T) {
 // so the order is certain.
 func TestAnAbortThatComesLateLeavesTheTimerOfTheNextTaskAlone(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	y := newTaskHarness()
-	first, err := y.spawn()
+	h := newTaskHarness()
+	first, err := h.spawn()
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.s.Lock()
+	h.s.Lock()
 	var returned sync.WaitGroup
 	returned.Go(func() { first.h.Abort() })
 	for first.h.Alive() {
 		runtime.Gosched()
 	}
 	for range 10 {
-		runtime.Gosched() // until Abort waits for the lock
+		runtime.Gosched() // lets Abort run until it waits for the lock
 	}
-	y.s.Unlock()
-	gone := pop(&y.s.Ready, &y.tasks().taskArena)
+	h.s.Unlock()
+	gone := pop(&h.s.Ready, &h.tasks().taskArena)
 	if gone.word.move(first.h.gen, taskTake).do != taskDelete {
-		t.Fatal("a task that was aborted is not to be deleted")
+		t.Fatal("the move of an aborted task that is taken does not delete it")
 	}
-	y.tasks().delete(gone)
+	h.tasks().delete(gone)
 	first.live, first.slot = false, false
-	if err := y.spawnInSlotOf(first); err != nil {
+	if err := h.spawnInSlotOf(first); err != nil {
 		t.Fatal(err)
 	}
 	returned.Wait()
-	if n := y.State(y.s).Armed; n != 1 {
-		t.Errorf("%d timers are armed, want 1: Abort has stopped the timer of another task", n)
+	if n := h.State(h.s).Armed; n != 1 {
+		t.Errorf("%d timers are armed, want 1: the timer of the second task", n)
 	}
 }
 
 // spawnInSlotOf makes a task in the slot of another. Its first poll requests a timer.
-func (y *taskHarness) spawnInSlotOf(first *taskProbe) error {
-	second, err := y.spawn()
+func (h *taskHarness) spawnInSlotOf(first *taskProbe) error {
+	second, err := h.spawn()
 	if err != nil {
 		return err
 	}
 	if second.h.t != first.h.t {
-		return errors.New("the task has another slot")
+		return errors.New("the second task has another slot than the first")
 	}
-	for a := (taskActor{script: "t"}); a.at < len(a.script) || a.pc != partNone; {
-		if err := y.step(&a); err != nil {
+	for a := (taskActor{script: "t"}); a.at < len(a.script) || a.next != stepNone; {
+		if err := h.step(&a); err != nil {
 			return err
 		}
 	}
@@ -202,20 +203,18 @@ func TestAReplacedGoroutineLeavesNoTaskBehind(t *testing.T) {
 	old.Replace().WorkUntilIdle()
 	ts := s.Source().(*tasks)
 	refill(&s.Ready, &ts.taskArena, last)
-	ts.Run(old, 32, rt.eng.Now()) // polls nothing, because it has lost the turn
+	ts.Run(old, 32, rt.eng.Now()) // polls nothing, because it was replaced
 	if n := polls.Load(); n != 0 {
-		t.Errorf("a goroutine that was replaced polls %d tasks", n)
+		t.Errorf("a goroutine that was replaced has polled %d tasks, want none", n)
 	}
 	old.WorkUntilIdle()
-	for end := time.Now().Add(2 * time.Second); polls.Load() < count; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d of %d tasks are polled", polls.Load(), count)
-		}
+	if !testkit.TrueWithin(2*time.Second, func() bool { return polls.Load() == count }) {
+		t.Fatalf("%d tasks were polled, want %d", polls.Load(), count)
 	}
 }
 
-// If polls get their own goroutines, a batch has the same limit as otherwise. The worker must
-// read the clock and look at its timers after each batch.
+// A batch has the same limit if each poll has its own goroutine. The worker must read the clock and
+// look at its timers after each batch.
 func TestABatchOfPollsOnTheirOwnGoroutinesIsBounded(t *testing.T) {
 	rt, err := New(Options{Workers: 1})
 	if err != nil {
@@ -247,7 +246,7 @@ func TestABatchOfPollsOnTheirOwnGoroutinesIsBounded(t *testing.T) {
 		push(&s.Ready, t, t)
 	}
 	if left == 0 {
-		t.Errorf("all of %d tasks are started in one batch, want %d", count, limit)
+		t.Errorf("all %d tasks were started in one batch, want %d", count, limit)
 	}
 	turn.SpawnAll(false)
 	go turn.WorkUntilIdle()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The kinds of values that a Task can be. Prefetch reads the value behind the interface, and must
-// not take one of these for something else.
+// These are the kinds of values that a Task can be. Prefetch reads the memory behind the interface,
+// whatever kind of value is there.
 type (
 	emptyTask   struct{}
 	smallTask   int32
@@ -50,7 +50,7 @@ func TestPrefetchReadsTasksOfEveryKind(t *testing.T) {
 		before := rt.Stats().Polls
 		clock.Advance(3 * time.Second)
 		if polled := rt.Stats().Polls - before; polled != uint64(3*50*len(kinds)) {
-			t.Fatalf("%d polls of %d tasks in three seconds", polled, 50*len(kinds))
+			t.Fatalf("%d polls in three seconds, want %d", polled, 3*50*len(kinds))
 		}
 		if ts.sink == 0 {
 			t.Fatal("Prefetch has read nothing")

@@ -1,14 +1,18 @@
 package foliot
 
-import "testing"
+import (
+	"testing"
 
-// taskFacts say what a state of a task means, in terms that the table of moves does not use.
+	"github.com/foliot-go/foliot/internal/testkit"
+)
+
+// taskFacts say what a state of a task means, in other words than the transition table.
 type taskFacts struct {
 	slot   bool // the slot is in use
-	live   bool // handles of it are good
-	listed bool // in a list of tasks to be polled
-	polled bool // being polled
-	again  bool // and to be polled again
+	live   bool // its handles are valid
+	listed bool // it is in the ready list
+	polled bool // it is being polled
+	again  bool // it is to be polled again after that
 }
 
 var taskMeaning = [numTaskStates]taskFacts{
@@ -22,63 +26,51 @@ var taskMeaning = [numTaskStates]taskFacts{
 }
 
 var (
-	taskStateNames = [numTaskStates]string{"gone", "idle", "scheduled", "executing", "woken", "dying", "dead"}
+	taskStateNames = [numTaskStates]string{
+		"gone", "idle", "scheduled", "executing", "woken", "dying", "dead",
+	}
 	taskEventNames = [numTaskEvents]string{"wake", "take", "pending", "finished", "abort", "again"}
 )
 
 const (
-	noPoll    = "no poll is under way that could end"
-	notListed = "the task is in no list"
+	noPoll    = "no poll is running that could end"
+	notListed = "the task is not in the ready list"
 )
 
-// impossibleTask are the events that cannot befall a task in a state, and why.
+// taskMachine is the state machine of a task.
 //
 // A wake is possible in every state: a timer may expire after the task was woken, taken or
-// aborted. All events are possible when the task is gone: Shutdown makes it so at any time.
-var impossibleTask = map[[2]uint8]string{
-	{uint8(taskIdle), uint8(taskTake)}:          notListed,
-	{uint8(taskExecuting), uint8(taskTake)}:     notListed,
-	{uint8(taskWoken), uint8(taskTake)}:         notListed,
-	{uint8(taskDying), uint8(taskTake)}:         notListed,
-	{uint8(taskIdle), uint8(taskPending)}:       noPoll,
-	{uint8(taskIdle), uint8(taskFinished)}:      noPoll,
-	{uint8(taskIdle), uint8(taskAgain)}:         noPoll,
-	{uint8(taskScheduled), uint8(taskPending)}:  noPoll,
-	{uint8(taskScheduled), uint8(taskFinished)}: noPoll,
-	{uint8(taskScheduled), uint8(taskAgain)}:    noPoll,
-	{uint8(taskDead), uint8(taskPending)}:       noPoll,
-	{uint8(taskDead), uint8(taskFinished)}:      noPoll,
-	{uint8(taskDead), uint8(taskAgain)}:         noPoll,
+// aborted. All events are possible when the task is gone: Shutdown can end a task at any time.
+var taskMachine = testkit.Machine[taskState, taskEvent, taskEffect, taskFacts]{
+	States: taskStateNames[:],
+	Events: taskEventNames[:],
+	Move: func(s taskState, e taskEvent) testkit.Move[taskState, taskEffect] {
+		m := nextTask(s, e)
+		return testkit.Move[taskState, taskEffect]{Legal: m.legal, OK: m.ok, To: m.to, Do: m.do}
+	},
+	Impossible: map[taskState]map[taskEvent]string{
+		taskIdle: {
+			taskTake: notListed, taskPending: noPoll, taskFinished: noPoll, taskAgain: noPoll,
+		},
+		taskScheduled: {taskPending: noPoll, taskFinished: noPoll, taskAgain: noPoll},
+		taskExecuting: {taskTake: notListed},
+		taskWoken:     {taskTake: notListed},
+		taskDying:     {taskTake: notListed},
+		taskDead:      {taskPending: noPoll, taskFinished: noPoll, taskAgain: noPoll},
+	},
+	Facts:   taskMeaning[:],
+	Outcome: taskOutcome,
+	Effect:  requiredTaskEffect,
+	First:   []taskState{taskScheduled}, // Spawn
+	Last:    taskGone,
 }
 
-// eachTaskMove calls f for every state and event.
-func eachTaskMove(f func(s taskState, e taskEvent, m taskMove)) {
-	for s := range numTaskStates {
-		for e := range numTaskEvents {
-			f(s, e, nextTask(s, e))
-		}
-	}
-}
-
-func TestEveryEventIsLegalForATaskOrImpossibleForAReason(t *testing.T) {
-	eachTaskMove(func(s taskState, e taskEvent, m taskMove) {
-		why, no := impossibleTask[[2]uint8{uint8(s), uint8(e)}]
-		switch {
-		case m.legal && no:
-			t.Errorf("%s in state %s is legal, but %s", taskEventNames[e], taskStateNames[s], why)
-		case !m.legal && !no:
-			t.Errorf("%s in state %s is not legal, and there is no reason why it should not happen", taskEventNames[e], taskStateNames[s])
-		case !m.legal && m != taskMove{}:
-			t.Errorf("%s in state %s is not legal, but does something: %+v", taskEventNames[e], taskStateNames[s], m)
-		}
-	})
-}
-
-// taskOutcome is what an event does, derived from the facts: the facts afterwards, the answer, and whether a poll begins.
+// taskOutcome returns what an event does, derived from the facts: the facts afterwards, the
+// result, and whether a poll begins.
 func taskOutcome(f taskFacts, e taskEvent) (to taskFacts, ok, begins bool) {
 	to = f
 	if !f.slot {
-		return
+		return to, false, false
 	}
 	switch e {
 	case taskWake:
@@ -110,8 +102,8 @@ func taskOutcome(f taskFacts, e taskEvent) (to taskFacts, ok, begins bool) {
 	return to, ok, begins
 }
 
-// taskChore is the effect that leads from one set of facts to another, and nothing besides.
-func taskChore(from, to taskFacts, begins bool) taskEffect {
+// requiredTaskEffect returns the effect that leads from one set of facts to another.
+func requiredTaskEffect(from, to taskFacts, _ taskEvent, begins bool) taskEffect {
 	switch {
 	case from.slot && !to.slot:
 		return taskDelete
@@ -125,20 +117,31 @@ func taskChore(from, to taskFacts, begins bool) taskEffect {
 	return taskStay
 }
 
+func TestEveryEventIsLegalForATaskOrImpossibleForAReason(t *testing.T) {
+	if err := taskMachine.CheckLegal(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEveryMoveOfATaskIsWhatItsEventMeans(t *testing.T) {
-	eachTaskMove(func(s taskState, e taskEvent, m taskMove) {
-		if !m.legal {
-			return
+	if err := taskMachine.CheckMoves(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEveryStateOfATaskIsReachedAndLeadsToGone(t *testing.T) {
+	if err := taskMachine.CheckReachable(); err != nil {
+		t.Error(err)
+	}
+}
+
+// eachTaskMove calls f for every state and event.
+func eachTaskMove(f func(s taskState, e taskEvent, m taskMove)) {
+	for s := range numTaskStates {
+		for e := range numTaskEvents {
+			f(s, e, nextTask(s, e))
 		}
-		from := taskMeaning[s]
-		to, ok, begins := taskOutcome(from, e)
-		if taskMeaning[m.to] != to {
-			t.Errorf("%s in state %s leads to %s, which is %+v, want %+v", taskEventNames[e], taskStateNames[s], taskStateNames[m.to], taskMeaning[m.to], to)
-		}
-		if want := (taskMove{legal: true, ok: ok, to: m.to, do: taskChore(from, to, begins)}); m != want {
-			t.Errorf("%s in state %s is %+v, want %+v", taskEventNames[e], taskStateNames[s], m, want)
-		}
-	})
+	}
 }
 
 func TestATaskIsAliveUntilItIsDoneOrAborted(t *testing.T) {
@@ -153,63 +156,29 @@ func TestATaskIsAliveUntilItIsDoneOrAborted(t *testing.T) {
 		}
 		name := taskEventNames[e] + " in state " + taskStateNames[s]
 		if (e == taskWake || e == taskAbort) && m.ok != s.alive() {
-			t.Errorf("%s answers %t", name, m.ok)
+			t.Errorf("%s returns %t, want %t", name, m.ok, s.alive())
 		}
 		if !s.alive() && m.to.alive() {
-			t.Errorf("%s brings it back to life", name)
+			t.Errorf("%s leads to %s, which is alive", name, taskStateNames[m.to])
 		}
 		if s.alive() && !m.to.alive() && e != taskAbort && e != taskFinished {
-			t.Errorf("%s ends it", name)
+			t.Errorf("%s leads to %s, which is not alive", name, taskStateNames[m.to])
 		}
 	})
 }
 
 func TestNoMovePollsATaskThatIsBeingPolled(t *testing.T) {
 	eachTaskMove(func(s taskState, e taskEvent, m taskMove) {
-		f := taskMeaning[s]
+		name := taskEventNames[e] + " in state " + taskStateNames[s]
+		f, to := taskMeaning[s], taskMeaning[m.to]
 		if m.do == taskPoll && (f.polled && e != taskAgain || !f.live) {
-			t.Errorf("%s in state %s has it polled", taskEventNames[e], taskStateNames[s])
+			t.Errorf("%s polls the task", name)
 		}
-		if m.legal && f.polled && !taskMeaning[m.to].polled && e != taskPending && e != taskFinished {
-			t.Errorf("%s in state %s forgets that it is being polled", taskEventNames[e], taskStateNames[s])
+		if m.legal && f.polled && !to.polled && e != taskPending && e != taskFinished {
+			t.Errorf("%s leads to %s, although the task is being polled", name, taskStateNames[m.to])
 		}
-		if m.legal && f.listed && !taskMeaning[m.to].listed && e != taskTake {
-			t.Errorf("%s in state %s forgets that it is in the list", taskEventNames[e], taskStateNames[s])
+		if m.legal && f.listed && !to.listed && e != taskTake {
+			t.Errorf("%s leads to %s, although the task is in the ready list", name, taskStateNames[m.to])
 		}
 	})
-}
-
-// reachTask returns the states that moves lead to from a state, with itself.
-func reachTask(from ...taskState) (seen [numTaskStates]bool) {
-	for len(from) > 0 {
-		s := from[0]
-		from = from[1:]
-		if seen[s] {
-			continue
-		}
-		seen[s] = true
-		for e := range numTaskEvents {
-			if m := nextTask(s, e); m.legal {
-				from = append(from, m.to)
-			}
-		}
-	}
-	return seen
-}
-
-func TestEveryStateOfATaskIsReachedAndLeadsToGone(t *testing.T) {
-	seen := reachTask(taskScheduled) // what Spawn makes
-	for s := range numTaskStates {
-		if !seen[s] {
-			t.Errorf("no task gets into state %s", taskStateNames[s])
-		}
-		if !reachTask(s)[taskGone] {
-			t.Errorf("a task in state %s never ends", taskStateNames[s])
-		}
-	}
-	for s, yes := range reachTask(taskGone) {
-		if yes && taskState(s) != taskGone {
-			t.Errorf("a task that is gone gets into state %s", taskStateNames[s])
-		}
-	}
 }
