@@ -8,184 +8,191 @@ import (
 	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// This is a model of the list of tasks to be polled, and of who polls them, in small steps: each is one access to
-// something shared. Pushers are those who wake tasks. Runners are goroutines that have, or had, the worker's turn. A
-// runner may be held up anywhere for as long as it likes, and be replaced meanwhile.
-
 const (
-	qTasks   = 4 // numbered from 1
-	qRunners = 3 // at a time
+	readyTasks   = 4 // numbered from 1
+	readyRunners = 3 // at a time
 )
 
-type qPusher struct{ pc, done, head uint8 }
+// A readyModel is a model of the ready list and of the goroutines that use it. A step is one
+// access to shared memory. Pushers wake tasks. Runners are goroutines that have the turn of the
+// worker, or had it. A runner may stop anywhere for any time, and be replaced meanwhile.
+//
+// The fields other than err are the same in all states.
+type readyModel struct {
+	push    [2][]pushOrder // what each pusher pushes
+	batch   uint8          // how many tasks a runner pops before it looks at its turn
+	ordered bool           // the order of tasks is checked
+	fault   readyFault
+	err     error // the first error that a step has found
+}
 
-const (
-	qLoad     uint8 = iota // load inbox and store the link. The task was moved to taskScheduled just now
-	qReload                // the same, again
-	qPush                  // compare-and-swap inbox
-	qAskOwner              // load busy
-	qRouse                 // claim the turn for a new runner
-)
+// A pushOrder is the tasks that are pushed at once: one, or two if first and last differ.
+type pushOrder struct{ first, last uint8 }
 
-type qRunner struct {
-	pc, claim, n   uint8 // the claim is its number, from 1
-	head, next     uint8
-	last, first, i uint8
-	changed        bool // todo has changed since it was loaded
+// A readyState is a state of the model.
+type readyState struct {
+	inbox, todo uint8                 // the first task of each list; 0: it is empty
+	busy        uint8                 // the runner that has the turn, its index plus 1; 0: none
+	replaces    uint8                 // how many runners may still be replaced
+	link        [readyTasks + 1]uint8 // by task: the next one in the list; 0: it is the last
+	in          [readyTasks + 1]bool  // by task: it is in the ready list
+	seq         [readyTasks + 1]uint8 // by task: the number of its push, if the order is checked
+	pushes      uint8                 // the number of the last push
+	popped      uint8                 // the number of the push that was popped last
+	pushers     [2]readyPusher
+	runners     [readyRunners]readyRunner
+}
+
+// A readyPusher is a goroutine that wakes tasks.
+type readyPusher struct {
+	pc, done uint8
+	head     uint8 // the first task of the inbox, when it was loaded
+	sawBusy  bool  // for asksFirst: the worker was busy before the push
 }
 
 const (
-	qGone       uint8 = iota
-	qHeed             // make sure that the turn is its own
-	qHead             // load todo
-	qNext             // load the link of its head
-	qTake             // compare-and-swap todo
-	qInbox            // load inbox
-	qSwap             // take the whole inbox
-	qSingle           // load the link of the last
-	qTurn             // load and store the link of a task, which nobody else does meanwhile
-	qOnto             // load todo
-	qOntoLink         // store the link of the last
-	qFill             // compare-and-swap todo
-	qLook             // see whether there is more. What this misses is found after the turn is given back
-	qRelease          // give the turn back
-	qCheckInbox       // see whether anything has come meanwhile, in the inbox
-	qCheckTodo        // and in todo
-	qReclaim          // claim the turn again
+	pushLoad   uint8 = iota // load inbox and store the link. The task became taskScheduled just now
+	pushReload              // the same again
+	pushSwap                // compare-and-swap inbox
+	pushAsk                 // load busy
+	pushStart               // claim the turn for a new runner
 )
 
-// A qState is all there is.
-type qState struct {
-	inbox, todo, busy uint8
-	replaces          uint8 // how many runners may still be taken for blocked
-	link              [qTasks + 1]uint8
-	in                [qTasks + 1]bool  // in the list
-	stamp             [qTasks + 1]uint8 // the number of the push; 0 where order is not looked at
-	pushes, popped    uint8             // the number of the last push, and of the last that was popped
-	pushers           [2]qPusher
-	runners           [qRunners]qRunner
+// A readyRunner is a goroutine that pops tasks.
+type readyRunner struct {
+	pc, claim      uint8 // the claim is its index plus 1
+	n              uint8 // how many tasks it has popped
+	head, next     uint8 // todo when it was loaded, and the link of that task
+	last, first, i uint8 // the tasks of the inbox that it has taken, and the one that it reverses
+	changed        bool  // todo has changed since it was loaded: its count is another
 }
-
-// A qBug is a way to get it wrong.
-type qBug uint8
 
 const (
-	qSound        qBug = iota
-	qNoChanges         // todo has no count of its changes
-	qNoTurn            // the inbox is not turned round
-	qDropsOld          // what another has put into todo meanwhile is overwritten
-	qAsksFirst         // who wakes a task looks for the owner before he pushes
-	qChecksFirst       // who gives the turn back looks at the inbox before
-	qLeaves            // who has lost the turn leaves what he has put into todo to nobody
-	qAlwaysSingle      // a list is taken to be one of one
-	numQBugs
+	popGone       uint8 = iota
+	popCheckTurn        // check that the turn is still its own
+	popHead             // load todo
+	popNext             // load the link of its first task
+	popTake             // compare-and-swap todo
+	popInbox            // load inbox
+	popSwap             // take the whole inbox
+	popSingle           // load the link of its first task
+	popReverse          // load and store the link of a task. No other goroutine uses it meanwhile
+	popOnto             // load todo
+	popOntoLink         // store the link of the last task
+	popFill             // compare-and-swap todo
+	popLook             // check whether the list is empty. popCheckInbox finds what this misses
+	popRelease          // end the turn
+	popCheckInbox       // check whether the inbox is empty
+	popCheckTodo        // check whether todo is empty
+	popReclaim          // claim the turn again
 )
 
-// A qStep is the step of a pusher, 0 or 1, of a runner, from 2 on, or of the watch, -1.
-type qStep struct {
-	who int
-	pc  uint8
+// A readyFault is a way to get the protocol wrong.
+type readyFault uint8
+
+const (
+	readySound    readyFault = iota
+	noChangeCount            // todo has no count of its changes
+	noReverse                // the inbox is not reversed
+	dropsTodo                // refill overwrites todo instead of adding to it
+	asksFirst                // a pusher loads busy before it pushes
+	checksFirst              // a runner checks the list before it ends its turn, not after
+	leavesTasks              // a runner that was replaced does not check the list
+	takesOne                 // the inbox is treated as a list of one task
+	numReadyFaults
+)
+
+// A readyStep names a step of a pusher (0 and 1), of a runner (from 2), or of the watchdog (-1).
+type readyStep struct {
+	actor int
+	pc    uint8
 }
 
-// A qModel is a scene and where its states go.
-type qModel struct {
-	push  [2][]uint8 // the tasks that each pusher pushes; first | second<<4 if it pushes two at once
-	batch uint8      // how many a runner pops before it makes sure of its turn
-	order bool       // the order is looked at
-	bug   qBug
-	wrong error
-	emit  func(step qStep, to qState)
-}
-
-// steps emits every state that a step leads to.
-func (m *qModel) steps(s qState) {
-	for i := range s.pushers {
+// steps emits every state that one step leads to.
+func (m *readyModel) steps(s readyState, emit func(readyStep, readyState)) {
+	for i, p := range s.pushers {
 		to := s
-		if pc := s.pushers[i].pc; int(s.pushers[i].done) < len(m.push[i]) && m.pusher(&to, i) {
-			m.emit(qStep{i, pc}, to)
+		if int(p.done) < len(m.push[i]) && m.pusher(&to, i) {
+			emit(readyStep{i, p.pc}, to)
 		}
 	}
-	for i := range s.runners {
-		to := s
-		if pc := s.runners[i].pc; pc != qGone {
+	for i, r := range s.runners {
+		if r.pc != popGone {
+			to := s
 			m.runner(&to, &to.runners[i])
-			m.emit(qStep{2 + i, pc}, to)
+			emit(readyStep{2 + i, r.pc}, to)
 		}
 	}
 	if to := s; s.busy != 0 && s.replaces > 0 && to.start() {
 		to.replaces--
-		m.emit(qStep{who: -1}, to)
+		emit(readyStep{actor: -1}, to)
 	}
 }
 
-// start starts a runner that takes the turn, if there is room for it.
-func (s *qState) start() bool {
+// start starts a runner that takes the turn. It returns false if there is no room for it.
+func (s *readyState) start() bool {
 	for i := range s.runners {
-		if s.runners[i].pc == qGone {
+		if s.runners[i].pc == popGone {
 			s.busy = uint8(i + 1)
-			s.runners[i] = qRunner{pc: qHeed, claim: s.busy}
+			s.runners[i] = readyRunner{pc: popCheckTurn, claim: s.busy}
 			return true
 		}
 	}
 	return false
 }
 
-// change changes todo.
-func (s *qState) change(head uint8) {
+// storeTodo changes todo. A runner that has loaded it before finds another count of changes.
+func (s *readyState) storeTodo(head uint8) {
 	s.todo = head
 	for i := range s.runners {
-		if r := &s.runners[i]; r.pc == qNext || r.pc == qTake || r.pc == qOntoLink || r.pc == qFill {
+		switch r := &s.runners[i]; r.pc {
+		case popNext, popTake, popOntoLink, popFill:
 			r.changed = true
 		}
 	}
 }
 
-// pusher does a step of a pusher and tells whether it could.
-func (m *qModel) pusher(s *qState, i int) bool {
+// pusher does a step of a pusher. It returns false if the step is not possible now.
+func (m *readyModel) pusher(s *readyState, i int) bool {
 	p := &s.pushers[i]
-	first, last := m.push[i][p.done]&15, m.push[i][p.done]>>4
-	if last == 0 {
-		last = first
-	}
-	end := func() { *p = qPusher{done: p.done + 1} }
+	o := m.push[i][p.done]
+	end := func() { *p = readyPusher{done: p.done + 1} }
 	switch p.pc {
-	case qLoad, qReload:
-		if p.pc == qLoad && (s.in[first] || s.in[last]) {
-			return false // wakes of a task that is in the list are no pushes
+	case pushLoad, pushReload:
+		if p.pc == pushLoad && (s.in[o.first] || s.in[o.last]) {
+			return false // a task that is in the list is not pushed again
 		}
-		s.in[first], s.in[last] = true, true
+		s.in[o.first], s.in[o.last] = true, true
 		p.head = s.inbox
-		s.link[last] = first
-		s.link[first] = p.head
-		p.pc = qPush
-		if m.bug == qAsksFirst && s.busy != 0 {
-			p.pc = qPush + 100
-		}
-	case qPush, qPush + 100:
+		s.link[o.last] = o.first
+		s.link[o.first] = p.head
+		p.pc = pushSwap
+		p.sawBusy = m.fault == asksFirst && s.busy != 0
+	case pushSwap:
 		if s.inbox != p.head {
-			p.pc = qReload
+			p.pc, p.sawBusy = pushReload, false
 			return true
 		}
-		s.inbox = last
-		if m.order {
+		s.inbox = o.last
+		if m.ordered {
 			s.pushes++
-			s.stamp[first] = s.pushes
-			if last != first {
+			s.seq[o.first] = s.pushes
+			if o.last != o.first {
 				s.pushes++
-				s.stamp[last] = s.pushes
+				s.seq[o.last] = s.pushes
 			}
 		}
-		if p.head != 0 || p.pc > 100 {
+		if p.head != 0 || p.sawBusy {
 			end()
 			return true
 		}
-		p.pc = qAskOwner
-	case qAskOwner:
-		p.pc = qRouse
-		if s.busy != 0 && m.bug != qAsksFirst {
+		p.pc = pushAsk
+	case pushAsk:
+		p.pc = pushStart
+		if s.busy != 0 && m.fault != asksFirst {
 			end()
 		}
-	case qRouse:
+	case pushStart:
 		if s.busy == 0 && !s.start() {
 			return false
 		}
@@ -194,171 +201,174 @@ func (m *qModel) pusher(s *qState, i int) bool {
 	return true
 }
 
-// pop notes that a runner has popped a task.
-func (m *qModel) pop(s *qState, r *qRunner, t uint8) {
+// pop records that a runner has popped a task.
+func (m *readyModel) pop(s *readyState, r *readyRunner, t uint8) {
 	switch {
 	case t == 0 || !s.in[t]:
-		m.wrong = fmt.Errorf("task %d is popped twice", t)
-	case m.order && s.stamp[t] <= s.popped:
-		m.wrong = fmt.Errorf("task %d, push %d, is popped after push %d", t, s.stamp[t], s.popped)
+		m.err = fmt.Errorf("task %d is popped, but it is not in the list", t)
+	case m.ordered && s.seq[t] <= s.popped:
+		m.err = fmt.Errorf("task %d of push %d is popped after push %d", t, s.seq[t], s.popped)
 	}
 	s.in[t] = false
-	s.popped, s.stamp[t] = s.stamp[t], 0
-	*r = qRunner{pc: qHead, claim: r.claim, n: r.n + 1}
+	s.popped, s.seq[t] = s.seq[t], 0
+	*r = readyRunner{pc: popHead, claim: r.claim, n: r.n + 1}
 	if r.n >= m.batch {
-		*r = qRunner{pc: qLook, claim: r.claim}
+		*r = readyRunner{pc: popLook, claim: r.claim}
+	}
+}
+
+// goTo sets the next step of a runner: the first one if yes is true, the second one if not.
+func (r *readyRunner) goTo(yes bool, then, otherwise uint8) {
+	*r = readyRunner{pc: otherwise, claim: r.claim, n: r.n}
+	if yes {
+		r.pc = then
 	}
 }
 
 // runner does a step of a runner.
-func (m *qModel) runner(s *qState, r *qRunner) {
-	goTo := func(pc uint8) { *r = qRunner{pc: pc, claim: r.claim, n: r.n} }
-	either := func(yes bool, then, otherwise uint8) {
-		if yes {
-			goTo(then)
-		} else {
-			goTo(otherwise)
-		}
-	}
-	same := s.todo == r.head && (!r.changed || m.bug == qNoChanges)
+func (m *readyModel) runner(s *readyState, r *readyRunner) {
+	unchanged := s.todo == r.head && (!r.changed || m.fault == noChangeCount)
 	switch r.pc {
-	case qHeed:
+	case popCheckTurn:
 		r.n = 0
-		either(s.busy == r.claim, qHead, qRelease)
-	case qHead:
-		either(s.todo != 0, qNext, qInbox)
+		r.goTo(s.busy == r.claim, popHead, popRelease)
+	case popHead:
+		r.goTo(s.todo != 0, popNext, popInbox)
 		r.head, r.changed = s.todo, false
-	case qNext:
+	case popNext:
 		r.next = s.link[r.head]
-		r.pc = qTake
-	case qTake:
-		if !same {
-			goTo(qHead)
+		r.pc = popTake
+	case popTake:
+		if !unchanged {
+			r.goTo(true, popHead, 0)
 			return
 		}
-		s.change(r.next)
+		s.storeTodo(r.next)
 		m.pop(s, r, r.head)
-	case qInbox:
-		either(s.inbox != 0, qSwap, qLook)
-	case qSwap:
+	case popInbox:
+		r.goTo(s.inbox != 0, popSwap, popLook)
+	case popSwap:
 		r.last = s.inbox
 		s.inbox = 0
-		r.pc = qSingle
+		r.pc = popSingle
 		if r.last == 0 {
-			goTo(qLook)
+			r.goTo(true, popLook, 0)
 		}
-	case qSingle:
-		if s.link[r.last] == 0 || m.bug == qAlwaysSingle {
+	case popSingle:
+		if s.link[r.last] == 0 || m.fault == takesOne {
 			m.pop(s, r, r.last)
 			return
 		}
-		r.pc, r.i = qTurn, r.last
-		if m.bug == qNoTurn {
-			r.pc, r.first = qOnto, r.last
-			for r.last = r.first; s.link[r.last] != 0; r.last = s.link[r.last] {
+		r.pc, r.i = popReverse, r.last
+		if m.fault == noReverse {
+			r.pc, r.first = popOnto, r.last
+			for s.link[r.last] != 0 {
+				r.last = s.link[r.last]
 			}
 		}
-	case qTurn:
+	case popReverse:
 		r.first, r.i, s.link[r.i] = r.i, s.link[r.i], r.first
 		if r.i == 0 {
-			r.pc = qOnto
+			r.pc = popOnto
 		}
-	case qOnto:
+	case popOnto:
 		r.head, r.changed = s.todo, false
-		r.pc = qOntoLink
-	case qOntoLink:
-		if m.bug != qDropsOld {
+		r.pc = popOntoLink
+	case popOntoLink:
+		if m.fault != dropsTodo {
 			s.link[r.last] = r.head
 		}
-		r.pc = qFill
-	case qFill:
-		if !same {
-			r.pc = qOnto
+		r.pc = popFill
+	case popFill:
+		if !unchanged {
+			r.pc = popOnto
 			return
 		}
-		s.change(r.first)
-		goTo(qHead)
-	case qLook:
+		s.storeTodo(r.first)
+		r.goTo(true, popHead, 0)
+	case popLook:
 		empty := s.inbox == 0 && s.todo == 0
-		either(!empty, qHeed, qRelease)
-		if empty && m.bug == qChecksFirst {
-			goTo(qCheckInbox)
+		r.goTo(!empty, popCheckTurn, popRelease)
+		if empty && m.fault == checksFirst {
+			r.goTo(true, popCheckInbox, 0)
 		}
-	case qRelease:
-		lost := s.busy != r.claim
-		if !lost {
+	case popRelease:
+		replaced := s.busy != r.claim
+		if !replaced {
 			s.busy = 0
 		}
-		either(lost && m.bug == qLeaves || m.bug == qChecksFirst, qGone, qCheckInbox)
-	case qCheckInbox:
-		either(s.inbox != 0, qReclaim, qCheckTodo)
-	case qCheckTodo:
-		either(s.todo != 0, qReclaim, qGone)
-		if m.bug == qChecksFirst {
-			goTo(qRelease)
+		r.goTo(replaced && m.fault == leavesTasks || m.fault == checksFirst, popGone, popCheckInbox)
+	case popCheckInbox:
+		r.goTo(s.inbox != 0, popReclaim, popCheckTodo)
+	case popCheckTodo:
+		r.goTo(s.todo != 0, popReclaim, popGone)
+		if m.fault == checksFirst {
+			r.goTo(true, popRelease, 0)
 		}
-	case qReclaim:
-		*r = qRunner{}
+	case popReclaim:
+		*r = readyRunner{}
 		if s.busy == 0 {
 			s.start()
 		}
 	}
-	if r.pc == qGone {
-		*r = qRunner{}
+	if r.pc == popGone {
+		*r = readyRunner{}
 	}
 }
 
-// final returns what is wrong with a state that no step leads on from.
-func (m *qModel) final(s *qState) error {
+// final returns an error if a state in which no step is possible is wrong.
+func (m *readyModel) final(s *readyState) error {
 	for i, p := range s.pushers {
 		if int(p.done) < len(m.push[i]) {
-			return fmt.Errorf("pusher %d waits for ever: its task is in the list and nobody polls", i)
+			return fmt.Errorf("pusher %d does not end: its task is in the list and is not popped", i)
 		}
 	}
-	if s.in != [qTasks + 1]bool{} || s.busy != 0 {
-		return fmt.Errorf("all are gone, in the list are %v, and the turn is that of %d", s.in, s.busy)
+	if s.in != [readyTasks + 1]bool{} || s.busy != 0 {
+		return fmt.Errorf("all goroutines have ended; tasks in the list: %v, turn: %d", s.in, s.busy)
 	}
 	return nil
 }
 
-// explore visits all states.
-func (m *qModel) explore(replaces uint8) (int, error) {
-	steps := func(s qState, emit func(string, qState)) {
-		m.emit = func(step qStep, to qState) { emit(fmt.Sprint(step), to) }
-		m.steps(s)
-	}
-	check := func(*qState) error { return m.wrong }
-	return interleave.Explore(qState{replaces: replaces}, steps, check, m.final)
-}
-
-// A qScene is who pushes what, and how many runners are replaced.
-type qScene struct {
-	push     [2][]uint8
+// A readyScenario says what the pushers push, and how many runners are replaced.
+type readyScenario struct {
+	push     [2][]pushOrder
 	batch    uint8
 	replaces uint8
 }
 
-var (
-	qInOrder = qScene{push: [2][]uint8{{1, 2}, {3, 1}}, batch: 2}
-	qLeftUp  = qScene{push: [2][]uint8{{1, 2, 3}}, batch: 1, replaces: 1}
-	qTwo     = qScene{push: [2][]uint8{{1, 2}, {3}}, batch: 2, replaces: 1}
-	qAgain   = qScene{push: [2][]uint8{{1, 2, 1, 3}}, batch: 4, replaces: 1}
-	qPairs   = qScene{push: [2][]uint8{{1 | 2<<4, 1 | 2<<4}, {3 | 4<<4}}, batch: 2}
-	qFilled  = qScene{push: [2][]uint8{{1, 2, 3, 4}}, batch: 4, replaces: 1}
-)
-
-func (c qScene) explore(bug qBug) (int, error) {
-	m := qModel{push: c.push, batch: c.batch, order: c.replaces == 0, bug: bug}
-	return m.explore(c.replaces)
+// pushEach returns orders that push tasks one by one.
+func pushEach(tasks ...uint8) (all []pushOrder) {
+	for _, t := range tasks {
+		all = append(all, pushOrder{t, t})
+	}
+	return all
 }
 
-func TestEveryTaskThatIsPushedIsPoppedOnceAndInOrderByOne(t *testing.T) {
-	scenes := []qScene{qLeftUp, qTwo, qInOrder, qPairs, qFilled, qAgain}
-	if interleave.Stride() > 1 {
-		scenes = scenes[:2]
+var (
+	readyInOrder    = readyScenario{push: [2][]pushOrder{pushEach(1, 2), pushEach(3, 1)}, batch: 2}
+	readyPairs      = readyScenario{push: [2][]pushOrder{{{1, 2}, {1, 2}}, {{3, 4}}}, batch: 2}
+	readyReplaced   = readyScenario{push: [2][]pushOrder{pushEach(1, 2, 3)}, batch: 1, replaces: 1}
+	readyTwoPushers = readyScenario{push: [2][]pushOrder{pushEach(1, 2), pushEach(3)}, batch: 2, replaces: 1}
+	readyAgain      = readyScenario{push: [2][]pushOrder{pushEach(1, 2, 1, 3)}, batch: 4, replaces: 1}
+	readyRefilled   = readyScenario{push: [2][]pushOrder{pushEach(1, 2, 3, 4)}, batch: 4, replaces: 1}
+)
+
+// explore visits all states of a scenario. The order of tasks is checked if no runner is replaced.
+func (c readyScenario) explore(fault readyFault) (int, error) {
+	m := readyModel{push: c.push, batch: c.batch, ordered: c.replaces == 0, fault: fault}
+	check := func(*readyState) error { return m.err }
+	return interleave.Explore(readyState{replaces: c.replaces}, m.steps, check, m.final)
+}
+
+func TestEveryTaskThatIsPushedIsPoppedOnceAndInOrder(t *testing.T) {
+	scenarios := []readyScenario{
+		readyReplaced, readyTwoPushers, readyInOrder, readyPairs, readyRefilled, readyAgain,
 	}
-	for _, c := range scenes {
-		n, err := c.explore(qSound)
+	if interleave.Stride() > 1 {
+		scenarios = scenarios[:2]
+	}
+	for _, c := range scenarios {
+		n, err := c.explore(readySound)
 		if err != nil {
 			t.Errorf("%v: %v", c, err)
 		}
@@ -366,17 +376,22 @@ func TestEveryTaskThatIsPushedIsPoppedOnceAndInOrderByOne(t *testing.T) {
 	}
 }
 
-func TestTheModelFindsEveryWrongQueue(t *testing.T) {
-	scenes := [numQBugs]qScene{
-		qNoChanges: qAgain, qNoTurn: qInOrder, qDropsOld: qFilled, qAsksFirst: qTwo,
-		qChecksFirst: qTwo, qLeaves: qLeftUp, qAlwaysSingle: qTwo,
+func TestTheModelOfTheReadyListFindsEveryPlantedFault(t *testing.T) {
+	scenarios := [numReadyFaults]readyScenario{
+		noChangeCount: readyAgain,
+		noReverse:     readyInOrder,
+		dropsTodo:     readyRefilled,
+		asksFirst:     readyTwoPushers,
+		checksFirst:   readyTwoPushers,
+		leavesTasks:   readyReplaced,
+		takesOne:      readyTwoPushers,
 	}
-	for bug := qSound + 1; bug < numQBugs; bug++ {
-		if testkit.RaceEnabled && (bug == qNoChanges || bug == qDropsOld) {
-			continue // for the sake of time
+	for fault := readySound + 1; fault < numReadyFaults; fault++ {
+		if testkit.RaceEnabled && (fault == noChangeCount || fault == dropsTodo) {
+			continue // takes too long
 		}
-		if n, err := scenes[bug].explore(bug); err == nil {
-			t.Errorf("nothing found wrong with bug %d, in %d states", bug, n)
+		if n, err := scenarios[fault].explore(fault); err == nil {
+			t.Errorf("fault %d is not found in %d states", fault, n)
 		}
 	}
 }
