@@ -25,7 +25,7 @@ type taskHarness struct {
 	reused int             // tasks made in the slot of another task
 }
 
-// A taskFault is a way to get wrong what is not in the transition table.
+// A taskFault is a fault outside of the transition table.
 type taskFault uint8
 
 const (
@@ -318,7 +318,7 @@ func (h *taskHarness) beginPoll(a *taskActor) error {
 	return nil
 }
 
-// returnPoll is a poll that returns, and what is done about its timer.
+// returnPoll lets a poll return, and carries out its request for a timer.
 func (h *taskHarness) returnPoll(a *taskActor, op byte) error {
 	p := a.polled
 	cx := Context{s: h.s, t: a.t, gen: a.gen, now: h.nanos(), want: engine.Never}

@@ -348,9 +348,11 @@ var (
 	readyInOrder    = readyScenario{push: [2][]pushOrder{pushEach(1, 2), pushEach(3, 1)}, batch: 2}
 	readyPairs      = readyScenario{push: [2][]pushOrder{{{1, 2}, {1, 2}}, {{3, 4}}}, batch: 2}
 	readyReplaced   = readyScenario{push: [2][]pushOrder{pushEach(1, 2, 3)}, batch: 1, replaces: 1}
-	readyTwoPushers = readyScenario{push: [2][]pushOrder{pushEach(1, 2), pushEach(3)}, batch: 2, replaces: 1}
-	readyAgain      = readyScenario{push: [2][]pushOrder{pushEach(1, 2, 1, 3)}, batch: 4, replaces: 1}
-	readyRefilled   = readyScenario{push: [2][]pushOrder{pushEach(1, 2, 3, 4)}, batch: 4, replaces: 1}
+	readyTwoPushers = readyScenario{
+		push: [2][]pushOrder{pushEach(1, 2), pushEach(3)}, batch: 2, replaces: 1,
+	}
+	readyAgain    = readyScenario{push: [2][]pushOrder{pushEach(1, 2, 1, 3)}, batch: 4, replaces: 1}
+	readyRefilled = readyScenario{push: [2][]pushOrder{pushEach(1, 2, 3, 4)}, batch: 4, replaces: 1}
 )
 
 // explore visits all states of a scenario. The order of tasks is checked if no runner is replaced.

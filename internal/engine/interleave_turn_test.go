@@ -20,8 +20,8 @@ const (
 	turnClaim        turnEvent = iota // the driver claims it. The driver does not have its turn
 	turnRelease                       // a goroutine that has or had the turn releases it
 	turnDelegate                      // the driver delegates its turn to another goroutine
-	turnReplace                       // the watchdog replaces a goroutine that was silent for patience
-	turnReplaceEarly                  // the watchdog tries that for a goroutine that was not
+	turnReplace                       // the watchdog finds that its callback has run for patience
+	turnReplaceEarly                  // the watchdog finds that its callback has run for less
 	turnOther                         // anything else: timers are armed, stopped or popped, Resize
 	numTurnEvents
 )
@@ -293,15 +293,16 @@ func (h *turnHarness) checkTurns(w *worker, e turnEvent, claim uint64, do func()
 	return nil
 }
 
-// replace is the watchdog that checks a worker, which may have retired. The goroutine that has
-// the turn was last heard of some time ago. It may only be replaced if that is at least patience.
-func (h *turnHarness) replace(w *worker, silent int64) error {
+// replace is the watchdog that checks a worker, which may have retired. The goroutine that has the
+// turn has started its callback the time running ago. It may only be replaced if that is at least
+// patience.
+func (h *turnHarness) replace(w *worker, running int64) error {
 	event := turnReplace
-	if silent < patience {
+	if running < patience {
 		event = turnReplaceEarly
 	}
 	return h.checkTurns(w, event, 0, func() {
-		old, e := w.replace(w.since.Load() + silent)
+		old, e := w.replace(w.since.Load() + running)
 		if e == 0 {
 			return
 		}
@@ -317,7 +318,7 @@ func (h *turnHarness) replace(w *worker, silent int64) error {
 // scripts of timers:
 //
 //	w v   it replaces the goroutine that has the turn of the second worker, of the first
-//	u     it checks the second worker, whose goroutine was heard of a moment ago
+//	u     it checks the second worker, whose callback has run for less than patience
 func (h *turnHarness) runOp(op byte, rec **timerRecord) (err error) {
 	switch op {
 	case 'w':

@@ -127,7 +127,7 @@ const (
 	takesUnlocked              // take checks the ready list without the lock
 	asksFirst                  // a pusher checks busy before it adds the shard to the list
 	storesOwnerFirst           // the mover stores the owner before it locks
-	keepsItems                 // a runner that has lost the maker's turn does not check what is left
+	keepsItems                 // a runner that has lost the maker's turn does not check for items left
 	numListFaults
 )
 

@@ -113,8 +113,8 @@ func (m *timekeeperModel) dispatch(s *timekeeperState, r *modelRun, me uint8) bo
 	return true
 }
 
-// pop starts the callback of a timer that is due. If there is none, it raises next. It goes on to
-// runRelease if nothing is due, or if the goroutine was replaced.
+// pop starts the callback of a timer that is due. If there is none, it raises next. The next step
+// is runRelease if next is not due, or if the goroutine was replaced.
 func (m *timekeeperModel) pop(s *timekeeperState, r *modelRun, me uint8) {
 	w := r.w
 	if s.busy[w] != me || s.next[w] > s.now {

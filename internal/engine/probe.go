@@ -7,22 +7,28 @@ import (
 	"time"
 )
 
-// A Probe is an engine that does nothing by itself, for tests that walk through the steps of a
-// [Source]. It has two workers with a shard each, on a manual clock. Its timekeeper believes that
-// it is awake, and nothing is scrubbed.
+// A Probe is an engine for tests that run the steps of a [Source] one by one. It does nothing by
+// itself: its timekeeper believes that it is awake, so it starts no driver, and nothing is scrubbed.
+// It has two workers with one shard each, on a manual clock.
 type Probe struct{ *Engine }
 
 // ProbeTick is the resolution of a Probe.
 const ProbeTick = time.Minute
+
+// probeClaim is a claim that no goroutine has.
+const probeClaim = 1 << 40
 
 // NewProbe makes a Probe.
 func NewProbe() Probe {
 	return newProbe(NewManualClock(time.Time{}))
 }
 
-// newProbe makes a Probe on a manual clock, or with nil on the clock of the system.
+// newProbe makes a Probe on a manual clock. With nil it is on the clock of the system.
 func newProbe(clock *ManualClock) Probe {
-	eng, err := New(Config{Workers: 2, Resolution: ProbeTick, StaleLimit: math.MaxInt, Clock: clock, shards: 1, stdOnly: true})
+	eng, err := New(Config{
+		Workers: 2, Resolution: ProbeTick, StaleLimit: math.MaxInt, Clock: clock,
+		shards: 1, stdOnly: true,
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -32,10 +38,10 @@ func newProbe(clock *ManualClock) Probe {
 	return Probe{eng}
 }
 
-// HoldWorkers takes the turns of all workers, so that nothing runs except by the test.
+// HoldWorkers takes the turns of all workers, so that no goroutine of the engine runs them.
 func (p Probe) HoldWorkers() {
 	for _, w := range *p.workers.Load() {
-		w.busy.Store(1 << 40)
+		w.busy.Store(probeClaim)
 	}
 }
 
@@ -51,18 +57,18 @@ func (p Probe) Open(s *Shard) { p.openShards.Store(&[]*Shard{s}) }
 // SetTime sets the manual clock.
 func (p Probe) SetTime(now int64) { p.manual.now.Store(now) }
 
-// Pop pops the timers of items that are due, and returns how many there were.
+// Pop pops timers of items that are due at the time now, and returns how many have expired.
 func (p Probe) Pop(s *Shard, now int64) (fired int64) {
 	_, fired = s.pop(now)
 	return fired
 }
 
-// ShardState is what a Probe sees of a shard.
+// ShardState is the state of a shard.
 type ShardState struct {
 	Next       int64 // no timer is due before this time
-	Armed      int   // timers that are armed
-	Timers     int   // timers
-	ItemTimers int   // timers of items
+	Armed      int   // the number of timers that are armed
+	Timers     int   // the number of all timers
+	ItemTimers int   // the number of timers of items
 }
 
 // State returns the state of a shard.
@@ -83,14 +89,14 @@ func (eng *Engine) Claim(i int) *Turn {
 	return &Turn{w: w, claim: w.claim(eng.Now(), 0)}
 }
 
-// Replace takes the turn from a goroutine, as the watchdog does. It returns the new Turn.
+// Replace replaces the goroutine that has the turn, as the watchdog does. It returns the new Turn.
 func (t *Turn) Replace() *Turn {
 	_, claim := t.w.replace(t.w.since.Load() + patience)
 	t.w.spawnUntil.Store(0)
 	return &Turn{w: t.w, claim: claim}
 }
 
-// SpawnAll makes ShouldSpawn return true from now on, or no longer.
+// SpawnAll makes ShouldSpawn return on from now on.
 func (t *Turn) SpawnAll(on bool) {
 	t.w.spawnUntil.Store(0)
 	if on {
@@ -104,10 +110,10 @@ func (t *Turn) WorkUntilIdle() {
 	t.w.work(t.claim)
 }
 
-// CheckAdopted returns an error if the heaps and lists of adopted shards are wrong. No other
-// goroutine may use the engine meanwhile.
+// CheckAdopted returns an error if the heap or the list of adopted shards of a worker is wrong. No
+// other goroutine may use the engine meanwhile.
 func (eng *Engine) CheckAdopted() error {
-	heaps, lists := 0, 0
+	heaps, lists := 0, 0 // shards found in the heaps and lists, minus those that say so
 	for _, workers := range [][]*worker{*eng.workers.Load(), eng.retired} {
 		for _, w := range workers {
 			if err := w.adopted.check(w); err != nil {
@@ -124,15 +130,15 @@ func (eng *Engine) CheckAdopted() error {
 		armed := s.adopted && s.next.Load() != never
 		switch {
 		case !slices.Contains(*eng.workers.Load(), w):
-			return fmt.Errorf("shard %d belongs to worker %d, which has retired", s.number, w.id)
+			return fmt.Errorf("shard %d has the owner %d, which has retired", s.number, w.id)
 		case s.adopted != (w != s.maker):
-			return fmt.Errorf("shard %d: adopted is %t", s.number, s.adopted)
+			return fmt.Errorf("shard %d: adopted is %t, want %t", s.number, s.adopted, !s.adopted)
 		case armed != (s.places.heap != 0):
-			return fmt.Errorf("shard %d has timers: %t; it is in a heap: %t", s.number, armed, !armed)
+			return fmt.Errorf("shard %d is in a heap: %t, want %t", s.number, !armed, armed)
 		case !s.adopted && s.places.listed:
-			return fmt.Errorf("shard %d is in a list and not adopted", s.number)
+			return fmt.Errorf("shard %d is in a list, but it is not adopted", s.number)
 		case s.adopted && !s.Ready.Empty() && !s.places.listed:
-			return fmt.Errorf("shard %d has ready items and is in no list", s.number)
+			return fmt.Errorf("shard %d has ready items, but it is in no list", s.number)
 		}
 		if s.places.heap != 0 {
 			heaps--
@@ -142,24 +148,24 @@ func (eng *Engine) CheckAdopted() error {
 		}
 	}
 	if heaps != 0 || lists != 0 {
-		return fmt.Errorf("there are %d too many in heaps and %d in lists", heaps, lists)
+		return fmt.Errorf("there are %d too many shards in heaps and %d too many in lists", heaps, lists)
 	}
 	return nil
 }
 
-// check returns an error if the heap or the list is wrong. The worker is w.
+// check returns an error if the heap or the list is wrong. They are those of the worker w.
 func (a *adopted) check(w *worker) error {
 	first := never
 	for i, e := range a.heap {
 		switch {
 		case i > 0 && a.heap[(i-1)/2].at > e.at:
-			return fmt.Errorf("entry %d of the heap is due before its parent", i)
+			return fmt.Errorf("heap entry %d is due before its parent", i)
 		case e.s.places.heap != i+1:
-			return fmt.Errorf("entry %d of the heap has the place %d", i, e.s.places.heap)
+			return fmt.Errorf("the shard of heap entry %d has the place %d, want %d", i, e.s.places.heap, i+1)
 		case e.at != e.s.next.Load():
-			return fmt.Errorf("entry %d of the heap has the time %d, and the shard %d", i, e.at, e.s.next.Load())
+			return fmt.Errorf("heap entry %d has the time %d, want %d", i, e.at, e.s.next.Load())
 		case e.s.owner.Load() != w:
-			return fmt.Errorf("entry %d of the heap belongs to another worker", i)
+			return fmt.Errorf("the shard of heap entry %d belongs to another worker", i)
 		}
 		first = min(first, e.at)
 	}
@@ -174,7 +180,7 @@ func (a *adopted) check(w *worker) error {
 		last = s
 	}
 	if a.last != last {
-		return fmt.Errorf("last is not the end of the list")
+		return fmt.Errorf("last is not the last shard of the list")
 	}
 	return nil
 }
