@@ -92,8 +92,8 @@ func TestAParkedEngineKeepsItsTimerfdAndDoesNotWake(t *testing.T) {
 	}
 }
 
-// On a busy machine, no timer may be near for longer than alarmIdle, once or twice. Then the timerfd
-// is closed and opened again.
+// On a busy machine it may happen, once or twice, that no deadline is near for longer than
+// alarmIdle. Then the timerfd is closed and opened again.
 func TestTimersInARowShareATimerfd(t *testing.T) {
 	const most = 3
 	for name, row := range map[string]func(t *testing.T, eng *Engine){

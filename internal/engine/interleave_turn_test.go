@@ -2,8 +2,8 @@ package engine
 
 import "fmt"
 
-// A turnHolder says which goroutine has the turn of a worker, as the goroutine sees it that does
-// something to the worker.
+// A turnHolder says which goroutine has the turn of a worker, from the view of the goroutine that
+// does something to the worker.
 type turnHolder uint8
 
 const (
@@ -54,7 +54,7 @@ type turnHarness struct {
 	*harness
 	actors    []turnActor          // the drivers and the goroutines that run workers
 	seen      map[fingerprint]bool // the states that paths have been in
-	noMerge   bool                 // walk all paths on from a state that was seen
+	noMerge   bool                 // follow every path to its end, also from a state that was seen
 	lastClaim uint64
 	fault     turnFault // a planted fault
 	delegates bool      // the driver delegates a worker after each callback
@@ -285,8 +285,8 @@ func (h *turnHarness) checkTurns(w *worker, e turnEvent, claim uint64, do func()
 			ok = is == was&^claimByDriver && is != was
 		}
 		if !ok {
-			return fmt.Errorf("event %d by claim %d: the turn of worker %d changes from %d to %d, want change %d",
-				event, claim, i, was, is, want)
+			return fmt.Errorf("event %d by claim %d: busy of worker %d changes from %d to %d, "+
+				"want change %d", event, claim, i, was, is, want)
 		}
 		h.lastClaim = max(h.lastClaim, is)
 	}
