@@ -16,7 +16,7 @@ func TestAStopInABubbleDoesNotStopTheScrubberOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	timer, err := eng.AfterFunc(time.Hour, func() {})
+	timer, err := eng.AfterFunc(time.Hour, func() {}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestAStopInABubbleDoesNotStopTheScrubberOutside(t *testing.T) {
 	if got := eng.scrubber.state.Load(); got != scrubOff {
 		t.Errorf("after Stop in a bubble, the scrubber is in state %d, want %d", got, scrubOff)
 	}
-	timer, err = eng.AfterFunc(time.Hour, func() {})
+	timer, err = eng.AfterFunc(time.Hour, func() {}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
