@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// adopted holds the shards that a worker has adopted from retired workers and that have
+// adoptedShards has the shards that a worker has adopted from retired workers and that have
 // armed timers or ready items. Before each callback, the worker reads all of its own
 // shards (worker.own), because they are few. It may have adopted thousands, so it needs a
 // faster way to find the next one:
@@ -35,7 +35,7 @@ import (
 //
 // A Shard is only ever in the list of its owner: list checks the owner with mu held, and the
 // owner of an adopted shard is only changed with mu of the old owner held.
-type adopted struct {
+type adoptedShards struct {
 	first atomic.Int64          // next of the first shard in the heap; never: it is empty. Written under mu
 	ready atomic.Pointer[Shard] // the first shard in the list; nil: it is empty. Written under mu
 
@@ -51,7 +51,7 @@ type heapEntry struct {
 }
 
 // places holds the positions of a shard in the heap and in the list of its owner. It is
-// protected by adopted.mu of the owner.
+// protected by adoptedShards.mu of the owner.
 type places struct {
 	heap   int    // the index in the heap plus 1; 0: the shard is not in the heap
 	listed bool   // the shard is in the list
@@ -60,7 +60,7 @@ type places struct {
 }
 
 // peek returns the first shard in the heap and its next, or nil and never.
-func (a *adopted) peek() (*Shard, int64) {
+func (a *adoptedShards) peek() (*Shard, int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.heap) == 0 {
@@ -71,14 +71,14 @@ func (a *adopted) peek() (*Shard, int64) {
 
 // set moves a shard to its place in the heap for the given next, and adds it if it is not
 // there. If at is never, set removes the shard. The caller holds Shard.mu.
-func (a *adopted) set(s *Shard, at int64) {
+func (a *adoptedShards) set(s *Shard, at int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.move(s, at)
 }
 
 // move does what set does. The caller holds mu.
-func (a *adopted) move(s *Shard, at int64) {
+func (a *adoptedShards) move(s *Shard, at int64) {
 	i := s.places.heap - 1
 	switch {
 	case at == never:
@@ -107,7 +107,7 @@ func (a *adopted) move(s *Shard, at int64) {
 }
 
 // sift overwrites the entry at index i with e and restores the order of the heap.
-func (a *adopted) sift(i int, e heapEntry) {
+func (a *adoptedShards) sift(i int, e heapEntry) {
 	for i > 0 {
 		up := (i - 1) / 2
 		if a.heap[up].at <= e.at {
@@ -133,7 +133,7 @@ func (a *adopted) sift(i int, e heapEntry) {
 	a.put(i, e)
 }
 
-func (a *adopted) put(i int, e heapEntry) {
+func (a *adoptedShards) put(i int, e heapEntry) {
 	a.heap[i] = e
 	e.s.places.heap = i + 1
 }
@@ -159,7 +159,7 @@ func (w *worker) list(s *Shard) bool {
 //
 // The shard stays in the list while its items are run. If an item blocks, another goroutine
 // finds the remaining items there.
-func (a *adopted) take() *Shard {
+func (a *adoptedShards) take() *Shard {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for s := a.ready.Load(); s != nil; s = a.ready.Load() {
@@ -177,7 +177,7 @@ func (a *adopted) take() *Shard {
 }
 
 // link adds a shard to the end of the list. The caller holds mu.
-func (a *adopted) link(s *Shard) {
+func (a *adoptedShards) link(s *Shard) {
 	s.places.listed = true
 	s.places.before = a.last
 	if a.last == nil {
@@ -189,7 +189,7 @@ func (a *adopted) link(s *Shard) {
 }
 
 // unlink removes a shard from the list. The caller holds mu.
-func (a *adopted) unlink(s *Shard) {
+func (a *adoptedShards) unlink(s *Shard) {
 	p := &s.places
 	if p.before == nil {
 		a.ready.Store(p.after)
@@ -230,13 +230,13 @@ func (s *Shard) Announce() {
 // caller holds roster.mu, and calls timekeeper.notify with w.next() afterwards.
 func (s *Shard) handOver(w *worker) (armed int) {
 	s.mu.Lock()
-	if s.adopted {
+	if s.isAdopted {
 		s.leaveTo(w)
 	} else {
 		s.owner.Store(w)
 	}
-	s.adopted = w != s.maker
-	if s.adopted {
+	s.isAdopted = w != s.maker
+	if s.isAdopted {
 		s.updateHeap()
 	}
 	armed = s.armed

@@ -29,7 +29,7 @@ type heapState struct {
 	wheel   uint8 // the deadlines that are armed, a bit for each
 	next    uint8
 	owner   uint8
-	first   [modelWorkers]uint8 // by worker: adopted.first
+	first   [modelWorkers]uint8 // by worker: adoptedShards.first
 	workers uint8               // the workers that have not retired, a bit for each
 	locked  bool                // the lock of the shard
 	wakeAt  uint8

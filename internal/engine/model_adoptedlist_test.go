@@ -12,7 +12,7 @@ const (
 	maxListRunners = 3 // at a time
 )
 
-// A listModel is a model of the list of adopted shards that have ready items, see adopted. It has
+// A listModel is a model of the list of adopted shards that have ready items, see adoptedShards. It has
 // one shard. A step is one access to shared memory, or everything that is done under a lock and
 // cannot be seen without it. The order of items is left out: model_readylist_test.go of package
 // foliot is about that.
@@ -80,7 +80,7 @@ type listMover struct {
 }
 
 const (
-	moverLock     uint8 = iota // lock adopted.mu of the owner, if that is not the maker
+	moverLock     uint8 = iota // lock adoptedShards.mu of the owner, if that is not the maker
 	moverUnlink                // remove the shard from the list
 	moverStore                 // store owner, and unlock
 	moverLook                  // check whether the ready list is empty
@@ -99,7 +99,7 @@ type listRunner struct {
 const (
 	listGone       uint8 = iota
 	listLook             // check that the turn is still its own, and that there is work
-	listLock             // take: lock adopted.mu
+	listLock             // take: lock adoptedShards.mu
 	listCheckInbox       // take: check the inbox
 	listCheckTodo        // take: check todo, remove the shard if both are empty, and unlock
 	listPop              // pop from todo, or continue with the inbox

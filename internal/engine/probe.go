@@ -127,17 +127,17 @@ func (eng *Engine) CheckAdopted() error {
 	}
 	for _, s := range *eng.shards.Load() {
 		w := s.owner.Load()
-		armed := s.adopted && s.next.Load() != never
+		armed := s.isAdopted && s.next.Load() != never
 		switch {
 		case !slices.Contains(*eng.workers.Load(), w):
 			return fmt.Errorf("shard %d has the owner %d, which has retired", s.number, w.id)
-		case s.adopted != (w != s.maker):
-			return fmt.Errorf("shard %d: adopted is %t, want %t", s.number, s.adopted, !s.adopted)
+		case s.isAdopted != (w != s.maker):
+			return fmt.Errorf("shard %d: adopted is %t, want %t", s.number, s.isAdopted, !s.isAdopted)
 		case armed != (s.places.heap != 0):
 			return fmt.Errorf("shard %d is in a heap: %t, want %t", s.number, !armed, armed)
-		case !s.adopted && s.places.listed:
+		case !s.isAdopted && s.places.listed:
 			return fmt.Errorf("shard %d is in a list, but it is not adopted", s.number)
-		case s.adopted && !s.Ready.Empty() && !s.places.listed:
+		case s.isAdopted && !s.Ready.Empty() && !s.places.listed:
 			return fmt.Errorf("shard %d has ready items, but it is in no list", s.number)
 		}
 		if s.places.heap != 0 {
@@ -154,7 +154,7 @@ func (eng *Engine) CheckAdopted() error {
 }
 
 // check returns an error if the heap or the list is wrong. They are those of the worker w.
-func (a *adopted) check(w *worker) error {
+func (a *adoptedShards) check(w *worker) error {
 	first := never
 	for i, e := range a.heap {
 		switch {

@@ -37,7 +37,7 @@ type Shard struct {
 	w      wheel.Wheel[entry]
 	closed bool // the engine is shut down, and the wheel is empty
 
-	adopted bool // owner is not maker
+	isAdopted bool // owner is not maker
 
 	armed      int    // timers that are armed, see state.pending, other than those of kindInternal
 	fired      uint64 // see Stats
@@ -61,10 +61,10 @@ type Shard struct {
 	maker *worker // the worker that it was made with, see worker.own. Does not change
 
 	// owner is the worker that runs the shard. Written under roster.mu and mu; if the old owner
-	// is not the maker, also under adopted.mu of the old owner.
+	// is not the maker, also under adoptedShards.mu of the old owner.
 	owner atomic.Pointer[worker]
 
-	places places // protected by adopted.mu of the owner
+	places places // protected by adoptedShards.mu of the owner
 
 	_ [128]byte // keeps the fields of two shards on separate cache lines
 }
@@ -263,7 +263,7 @@ func (s *Shard) setNext(at wheel.Tick, ok bool) {
 // owner. The caller holds the lock.
 func (s *Shard) storeNext(at int64) {
 	s.next.Store(at)
-	if s.adopted {
+	if s.isAdopted {
 		s.updateHeap()
 	}
 }

@@ -75,7 +75,7 @@ type Work interface {
 func (t *Turn) Mine() bool { return t.w.busy.Load() == t.claim }
 
 // Took is called after Run has taken an item from the ready list. Taking an item may have made
-// the list look empty for a moment, see adopted. If another goroutine may have been misled by
+// the list look empty for a moment, see adoptedShards. If another goroutine may have been misled by
 // that, Took announces the items that are left.
 func (t *Turn) Took(s *Shard) {
 	if s.maker != t.w || t.w.busy.Load() != t.claim {

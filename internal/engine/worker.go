@@ -60,7 +60,7 @@ type worker struct {
 	wakeups  atomic.Uint64 // how often it was claimed
 	itemsRun atomic.Uint64 // how many items it has run
 
-	adopted adopted // the adopted shards that have something to do
+	adopted adoptedShards // the adopted shards that have something to do
 
 	_ [128]byte // keeps the next worker's words off these cache lines
 }
