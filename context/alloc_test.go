@@ -11,23 +11,35 @@ func TestAllocationsOfADeadlineThatIsNotReached(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	cancellable, cancel := std.WithCancel(std.Background())
-	defer cancel()
+	standard, cancelStandard := std.WithCancel(std.Background())
+	defer cancelStandard()
 	own, cancelOwn := context.WithTimeout(std.Background(), 2*hour)
 	defer cancelOwn()
+	ownBelow, cancelOwnBelow := context.WithTimeout(standard, 2*hour)
+	defer cancelOwnBelow()
+	nothing := func(std.Context) {}
+	askErr := func(ctx std.Context) { _ = ctx.Err() }
+	callDone := func(ctx std.Context) { ctx.Done() }
+	deriveStandard := func(ctx std.Context) {
+		_, cancel := std.WithCancel(ctx)
+		cancel()
+	}
 	for _, test := range []struct {
 		name   string
 		parent std.Context
 		use    func(std.Context)
 		want   float64
 	}{
-		{"below Background", std.Background(), func(std.Context) {}, 2},
-		{"below a standard one", cancellable, func(std.Context) {}, 2},
-		{"below one of ours", own, func(std.Context) {}, 2},
-		{"asked for its error", cancellable, func(ctx std.Context) { _ = ctx.Err() }, 2},
-		{"waited for, below Background", std.Background(), func(ctx std.Context) { ctx.Done() }, 8},
-		{"waited for, below one of ours", own, func(ctx std.Context) { ctx.Done() }, 8},
-		{"waited for, below a standard one", cancellable, func(ctx std.Context) { ctx.Done() }, 11},
+		{"below Background", std.Background(), nothing, 2},
+		{"below a standard one", standard, nothing, 2},
+		{"below one of this package", own, nothing, 2},
+		{"below a wrapper of one of this package", wrapper{own}, nothing, 2},
+		{"asked for its error", standard, askErr, 2},
+		{"Done, below Background", std.Background(), callDone, 3},
+		{"Done, below one of this package", own, callDone, 3},
+		{"Done, below one of this package below a standard one", ownBelow, callDone, 3},
+		{"Done, below a standard one", standard, callDone, 5},
+		{"a standard one below it", std.Background(), deriveStandard, 3 + 5 + 4}, // its own, the bridge, the standard one and its place in a list
 	} {
 		got := testing.AllocsPerRun(2000, func() {
 			ctx, cancel := context.WithTimeout(test.parent, hour)
@@ -38,13 +50,29 @@ func TestAllocationsOfADeadlineThatIsNotReached(t *testing.T) {
 			t.Errorf("%s: %v allocations, want %v", test.name, got, test.want)
 		}
 	}
+	if n := testing.AllocsPerRun(2000, func() {
+		parent, cancelParent := std.WithCancel(std.Background())
+		ctx, cancel := context.WithTimeout(parent, hour)
+		ctx.Done()
+		cancel()
+		cancelParent()
+	}); n > 5+5 { // its own, those of the parent and of its list
+		t.Errorf("Done, below a standard one of its own: %v allocations with those of that", n)
+	}
+	if n := testing.AllocsPerRun(2000, func() {
+		_, cancel := context.WithCancel(own)
+		cancel()
+	}); n > 2 {
+		t.Errorf("WithCancel: %v allocations, want 2", n)
+	}
 	_, cancelLive := context.WithCancel(own)
 	defer cancelLive()
 	if n := testing.AllocsPerRun(2000, func() {
 		_ = own.Err()
 		own.Done()
+		own.Deadline()
 		own.Value(testKey("k"))
 	}); n != 0 {
-		t.Errorf("asking a context: %v allocations", n)
+		t.Errorf("questions to a context: %v allocations", n)
 	}
 }

@@ -3,8 +3,6 @@ package context
 import (
 	std "context"
 	"time"
-
-	"github.com/foliot-go/foliot/internal/engine"
 )
 
 // WithTimeout returns a context derived from parent that ends after a time. See the function
@@ -31,7 +29,20 @@ func WithDeadlineCause(parent Context, d time.Time, cause error) (Context, Cance
 	return withDeadline(parent, d, time.Until(d), cause)
 }
 
-// withDeadline makes a context that ends at d, which is left from now.
+// A timerCtx is a context with a deadline. Programs that print the type of a context see the name
+// of the standard type.
+type timerCtx struct {
+	node
+	deadline time.Time // set when it is made
+	late     *reason   // the reason if the deadline passes. Set when it is made
+	cancel   func()    // the method stop. Set when it is made
+
+	// What the context ends with if that is not a node.
+	source  Context     // a standard context; nil: it is something else. Set when it is made
+	unwatch func() bool // undoes an AfterFunc of source or of a foreign context; nil: there is none. Under mu
+}
+
+// withDeadline makes a context that ends at d. left is the time until d.
 func withDeadline(parent Context, d time.Time, left time.Duration, cause error) (Context, CancelFunc) {
 	if parent == nil {
 		panic("cannot create context from nil parent")
@@ -39,68 +50,97 @@ func withDeadline(parent Context, d time.Time, left time.Duration, cause error) 
 	if sooner, ok := parent.Deadline(); ok && sooner.Before(d) {
 		return WithCancel(parent)
 	}
-	up, over := upstream(parent)
-	if over {
+	o, ended := originOf(parent)
+	if ended {
 		return std.WithDeadlineCause(parent, d, cause)
 	}
-	c := &timerCtx{cancelCtx: cancelCtx{parent: parent, up: up}, deadline: d, cause: cause}
-	c.follow()
+	c := &timerCtx{node: node{parent: parent, up: o.node}, deadline: d, late: exceeded, source: o.standard}
+	if cause != nil {
+		c.late = &reason{std.DeadlineExceeded, cause}
+	}
+	switch {
+	case o.node != nil:
+		c.root, c.sourceErr = o.node.root, o.node.sourceErr
+		o.node.prepare()
+		c.checkParent()
+	case o.standard != nil:
+		c.root = c
+		c.sourceErr = errorOf(o.standard)
+	}
 	if left <= 0 {
-		c.finish(c.late())
+		c.finish(c.late)
 	}
 	if c.end.Load() != nil {
 		return c, func() {}
 	}
-	stop := c.stop
-	if !c.arm(left, stop) {
+	c.cancel = c.stop
+	t, ok := armTimer(left, c.cancel)
+	if !ok {
+		// The caller is in a synctest bubble, with another clock.
 		return std.WithDeadlineCause(parent, d, cause)
 	}
-	if _, unknown := up.(foreign); unknown {
-		c.posted(false)
+	c.timer = t
+	c.phase.Store(armed)
+	if o.foreign != nil {
+		c.watchForeign(o.foreign)
 	}
-	return c, stop
+	return c, c.cancel
 }
 
-// A timerCtx is a context with a deadline.
-type timerCtx struct {
-	cancelCtx
-	deadline time.Time // set when it is made
-	cause    error     // of its end by the deadline; nil: DeadlineExceeded. Set when it is made
-}
-
-// arm sets the timer. It answers false if the caller is in a synctest bubble, whose time is
-// not ours.
-func (c *timerCtx) arm(left time.Duration, f func()) bool {
-	c.mu.Lock() // f may run before the timer is known, and asks for it
-	defer c.mu.Unlock()
-	var err error
-	c.timer, err = engine.Default().AfterFunc(left, f, true)
-	return err == nil
-}
-
-// stop ends the context. It is both the timer's callback and the user's CancelFunc, one
-// allocation for two: who calls it is seen from the timer. While there is something to stop, it is the
-// user; when there is not, time was up, even if it is the user who was here first.
+// stop ends the context, unless it has ended. It is both the callback of the timer and the
+// CancelFunc, which saves an allocation. The timer shows which of the two the call is: if it can be
+// stopped, the call is from the program. Otherwise the deadline has passed, even if the call is from
+// the program. In the phase idle the call is the callback: the program has no CancelFunc yet.
 func (c *timerCtx) stop() {
-	c.follow()
+	c.checkParent() // an earlier end above is the reason
 	c.mu.Lock()
-	if c.end.Load() == nil {
-		if c.timer.Stop() {
-			c.finishLocked(canceled)
-		} else {
-			c.finishLocked(c.late())
+	first := c.end.Load() == nil
+	if first {
+		r := c.late
+		if c.phase.Load() != idle && c.timer.stop() {
+			r = canceled
 		}
+		c.finishLocked(r)
+	}
+	unwatch := c.unwatch
+	c.unwatch = nil
+	c.mu.Unlock()
+	if first {
+		c.leave()
+	}
+	if unwatch != nil {
+		unwatch()
+	}
+}
+
+// watch has the context end when source has ended, by a goroutine that source starts.
+func (c *timerCtx) watch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unwatch == nil && c.end.Load() == nil {
+		c.unwatch = std.AfterFunc(c.source, c.cancel)
+	}
+}
+
+// watchForeign has the context end when one of an unknown type has ended. No question to a context
+// looks at such a context, because its methods are code of the program.
+func (c *timerCtx) watchForeign(ctx Context) {
+	unwatch := afterForeign(ctx, func() {
+		r := reasonOf(ctx)
+		if r == nil {
+			panic("context: internal error: missing cancel error")
+		}
+		c.finish(r)
+	})
+	c.mu.Lock()
+	ended := c.end.Load() != nil
+	if !ended {
+		c.unwatch = unwatch
 	}
 	c.mu.Unlock()
-	c.leave()
-}
-
-// late returns the reason of a context whose deadline has passed.
-func (c *timerCtx) late() *reason {
-	if c.cause == nil {
-		return exceeded
+	if ended {
+		unwatch()
 	}
-	return &reason{std.DeadlineExceeded, c.cause}
 }
 
 func (c *timerCtx) Deadline() (deadline time.Time, ok bool) {

@@ -1,0 +1,272 @@
+package context
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A node is the common part of the contexts of this package.
+//
+// A node ends by its CancelFunc, by its timer, or with a context above it: with the node above
+// (up), or with the standard context above the topmost node (root.source). It learns of an end
+// above in two ways:
+//
+//   - It is told. A node that ends tells the nodes in its list, before its CancelFunc returns.
+//   - It looks. Each question to a node looks at up and at root.source.
+//
+// A node enters the list of up before Done returns a channel, and before a node is made below
+// it. So all nodes above a node are in lists: they are told, and a node need not look further than
+// at up. A question takes the same time at any depth. A node without a channel and without nodes
+// below is in no list. It costs less, and it can be collected, because nothing above refers to it.
+//
+// The phase of a node only moves down in this table, but may skip rows. A move is made with the
+// locks in the last column held. The field in the third column is written before the move and not
+// after it: any goroutine that has seen the phase, or a later one, may read it.
+//
+//	phase    meaning                                  written  locks
+//	idle     the node is made                                  -
+//	armed    its timer is armed                       timer    none: the program does not have the context yet
+//	linked   it is in the list of up                           up.mu, mu
+//	waited   linked, and Done has returned a channel  done     up.mu, mu
+//	bridged  waited, and has an inner context         bridge   mu
+//
+// A node can end in any phase. The end is set with mu held, and also with up.mu if up tells the
+// node. A node without a channel gets one before, which is closed. After the end the phase does not
+// move, except from idle to armed.
+//
+// A node without up is linked and waited without a list.
+//
+// Locks are taken from the top of the tree downwards, and those of standard contexts after those
+// of nodes. No code of the program runs with a lock held.
+type node struct {
+	parent Context // set when the node is made
+
+	// What the node ends with. Set when the node is made.
+	up        *node         // a node; nil: it is something else
+	root      *timerCtx     // the topmost node if that has a source, otherwise nil
+	sourceErr *atomic.Value // the field of root.source that has the error; nil: it is not known
+
+	end    atomic.Pointer[reason] // nil: the node has not ended
+	phase  atomic.Uint32          // see above
+	mu     sync.Mutex
+	timer  timer         // see phase. The zero timer if there is no deadline
+	done   chan struct{} // see phase
+	bridge *bridge       // see phase
+
+	first *node  // the list of the nodes that it tells. Under mu
+	next  *node  // the next node in the list of up. Under up.mu
+	at    **node // the pointer to this node in the list of up; nil: it is not in the list. Under up.mu
+}
+
+// The phases of a node.
+const (
+	idle = iota
+	armed
+	linked
+	waited
+	bridged
+)
+
+// doneCap is the capacity of the channels that Done returns, though nothing is ever sent. Those
+// of the standard package have none. So a channel shows whether it may be one of a node.
+const doneCap = 1
+
+// closed is the channel of nodes that ended without one.
+var closed = func() chan struct{} { c := make(chan struct{}, doneCap); close(c); return c }()
+
+// look returns why the node has ended, after it has looked for an end above. It returns nil if
+// there is none.
+func (n *node) look() *reason {
+	if r := n.end.Load(); r != nil {
+		return r
+	}
+	n.checkParent()
+	return n.end.Load()
+}
+
+// checkParent ends the node if there is an end above.
+func (n *node) checkParent() {
+	if n.root != nil {
+		if r := reasonOf(n.root.source); r != nil {
+			n.root.finish(r)
+		}
+	}
+	if n.up != nil {
+		if r := n.up.end.Load(); r != nil {
+			n.finish(r)
+		}
+	}
+}
+
+// finish ends the node, and reports whether it had not ended. When finish returns, all nodes that
+// the node tells have ended, too.
+func (n *node) finish(r *reason) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.end.Load() != nil {
+		return false
+	}
+	n.timer.stop()
+	n.finishLocked(r)
+	return true
+}
+
+// finishLocked ends the node, which has not ended. The caller holds mu, and has stopped the
+// timer.
+func (n *node) finishLocked(r *reason) {
+	if n.done == nil {
+		n.done = closed
+		n.end.Store(r)
+	} else {
+		n.end.Store(r)
+		if n.bridge != nil {
+			n.bridge.fire() // closes done
+		} else {
+			close(n.done)
+		}
+	}
+	for n.first != nil {
+		below := n.first
+		below.unlink()
+		below.finish(r)
+	}
+}
+
+// prepare makes the node ready for a node below it.
+func (n *node) prepare() {
+	if n.up != nil && n.phase.Load() < linked {
+		n.reach(linked)
+	}
+}
+
+// reach moves the phase to linked or waited, unless it is there or beyond or the node has ended.
+func (n *node) reach(to uint32) {
+	var done chan struct{}
+	if to == waited {
+		done = make(chan struct{}, doneCap)
+		if n.root != nil {
+			n.root.watch()
+		}
+	}
+	if n.up != nil {
+		n.up.mu.Lock()
+		defer n.up.mu.Unlock()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	phase := n.phase.Load()
+	if phase >= to || n.end.Load() != nil {
+		return
+	}
+	if phase < linked && n.up != nil {
+		if r := n.up.end.Load(); r != nil {
+			n.timer.stop()
+			n.finishLocked(r)
+			return
+		}
+		n.link(n.up)
+	}
+	n.done = done
+	n.phase.Store(to)
+}
+
+// link puts the node into the list of up. The caller holds both locks.
+func (n *node) link(up *node) {
+	n.next, n.at = up.first, &up.first
+	if up.first != nil {
+		up.first.at = &n.next
+	}
+	up.first = n
+}
+
+// unlink takes the node out of the list of up, if it is there. The caller holds the lock of up.
+func (n *node) unlink() {
+	if n.at == nil {
+		return
+	}
+	*n.at = n.next
+	if n.next != nil {
+		n.next.at = n.at
+	}
+	n.next, n.at = nil, nil
+}
+
+// leave takes the node, which has ended, out of the list of up.
+func (n *node) leave() {
+	if n.up == nil || n.phase.Load() < linked {
+		return
+	}
+	n.up.mu.Lock()
+	defer n.up.mu.Unlock()
+	n.unlink()
+}
+
+// Done and Err begin with a look at the node and above. They are called often, and calls of other
+// functions would take longer than that.
+
+func (n *node) Done() <-chan struct{} {
+	if n.phase.Load() < waited || n.end.Load() != nil || n.up != nil && n.up.end.Load() != nil ||
+		n.root != nil && (n.sourceErr == nil || n.sourceErr.Load() != nil) {
+		return n.channel()
+	}
+	return n.done
+}
+
+func (n *node) Err() error {
+	if n.end.Load() != nil || n.up != nil && n.up.end.Load() != nil ||
+		n.root != nil && (n.sourceErr == nil || n.sourceErr.Load() != nil) {
+		return n.err()
+	}
+	return nil
+}
+
+// channel returns a channel that is closed if the node has ended. It waits if another goroutine is
+// about to close it.
+func (n *node) channel() <-chan struct{} {
+	if n.look() == nil && n.phase.Load() < waited {
+		n.reach(waited)
+	}
+	if n.end.Load() != nil {
+		waitClosed(n.done)
+	}
+	return n.done
+}
+
+// err waits if another goroutine is about to close the channel: a caller that gets an error relies
+// on Done being closed.
+func (n *node) err() error {
+	r := n.look()
+	if r == nil {
+		return nil
+	}
+	waitClosed(n.done)
+	return r.err
+}
+
+// waitClosed waits until a channel is closed. If it is, the first receive takes no lock.
+func waitClosed(done <-chan struct{}) {
+	select {
+	case <-done:
+	default:
+		<-done
+	}
+}
+
+func (n *node) Value(key any) any {
+	switch key {
+	case standardKey:
+		return n.standard()
+	case nodeKey:
+		return n
+	}
+	for ctx := n.parent; ; {
+		switch c := ctx.(type) {
+		case *cancelCtx:
+			ctx = c.parent
+		case *timerCtx:
+			ctx = c.parent
+		default:
+			return ctx.Value(key)
+		}
+	}
+}
