@@ -39,6 +39,7 @@ type timerCtx struct {
 
 	// What the context ends with if that is not a node.
 	source  Context     // a standard context; nil: it is something else. Set when it is made
+	relay   *relay      // tells the context that source has ended; nil: nothing does. Under mu
 	unwatch func() bool // undoes an AfterFunc of source or of a foreign context; nil: there is none. Under mu
 }
 
@@ -102,11 +103,14 @@ func (c *timerCtx) stop() {
 		}
 		c.finishLocked(r)
 	}
-	unwatch := c.unwatch
-	c.unwatch = nil
+	relay, unwatch := c.relay, c.unwatch
+	c.relay, c.unwatch = nil, nil
 	c.mu.Unlock()
 	if first {
 		c.leave()
+	}
+	if relay != nil {
+		relay.remove(c)
 	}
 	if unwatch != nil {
 		unwatch()
@@ -115,11 +119,21 @@ func (c *timerCtx) stop() {
 
 // watch has the context end when source has ended, by a goroutine that source starts.
 func (c *timerCtx) watch() {
+	if r := relayOf(c.source); r != nil && r.add(c) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.unwatch == nil && c.end.Load() == nil {
+	if c.relay == nil && c.unwatch == nil && c.end.Load() == nil {
 		c.unwatch = std.AfterFunc(c.source, c.cancel)
 	}
+}
+
+// watched reports whether watch has done its work.
+func (c *timerCtx) watched() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.relay != nil || c.unwatch != nil
 }
 
 // watchForeign has the context end when one of an unknown type has ended. No question to a context

@@ -22,8 +22,9 @@
 //
 // A context with a deadline is two allocations and a timer. The first call of Done makes the
 // channel, one allocation more. Below a standard context that can be cancelled, it also registers
-// there, with two more allocations. The standard package needs four allocations without Done and
-// five with it.
+// there, with two more allocations, unless many contexts below the same standard one have been
+// waited for: they share one registration. The standard package needs four allocations without
+// Done and five with it.
 //
 // The first standard context that is derived from a context of this package costs five allocations
 // more than with a standard parent.
@@ -54,6 +55,7 @@
 //	reason.go    why a context has ended
 //	node.go      the common part of the contexts: how they end, with a table of its phases
 //	parent.go    finds what a new context ends with
+//	relay.go     tells many contexts of the end of a standard one
 //	bridge.go    standard contexts below contexts of this package
 //	standard.go  what must be known of the standard package
 //	timer.go     the timers of the runtime

@@ -144,8 +144,8 @@ func (n *node) reach(to uint32) {
 	var done chan struct{}
 	if to == waited {
 		done = make(chan struct{}, doneCap)
-		if n.root != nil {
-			n.root.watch()
+		if t := n.root; t != nil && (n == &t.node || !t.watched()) {
+			t.watch()
 		}
 	}
 	if n.up != nil {
