@@ -8,25 +8,29 @@ import (
 // WithTimeout returns a context derived from parent that ends after a time. See the function
 // of the standard package.
 func WithTimeout(parent Context, timeout time.Duration) (Context, CancelFunc) {
-	return withDeadline(parent, time.Now().Add(timeout), timeout, nil)
+	now := time.Now()
+	return withDeadline(parent, now, now.Add(timeout), timeout, nil)
 }
 
 // WithTimeoutCause is like [WithTimeout] and sets the cause for when the time is over. See
 // the function of the standard package.
 func WithTimeoutCause(parent Context, timeout time.Duration, cause error) (Context, CancelFunc) {
-	return withDeadline(parent, time.Now().Add(timeout), timeout, cause)
+	now := time.Now()
+	return withDeadline(parent, now, now.Add(timeout), timeout, cause)
 }
 
 // WithDeadline returns a context derived from parent that ends at a point in time. See the
 // function of the standard package.
 func WithDeadline(parent Context, d time.Time) (Context, CancelFunc) {
-	return withDeadline(parent, d, time.Until(d), nil)
+	now := time.Now()
+	return withDeadline(parent, now, d, d.Sub(now), nil)
 }
 
 // WithDeadlineCause is like [WithDeadline] and sets the cause for when the deadline has
 // passed. See the function of the standard package.
 func WithDeadlineCause(parent Context, d time.Time, cause error) (Context, CancelFunc) {
-	return withDeadline(parent, d, time.Until(d), cause)
+	now := time.Now()
+	return withDeadline(parent, now, d, d.Sub(now), cause)
 }
 
 // A timerCtx is a context with a deadline. Programs that print the type of a context see the name
@@ -43,8 +47,8 @@ type timerCtx struct {
 	unwatch func() bool // undoes an AfterFunc of source or of a foreign context; nil: there is none. Under mu
 }
 
-// withDeadline makes a context that ends at d. left is the time until d.
-func withDeadline(parent Context, d time.Time, left time.Duration, cause error) (Context, CancelFunc) {
+// withDeadline makes a context that ends at d. It is now, and left is the time until d.
+func withDeadline(parent Context, now, d time.Time, left time.Duration, cause error) (Context, CancelFunc) {
 	if parent == nil {
 		panic("cannot create context from nil parent")
 	}
@@ -75,7 +79,7 @@ func withDeadline(parent Context, d time.Time, left time.Duration, cause error) 
 		return c, func() {}
 	}
 	c.cancel = c.stop
-	t, ok := armTimer(left, c.cancel)
+	t, ok := armTimer(now, left, c.cancel)
 	if !ok {
 		// The caller is in a synctest bubble, with another clock.
 		return std.WithDeadlineCause(parent, d, cause)

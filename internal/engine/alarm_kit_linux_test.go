@@ -188,7 +188,7 @@ func closeNow(t *testing.T, eng *Engine) {
 func fireAfter(t *testing.T, eng *Engine, d time.Duration) <-chan struct{} {
 	t.Helper()
 	fired := make(chan struct{})
-	if _, err := eng.AfterFunc(d, func() { close(fired) }, false); err != nil {
+	if _, err := eng.AfterFunc(d, func() { close(fired) }); err != nil {
 		t.Fatal(err)
 	}
 	return fired
@@ -215,7 +215,7 @@ func fireMany(t *testing.T, eng *Engine, goroutines, n int) {
 					}
 					fired.Add(1)
 					firing.Done()
-				}, false); err != nil {
+				}); err != nil {
 					t.Errorf("AfterFunc: %v", err)
 				}
 				time.Sleep(rand.N(2 * time.Millisecond))

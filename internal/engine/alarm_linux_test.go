@@ -101,7 +101,7 @@ func TestTimersInARowShareATimerfd(t *testing.T) {
 			var fired sync.WaitGroup
 			fired.Add(1000)
 			for i := range 1000 {
-				if _, err := eng.AfterFunc(time.Duration(i)*time.Millisecond, fired.Done, false); err != nil {
+				if _, err := eng.AfterFunc(time.Duration(i)*time.Millisecond, fired.Done); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -140,7 +140,7 @@ func TestTimersInARowShareATimerfd(t *testing.T) {
 		},
 		"short sleeps and far timers that are stopped": func(t *testing.T, eng *Engine) {
 			for range 100 {
-				timer, err := eng.AfterFunc(time.Hour, func() {}, false)
+				timer, err := eng.AfterFunc(time.Hour, func() {})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -171,7 +171,7 @@ func TestShutdownClosesATimerfdThatIsBeingOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := openerOf(eng)
-		if _, err := eng.AfterFunc(20*time.Millisecond, func() {}, false); err != nil {
+		if _, err := eng.AfterFunc(20*time.Millisecond, func() {}); err != nil {
 			t.Fatal(err)
 		}
 		for end := time.Now().Add(rand.N(100 * time.Microsecond)); time.Now().Before(end); {

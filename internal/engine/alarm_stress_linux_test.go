@@ -84,7 +84,7 @@ func TestNoTimerIsLostWhenATimerfdFails(t *testing.T) {
 				var last atomic.Bool
 				switch when {
 				case "near":
-					if _, err := eng.AfterFunc(30*time.Millisecond, func() { last.Store(true) }, false); err != nil {
+					if _, err := eng.AfterFunc(30*time.Millisecond, func() { last.Store(true) }); err != nil {
 						t.Fatal(err)
 					}
 				case "under load":
@@ -120,7 +120,7 @@ func TestShutdownSucceedsWhileATimerfdFails(t *testing.T) {
 	end := time.Now().Add(300 * time.Millisecond)
 	for time.Now().Before(end) && !t.Failed() {
 		eng, log := newWithLog(t, Config{Workers: 1})
-		if _, err := eng.AfterFunc(20*time.Millisecond, func() {}, false); err != nil {
+		if _, err := eng.AfterFunc(20*time.Millisecond, func() {}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(rand.N(200 * time.Microsecond))

@@ -27,7 +27,18 @@ func (c *Clock) Enter() (now int64, err error) {
 	if c.fake {
 		return c.enterFake()
 	}
-	now = int64(time.Since(c.start))
+	return checkNow(int64(time.Since(c.start)))
+}
+
+// enterAt is Enter for a caller to which time.Now has just returned now.
+func (c *Clock) enterAt(now time.Time) (int64, error) {
+	if c.fake {
+		return c.enterFake()
+	}
+	return checkNow(int64(now.Sub(c.start)))
+}
+
+func checkNow(now int64) (int64, error) {
 	if now < 0 {
 		// The clock of a bubble begins in the year 2000, before the engine was made.
 		return 0, errBubble

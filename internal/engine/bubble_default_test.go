@@ -16,7 +16,7 @@ func TestAStopInABubbleDoesNotStopTheScrubberOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	timer, err := eng.AfterFunc(time.Hour, func() {}, false)
+	timer, err := eng.AfterFunc(time.Hour, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestAStopInABubbleDoesNotStopTheScrubberOutside(t *testing.T) {
 	if got := eng.scrubber.state.Load(); got != scrubOff {
 		t.Errorf("after Stop in a bubble, the scrubber is in state %d, want %d", got, scrubOff)
 	}
-	timer, err = eng.AfterFunc(time.Hour, func() {}, false)
+	timer, err = eng.AfterFunc(time.Hour, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestAResetAtInABubbleDoesNotStopTheTimekeeperOutside(t *testing.T) {
 			}
 		})
 		fired := make(chan struct{})
-		if _, err := eng.AfterFunc(60*time.Millisecond, func() { close(fired) }, false); err != nil {
+		if _, err := eng.AfterFunc(60*time.Millisecond, func() { close(fired) }); err != nil {
 			t.Fatal(err)
 		}
 		select {

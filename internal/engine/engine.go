@@ -117,10 +117,9 @@ func (eng *Engine) Closed() bool { return eng.closed.Load() }
 // Done returns a channel that is closed when the engine is shut down.
 func (eng *Engine) Done() <-chan struct{} { return eng.done }
 
-// AfterFunc makes a timer that runs f once, after d. The timer is freed when it fires or is
-// stopped. brief says that f does not block and does not call code of the user; then it never
-// goes through Config.Go.
-func (eng *Engine) AfterFunc(d time.Duration, f func(), brief bool) (Timer, error) {
+// AfterFunc makes a timer that runs f, a callback of the user, once after d. The timer is freed
+// when it fires or is stopped.
+func (eng *Engine) AfterFunc(d time.Duration, f func()) (Timer, error) {
 	if f == nil {
 		return Timer{}, ErrNilFunc
 	}
@@ -128,6 +127,22 @@ func (eng *Engine) AfterFunc(d time.Duration, f func(), brief bool) (Timer, erro
 	if err != nil {
 		return Timer{}, err
 	}
+	return eng.arm(due, f, kindFunc)
+}
+
+// AfterBrief does what AfterFunc does, for a function that does not block and does not call code
+// of the user. It never goes through Config.Go. now is what time.Now has just returned to the
+// caller: that saves a reading of the clock.
+func (eng *Engine) AfterBrief(now time.Time, d time.Duration, f func()) (Timer, error) {
+	at, err := eng.enterAt(now)
+	if err != nil {
+		return Timer{}, err
+	}
+	return eng.arm(eng.Add(at, d), f, kindBrief)
+}
+
+// arm makes a one-shot of a kind.
+func (eng *Engine) arm(due int64, f func(), k kind) (Timer, error) {
 	at := eng.Ceil(due)
 	s := eng.lockShard()
 	if s.closed || !eng.quota.acquire(1) {
@@ -135,11 +150,7 @@ func (eng *Engine) AfterFunc(d time.Duration, f func(), brief bool) (Timer, erro
 		s.mu.Unlock()
 		return Timer{}, err
 	}
-	b := entry{ptr: pointer(f), aux: eng.nextSeq(), state: stateOneShot}
-	if brief {
-		b.kind = kindBrief
-	}
-	h := s.w.Schedule(at, b)
+	h := s.w.Schedule(at, entry{ptr: pointer(f), aux: eng.nextSeq(), state: stateOneShot, kind: k})
 	s.armed++
 	early := s.lowerNext(at)
 	s.mu.Unlock()

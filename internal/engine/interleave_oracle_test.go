@@ -95,7 +95,7 @@ func (h *harness) newTimer(shard int, oneShot bool, ticks int64) (*timerRecord, 
 	var err error
 	if oneShot {
 		h.recordArming(rec, ticks)
-		rec.t, err = h.eng.AfterFunc(h.delay(ticks), call, false)
+		rec.t, err = h.eng.AfterFunc(h.delay(ticks), call)
 	} else {
 		rec.t, err = h.eng.NewTimer(call)
 	}

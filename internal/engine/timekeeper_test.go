@@ -56,7 +56,7 @@ func TestTheTimekeeperParksSoonAfterTheLastStopWhateverTheScrubInterval(t *testi
 			return eng.timekeeper.mode
 		}
 		for round := range 3 {
-			timer, err := eng.AfterFunc(time.Hour, func() {}, false)
+			timer, err := eng.AfterFunc(time.Hour, func() {})
 			if err != nil {
 				t.Fatal(err)
 			}
