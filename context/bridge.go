@@ -37,36 +37,32 @@ func newBridge(owner *node) *bridge {
 // cancelCtx: the inner context, or after the end a context with the right cause. It returns nil if
 // there is neither.
 func (n *node) standard() any {
-	r := n.look()
-	if r == nil && n.phase.Load() < bridged {
+	if !n.look() && n.phase.Load() < bridged {
 		if !canAdopt {
 			return nil
 		}
-		r = n.reachBridged()
+		n.reachBridged()
 	}
-	if r != nil {
-		waitClosed(n.done) // before that an inner context may have no cause
-	}
-	if n.phase.Load() < bridged {
-		return r.causeCarrier()
+	if n.isEnding() {
+		n.awaitEnded() // before that an inner context may have no cause
+		if n.bridge == nil {
+			return n.reason.causeCarrier()
+		}
 	}
 	return n.bridge.inner
 }
 
-// reachBridged moves the phase to bridged, unless the node has ended. It returns why that has ended,
-// or nil.
-func (n *node) reachBridged() *reason {
+// reachBridged moves the phase to bridged, unless it is there or beyond.
+func (n *node) reachBridged() {
 	if n.phase.Load() < waited {
 		n.reach(waited)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	r := n.end.Load()
-	if r == nil && n.phase.Load() < bridged {
+	if n.phase.Load() < bridged {
 		n.bridge = newBridge(n)
 		n.phase.Store(bridged)
 	}
-	return r
 }
 
 // Only the standard package calls the methods below, in newBridge and in fire.
@@ -85,16 +81,16 @@ var neverDone = make(chan struct{})
 
 // Err returns the error that the inner context takes.
 func (b *bridge) Err() error {
-	if r := b.owner.end.Load(); r != nil {
-		return r.err
+	if b.owner.isEnding() {
+		return b.owner.reason.err
 	}
 	return nil
 }
 
 // Value returns the context from which the inner context takes its cause.
 func (b *bridge) Value(key any) any {
-	if r := b.owner.end.Load(); key == standardKey && r != nil {
-		return r.causeCarrier()
+	if key == standardKey && b.owner.isEnding() {
+		return b.owner.reason.causeCarrier()
 	}
 	return nil
 }

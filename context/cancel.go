@@ -47,8 +47,8 @@ func newCancelCtx(parent Context) *cancelCtx {
 	if parent == nil {
 		return nil
 	}
-	o, ended := originOf(parent)
-	if o.node == nil || ended {
+	o, over := originOf(parent)
+	if o.node == nil || over {
 		return nil
 	}
 	o.node.prepare()
@@ -66,9 +66,7 @@ func newCancelCtx(parent Context) *cancelCtx {
 // cancel ends the context, unless it has ended. Its reason is r, or that of an earlier end above.
 func (c *cancelCtx) cancel(r *reason) {
 	c.checkParent()
-	if c.finish(r) {
-		c.leave()
-	}
+	c.leave(c.finish(r))
 }
 
 func (c *cancelCtx) Deadline() (deadline time.Time, ok bool) {

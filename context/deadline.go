@@ -55,8 +55,8 @@ func withDeadline(parent Context, now, d time.Time, left time.Duration, cause er
 	if sooner, ok := parent.Deadline(); ok && sooner.Before(d) {
 		return WithCancel(parent)
 	}
-	o, ended := originOf(parent)
-	if ended {
+	o, over := originOf(parent)
+	if over {
 		return std.WithDeadlineCause(parent, d, cause)
 	}
 	c := &timerCtx{node: node{parent: parent, up: o.node}, deadline: d, late: exceeded, source: o.standard}
@@ -75,7 +75,7 @@ func withDeadline(parent Context, now, d time.Time, left time.Duration, cause er
 	if left <= 0 {
 		c.finish(c.late)
 	}
-	if c.end.Load() != nil {
+	if c.isEnding() {
 		return c, func() {}
 	}
 	c.cancel = c.stop
@@ -85,7 +85,7 @@ func withDeadline(parent Context, now, d time.Time, left time.Duration, cause er
 		return std.WithDeadlineCause(parent, d, cause)
 	}
 	c.timer = t
-	c.phase.Store(armed)
+	c.phase.CompareAndSwap(idle, armed) // fails if the callback has run
 	if o.foreign != nil {
 		c.watchForeign(o.foreign)
 	}
@@ -99,10 +99,10 @@ func withDeadline(parent Context, now, d time.Time, left time.Duration, cause er
 func (c *timerCtx) stop() {
 	c.checkParent() // an earlier end above is the reason
 	c.mu.Lock()
-	first := c.end.Load() == nil
-	if first {
+	before := c.phase.Load()
+	if before < ending {
 		r := c.late
-		if c.phase.Load() != idle && c.timer.stop() {
+		if c.stopTimer() {
 			r = canceled
 		}
 		c.finishLocked(r)
@@ -110,9 +110,7 @@ func (c *timerCtx) stop() {
 	relay, unwatch := c.relay, c.unwatch
 	c.relay, c.unwatch = nil, nil
 	c.mu.Unlock()
-	if first {
-		c.leave()
-	}
+	c.leave(before)
 	if relay != nil {
 		relay.remove(c)
 	}
@@ -128,7 +126,7 @@ func (c *timerCtx) watch() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.relay == nil && c.unwatch == nil && c.end.Load() == nil {
+	if c.relay == nil && c.unwatch == nil && !c.isEnding() {
 		c.unwatch = std.AfterFunc(c.source, c.cancel)
 	}
 }
@@ -151,12 +149,12 @@ func (c *timerCtx) watchForeign(ctx Context) {
 		c.finish(r)
 	})
 	c.mu.Lock()
-	ended := c.end.Load() != nil
-	if !ended {
+	over := c.isEnding()
+	if !over {
 		c.unwatch = unwatch
 	}
 	c.mu.Unlock()
-	if ended {
+	if over {
 		unwatch()
 	}
 }

@@ -23,16 +23,18 @@ import (
 // locks in the last column held. The field in the third column is written before the move and not
 // after it: any goroutine that has seen the phase, or a later one, may read it.
 //
-//	phase    meaning                                  written  locks
-//	idle     the node is made                                  -
-//	armed    its timer is armed                       timer    none: the program does not have the context yet
-//	linked   it is in the list of up                           up.mu, mu
-//	waited   linked, and Done has returned a channel  done     up.mu, mu
-//	bridged  waited, and has an inner context         bridge   mu
+//	phase    meaning                                   written  locks
+//	idle     the node is made                                   -
+//	armed    its timer is armed                        timer    none: the program does not have the context yet
+//	linked   it is in the list of up                            up.mu, mu
+//	waited   linked, and Done has returned a channel   done     up.mu, mu
+//	bridged  waited, and has an inner context          bridge   mu
+//	ending   it tells its list                         reason   mu; if up tells it, also up.mu
+//	ended    all nodes that it tells have ended, too   done     mu; if up tells it, also up.mu
 //
-// A node can end in any phase. The end is set with mu held, and also with up.mu if up tells the
-// node. A node without a channel gets one before, which is closed. After the end the phase does not
-// move, except from idle to armed.
+// Err, Done and Cause wait for the phase ended: when a caller knows that a context has ended, Done
+// is closed, and all contexts of this package below know of the end. That holds for each question
+// to them, because a node in the phase ending has ended for the nodes that look at it.
 //
 // A node without up is linked and waited without a list.
 //
@@ -46,12 +48,12 @@ type node struct {
 	root      *timerCtx     // the topmost node if that has a source, otherwise nil
 	sourceErr *atomic.Value // the field of root.source that has the error; nil: it is not known
 
-	end    atomic.Pointer[reason] // nil: the node has not ended
-	phase  atomic.Uint32          // see above
 	mu     sync.Mutex
+	phase  atomic.Uint32
 	timer  timer         // see phase. The zero timer if there is no deadline
-	done   chan struct{} // see phase
-	bridge *bridge       // see phase
+	done   chan struct{} // see phase. A node that ends without a channel gets one that is closed
+	bridge *bridge       // see phase. nil: there is none
+	reason *reason       // see phase
 
 	first *node  // the list of the nodes that it tells. Under mu
 	next  *node  // the next node in the list of up. Under up.mu
@@ -65,6 +67,8 @@ const (
 	linked
 	waited
 	bridged
+	ending
+	ended
 )
 
 // doneCap is the capacity of the channels that Done returns, though nothing is ever sent. Those
@@ -74,14 +78,15 @@ const doneCap = 1
 // closed is the channel of nodes that ended without one.
 var closed = func() chan struct{} { c := make(chan struct{}, doneCap); close(c); return c }()
 
-// look returns why the node has ended, after it has looked for an end above. It returns nil if
-// there is none.
-func (n *node) look() *reason {
-	if r := n.end.Load(); r != nil {
-		return r
+// isEnding reports whether the node has ended or is about to.
+func (n *node) isEnding() bool { return n.phase.Load() >= ending }
+
+// look looks for an end above, and reports whether the node has ended or is about to.
+func (n *node) look() bool {
+	if !n.isEnding() {
+		n.checkParent()
 	}
-	n.checkParent()
-	return n.end.Load()
+	return n.isEnding()
 }
 
 // checkParent ends the node if there is an end above.
@@ -91,44 +96,59 @@ func (n *node) checkParent() {
 			n.root.finish(r)
 		}
 	}
-	if n.up != nil {
-		if r := n.up.end.Load(); r != nil {
-			n.finish(r)
-		}
+	if n.up != nil && n.up.isEnding() {
+		n.finish(n.up.reason)
 	}
 }
 
-// finish ends the node, and reports whether it had not ended. When finish returns, all nodes that
-// the node tells have ended, too.
-func (n *node) finish(r *reason) bool {
+// finish ends the node, unless it has ended, and returns the phase before. When finish returns, all
+// nodes that the node tells have ended, too.
+func (n *node) finish(r *reason) (before uint32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.end.Load() != nil {
-		return false
+	before = n.phase.Load()
+	if before < ending {
+		n.stopTimer()
+		n.finishLocked(r)
 	}
-	n.timer.stop()
-	n.finishLocked(r)
-	return true
+	return before
 }
+
+// stopTimer stops the timer, and reports whether it was armed. The caller holds mu. In the phase
+// idle the timer may be about to be set.
+func (n *node) stopTimer() bool { return n.phase.Load() != idle && n.timer.stop() }
 
 // finishLocked ends the node, which has not ended. The caller holds mu, and has stopped the
 // timer.
 func (n *node) finishLocked(r *reason) {
-	if n.done == nil {
+	n.reason = r
+	if n.done == nil && n.first == nil {
 		n.done = closed
-		n.end.Store(r)
-	} else {
-		n.end.Store(r)
-		if n.bridge != nil {
-			n.bridge.fire() // closes done
-		} else {
-			close(n.done)
-		}
+		n.phase.Store(ended)
+		return
 	}
+	n.phase.Store(ending)
 	for n.first != nil {
 		below := n.first
 		below.unlink()
 		below.finish(r)
+	}
+	switch {
+	case n.bridge != nil:
+		n.bridge.fire() // closes done
+	case n.done != nil:
+		close(n.done)
+	default:
+		n.done = closed
+	}
+	n.phase.Store(ended)
+}
+
+// awaitEnded waits until the node has ended. It is about to.
+func (n *node) awaitEnded() {
+	if n.phase.Load() != ended {
+		n.mu.Lock()
+		defer n.mu.Unlock()
 	}
 }
 
@@ -139,7 +159,7 @@ func (n *node) prepare() {
 	}
 }
 
-// reach moves the phase to linked or waited, unless it is there or beyond or the node has ended.
+// reach moves the phase to linked or waited, unless it is there or beyond.
 func (n *node) reach(to uint32) {
 	var done chan struct{}
 	if to == waited {
@@ -155,13 +175,13 @@ func (n *node) reach(to uint32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	phase := n.phase.Load()
-	if phase >= to || n.end.Load() != nil {
+	if phase >= to {
 		return
 	}
 	if phase < linked && n.up != nil {
-		if r := n.up.end.Load(); r != nil {
-			n.timer.stop()
-			n.finishLocked(r)
+		if n.up.isEnding() {
+			n.stopTimer()
+			n.finishLocked(n.up.reason)
 			return
 		}
 		n.link(n.up)
@@ -191,9 +211,9 @@ func (n *node) unlink() {
 	n.next, n.at = nil, nil
 }
 
-// leave takes the node, which has ended, out of the list of up.
-func (n *node) leave() {
-	if n.up == nil || n.phase.Load() < linked {
+// leave takes the node, which has ended in the phase before, out of the list of up.
+func (n *node) leave(before uint32) {
+	if n.up == nil || before < linked || before >= ending {
 		return
 	}
 	n.up.mu.Lock()
@@ -205,7 +225,7 @@ func (n *node) leave() {
 // functions would take longer than that.
 
 func (n *node) Done() <-chan struct{} {
-	if n.phase.Load() < waited || n.end.Load() != nil || n.up != nil && n.up.end.Load() != nil ||
+	if p := n.phase.Load(); p < waited || p >= ending || n.up != nil && n.up.phase.Load() >= ending ||
 		n.root != nil && (n.sourceErr == nil || n.sourceErr.Load() != nil) {
 		return n.channel()
 	}
@@ -213,43 +233,31 @@ func (n *node) Done() <-chan struct{} {
 }
 
 func (n *node) Err() error {
-	if n.end.Load() != nil || n.up != nil && n.up.end.Load() != nil ||
+	if n.phase.Load() >= ending || n.up != nil && n.up.phase.Load() >= ending ||
 		n.root != nil && (n.sourceErr == nil || n.sourceErr.Load() != nil) {
 		return n.err()
 	}
 	return nil
 }
 
-// channel returns a channel that is closed if the node has ended. It waits if another goroutine is
-// about to close it.
+// channel is the rest of Done.
 func (n *node) channel() <-chan struct{} {
-	if n.look() == nil && n.phase.Load() < waited {
+	if !n.look() && n.phase.Load() < waited {
 		n.reach(waited)
 	}
-	if n.end.Load() != nil {
-		waitClosed(n.done)
+	if n.isEnding() {
+		n.awaitEnded()
 	}
 	return n.done
 }
 
-// err waits if another goroutine is about to close the channel: a caller that gets an error relies
-// on Done being closed.
+// err is the rest of Err.
 func (n *node) err() error {
-	r := n.look()
-	if r == nil {
+	if !n.look() {
 		return nil
 	}
-	waitClosed(n.done)
-	return r.err
-}
-
-// waitClosed waits until a channel is closed. If it is, the first receive takes no lock.
-func waitClosed(done <-chan struct{}) {
-	select {
-	case <-done:
-	default:
-		<-done
-	}
+	n.awaitEnded()
+	return n.reason.err
 }
 
 func (n *node) Value(key any) any {

@@ -97,17 +97,18 @@ func TestOnlyWaitedContextsAndParentsAreInLists(t *testing.T) {
 	}
 }
 
-// endWithoutClose is the first half of finishLocked. The caller calls the function that it returns
-// for the second half.
-func (n *node) endWithoutClose(r *reason) (rest func()) {
+// beginToEnd is the first half of finishLocked. It returns the second half.
+func (n *node) beginToEnd(r *reason) (rest func()) {
 	n.mu.Lock()
-	n.end.Store(r)
+	n.reason = r
+	n.phase.Store(ending)
 	return func() {
 		if n.bridge != nil {
 			n.bridge.fire()
 		} else {
 			close(n.done)
 		}
+		n.phase.Store(ended)
 		n.mu.Unlock()
 	}
 }
@@ -135,7 +136,7 @@ func TestAnswersOfAnEndWaitForDoneToBeClosed(t *testing.T) {
 			if withBridge {
 				ctx.Value(standardKey)
 			}
-			rest := nodeOf(ctx).endWithoutClose(canceled)
+			rest := nodeOf(ctx).beginToEnd(canceled)
 			answer := make(chan error, 1)
 			go func() { answer <- ask(ctx) }()
 			select {
@@ -181,6 +182,67 @@ func TestACallbackBeforeTheTimerIsKnownIsTheDeadline(t *testing.T) {
 	if err := ctx.Err(); err != Canceled {
 		t.Errorf("Err is %v after cancel, want %v: the timer is not armed any more", err, Canceled)
 	}
+}
+
+// The callback runs while WithTimeout sets the timer. The race detector finds a read of it.
+func TestACallbackDoesNotUseATimerThatIsNotKnown(t *testing.T) {
+	parent, cancelParent := WithTimeout(Background(), time.Hour)
+	cancelParent()
+	for _, up := range []*node{nil, nodeOf(parent)} {
+		c := &timerCtx{node: node{parent: parent, up: up}, late: exceeded}
+		returned := make(chan struct{})
+		go func() {
+			defer close(returned)
+			c.stop()
+		}()
+		c.timer = timer{}
+		c.phase.CompareAndSwap(idle, armed)
+		<-returned
+		if err := c.Err(); up == nil && err != DeadlineExceeded || up != nil && err != Canceled {
+			t.Errorf("Err is %v", err)
+		}
+	}
+}
+
+// A goroutine ends the context in the middle, and has not told the others yet.
+func TestContextsBelowKnowOfAnEndThatIsKnown(t *testing.T) {
+	top, cancel := WithTimeout(Background(), time.Hour)
+	defer cancel()
+	ctx := top
+	var all []Context
+	for range 4 {
+		var cancelChild CancelFunc
+		ctx, cancelChild = WithCancel(ctx)
+		defer cancelChild()
+		all = append(all, ctx)
+	}
+	second := nodeOf(all[1])
+	second.mu.Lock() // holds up the goroutine that tells it
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		cancel()
+	}()
+	for !nodeOf(top).isEnding() {
+		time.Sleep(time.Millisecond)
+	}
+	known := make(chan error, 1)
+	go func() {
+		if top.Err() != nil {
+			known <- all[3].Err()
+		}
+	}()
+	select {
+	case err := <-known:
+		t.Errorf("the first context has ended, and Err of the last is %v", err)
+		known <- err
+	case <-time.After(20 * time.Millisecond):
+	}
+	second.mu.Unlock()
+	if err := <-known; err != Canceled {
+		t.Errorf("Err of the last context is %v, want %v", err, Canceled)
+	}
+	<-returned
 }
 
 func TestANodeInAWrapperIsFoundWithoutABridge(t *testing.T) {

@@ -19,10 +19,10 @@ type origin struct {
 // originOf returns the origin of a parent. It finds a node or a standard context also in a
 // wrapper that passes on Done and Value.
 //
-// It also reports whether the parent has ended. Then a context below has Err and Cause of the
+// It also reports in over whether the parent has ended. Then a context below has Err and Cause of the
 // parent, and a wrapper may have overridden them. The caller leaves that to the standard package.
 // originOf does not report it of a context of this package that is not in a wrapper.
-func originOf(parent Context) (o origin, ended bool) {
+func originOf(parent Context) (o origin, over bool) {
 	switch p := parent.(type) {
 	case *timerCtx:
 		return origin{node: &p.node}, false

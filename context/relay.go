@@ -16,7 +16,7 @@ import (
 // The AfterFunc keeps the relay in memory. The table of relays has weak pointers, so a relay is
 // collected together with its standard context.
 type relay struct {
-	node    node        // for its list and its end. The phase is idle
+	node    node        // for its list and its end. The phase is idle or ended
 	source  Context     // set when it is made
 	unwatch func() bool // undoes the AfterFunc. Set when it is made
 	kept    bool        // it is in the table. Under node.mu
@@ -83,12 +83,12 @@ func (slot *relaySlot) newRelay(source Context) *relay {
 func (r *relay) add(c *timerCtx) bool {
 	r.node.mu.Lock()
 	defer r.node.mu.Unlock()
-	if !r.kept || r.node.end.Load() != nil {
+	if !r.kept || r.node.isEnding() {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.relay == nil && c.unwatch == nil && c.end.Load() == nil {
+	if c.relay == nil && c.unwatch == nil && !c.isEnding() {
 		c.link(&r.node)
 		c.relay = r
 	}

@@ -86,7 +86,7 @@ func TestAContextThatIsWaitedForWhenTheRelayHasEndedIsTold(t *testing.T) {
 	c := ctx.(*timerCtx)
 	relay := relayOf(parent)
 	cancel()
-	for relay.node.end.Load() == nil {
+	for !relay.node.isEnding() {
 		time.Sleep(time.Millisecond)
 	}
 	c.reach(waited) // a Done that has looked before the end
