@@ -57,7 +57,7 @@ func TestAllocationsOfADeadlineThatIsNotReached(t *testing.T) {
 		cancel()
 		cancelParent()
 	}); n > 5+5 { // its own, those of the parent and of its list
-		t.Errorf("Done, below a standard one of its own: %v allocations with those of that", n)
+		t.Errorf("Done, below a new standard one: %v allocations, want 10", n)
 	}
 	if n := testing.AllocsPerRun(2000, func() {
 		_, cancel := context.WithCancel(own)

@@ -11,7 +11,7 @@ import (
 	"github.com/foliot-go/foliot/context"
 )
 
-func TestInABubbleDeadlinesKeepTheBubblesTime(t *testing.T) {
+func TestDeadlinesInABubbleUseTheTimeOfTheBubble(t *testing.T) {
 	armed := foliot.Default().Stats().Armed
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -25,7 +25,7 @@ func TestInABubbleDeadlinesKeepTheBubblesTime(t *testing.T) {
 			t.Errorf("%v is not %v", ctx, want)
 		}
 		if n := foliot.Default().Stats().Armed; n != armed {
-			t.Errorf("%d timers armed outside of the bubble, %d before", n, armed)
+			t.Errorf("%d timers are armed in the default runtime, %d before", n, armed)
 		}
 		time.Sleep(hour - 1)
 		synctest.Wait()
@@ -43,7 +43,7 @@ func TestInABubbleDeadlinesKeepTheBubblesTime(t *testing.T) {
 	})
 }
 
-func TestInsideAndOutsideOfABubbleAtTheSameTime(t *testing.T) {
+func TestContextsInsideAndOutsideOfABubble(t *testing.T) {
 	outside, cancelOutside := context.WithTimeout(std.Background(), hour)
 	defer cancelOutside()
 	outside.Done()

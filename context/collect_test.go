@@ -11,40 +11,40 @@ import (
 	"github.com/foliot-go/foliot/context"
 )
 
-// cargo is what a context keeps alive.
-type cargo [4096]byte
+// A payload is what a context keeps in memory.
+type payload [4096]byte
 
-// laden makes a context above which there is cargo that nothing else refers to. It is not inlined, so that nothing on the
-// caller's stack refers to either.
+// usePayload makes a context below one that has a payload as a value. It is not inlined, so that nothing on the stack
+// of the caller refers to the context or to the payload.
 //
 //go:noinline
-func laden(parent std.Context, use func(std.Context) (std.Context, std.CancelFunc)) weak.Pointer[cargo] {
-	c := new(cargo)
-	use(std.WithValue(parent, testKey("cargo"), c))
+func usePayload(parent std.Context, use func(std.Context) (std.Context, std.CancelFunc)) weak.Pointer[payload] {
+	c := new(payload)
+	use(std.WithValue(parent, testKey("payload"), c))
 	return weak.Make(c)
 }
 
-func wantCollected(t *testing.T, what string, w weak.Pointer[cargo]) {
+func wantCollected(t *testing.T, what string, w weak.Pointer[payload]) {
 	t.Helper()
 	if !holdsWithin(5*time.Second, func() bool { runtime.GC(); return w.Value() == nil }) {
 		t.Errorf("%s: still reachable", what)
 	}
 }
 
-func TestAnEndedContextIsLetGoOfByItsParent(t *testing.T) {
+func TestAParentDoesNotReferToAnEndedContext(t *testing.T) {
 	standard, cancelStandard := std.WithCancel(std.Background())
 	defer cancelStandard()
-	ours, cancelOurs := context.WithTimeout(std.Background(), 10*hour)
-	defer cancelOurs()
-	ours.Done()
-	for name, parent := range map[string]std.Context{"background": std.Background(), "standard": standard, "ours": ours} {
+	own, cancelOwn := context.WithTimeout(std.Background(), 10*hour)
+	defer cancelOwn()
+	own.Done()
+	for name, parent := range map[string]std.Context{"background": std.Background(), "standard": standard, "own": own} {
 		for end, d := range map[string]time.Duration{"cancelled": hour, "late": millisecond} {
 			for _, waited := range []bool{false, true} {
-				w := laden(parent, func(p std.Context) (std.Context, std.CancelFunc) {
+				w := usePayload(parent, func(p std.Context) (std.Context, std.CancelFunc) {
 					ctx, cancel := context.WithTimeout(p, d)
 					below, cancelBelow := context.WithTimeout(ctx, d/2)
 					if !waited {
-						cancelBelow() // nothing tells a context that nobody waits for, and its timer would last
+						cancelBelow() // a context without a channel is not told of the end, and its timer stays armed
 					} else {
 						ctx.Done()
 						below.Done()
@@ -62,11 +62,11 @@ func TestAnEndedContextIsLetGoOfByItsParent(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(standard)
-	runtime.KeepAlive(ours)
+	runtime.KeepAlive(own)
 }
 
 func TestAForgottenContextLastsNoLongerThanItsDeadline(t *testing.T) {
-	w := laden(std.Background(), func(p std.Context) (std.Context, std.CancelFunc) {
+	w := usePayload(std.Background(), func(p std.Context) (std.Context, std.CancelFunc) {
 		ctx, cancel := context.WithTimeout(p, 20*millisecond)
 		ctx.Done()
 		return ctx, cancel
@@ -74,12 +74,12 @@ func TestAForgottenContextLastsNoLongerThanItsDeadline(t *testing.T) {
 	wantCollected(t, "after its deadline", w)
 }
 
-// Nobody has waited for it, so its parent does not know of it.
+// Its Done is not called, so it is not in the list of its parent.
 func TestAForgottenContextWithoutADeadlineIsCollected(t *testing.T) {
 	parent, cancel := context.WithTimeout(std.Background(), hour)
 	defer cancel()
-	w := laden(parent, context.WithCancel)
-	wantCollected(t, "below a parent that goes on", w)
+	w := usePayload(parent, context.WithCancel)
+	wantCollected(t, "below a parent that has not ended", w)
 }
 
 func TestAnEndedContextLeavesNoTimerBehind(t *testing.T) {

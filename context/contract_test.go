@@ -10,7 +10,7 @@ import (
 	"github.com/foliot-go/foliot/context"
 )
 
-func TestAContextEndsForTheFirstReasonThereIs(t *testing.T) {
+func TestAContextEndsForTheFirstReason(t *testing.T) {
 	passed := time.Now().Add(-time.Second)
 	for _, test := range []struct {
 		name  string
@@ -34,45 +34,45 @@ func TestAContextEndsForTheFirstReasonThereIs(t *testing.T) {
 		{"deadline passed before, with a cause", func() (std.Context, std.CancelFunc) {
 			return context.WithDeadlineCause(std.Background(), passed, errTooSlow)
 		}, std.DeadlineExceeded, errTooSlow},
-		{"no time", func() (std.Context, std.CancelFunc) {
+		{"timeout of 0", func() (std.Context, std.CancelFunc) {
 			return context.WithTimeoutCause(std.Background(), 0, errTooSlow)
 		}, std.DeadlineExceeded, errTooSlow},
-		{"time is over", func() (std.Context, std.CancelFunc) {
+		{"deadline passed", func() (std.Context, std.CancelFunc) {
 			ctx, cancel := context.WithTimeout(std.Background(), millisecond)
 			<-ctx.Done()
 			return ctx, cancel
 		}, std.DeadlineExceeded, std.DeadlineExceeded},
-		{"time is over, with a cause", func() (std.Context, std.CancelFunc) {
+		{"deadline passed, with a cause", func() (std.Context, std.CancelFunc) {
 			ctx, cancel := context.WithDeadlineCause(std.Background(), time.Now().Add(millisecond), errTooSlow)
 			<-ctx.Done()
 			return ctx, cancel
 		}, std.DeadlineExceeded, errTooSlow},
-		{"parent over before", func() (std.Context, std.CancelFunc) {
+		{"parent ended before", func() (std.Context, std.CancelFunc) {
 			parent, cancel := std.WithCancelCause(std.Background())
 			cancel(errGaveUp)
 			return context.WithTimeoutCause(parent, 0, errTooSlow)
 		}, std.Canceled, errGaveUp},
-		{"parent over after", func() (std.Context, std.CancelFunc) {
+		{"parent ended after", func() (std.Context, std.CancelFunc) {
 			parent, cancel := std.WithCancelCause(std.Background())
 			ctx, stop := context.WithTimeoutCause(parent, 0, errTooSlow)
 			cancel(errGaveUp)
 			return ctx, stop
 		}, std.DeadlineExceeded, errTooSlow},
-		{"parent over meanwhile", func() (std.Context, std.CancelFunc) {
+		{"parent ended meanwhile", func() (std.Context, std.CancelFunc) {
 			parent, cancel := std.WithCancelCause(std.Background())
 			ctx, stop := context.WithTimeoutCause(parent, hour, errTooSlow)
 			cancel(errGaveUp)
 			stop()
 			return ctx, stop
 		}, std.Canceled, errGaveUp},
-		{"parent of ours over meanwhile", func() (std.Context, std.CancelFunc) {
+		{"parent of this package ended meanwhile", func() (std.Context, std.CancelFunc) {
 			parent, cancel := context.WithTimeout(std.Background(), hour)
 			ctx, stop := context.WithTimeoutCause(parent, hour/2, errTooSlow)
 			cancel()
 			stop()
 			return ctx, stop
 		}, std.Canceled, std.Canceled},
-		{"what is above the parent of ours over meanwhile", func() (std.Context, std.CancelFunc) {
+		{"context above the parent ended meanwhile", func() (std.Context, std.CancelFunc) {
 			top, cancel := std.WithCancelCause(std.Background())
 			parent, _ := context.WithTimeout(top, hour)
 			ctx, stop := context.WithCancel(parent)
@@ -80,7 +80,7 @@ func TestAContextEndsForTheFirstReasonThereIs(t *testing.T) {
 			stop()
 			return ctx, stop
 		}, std.Canceled, errGaveUp},
-		{"parent of ours late", func() (std.Context, std.CancelFunc) {
+		{"deadline of the parent passed", func() (std.Context, std.CancelFunc) {
 			parent, _ := context.WithTimeoutCause(std.Background(), millisecond, errTooSlow)
 			ctx, stop := context.WithTimeoutCause(parent, hour, errGaveUp)
 			<-ctx.Done()
@@ -107,13 +107,13 @@ func TestADeadlineIsNotPassedEarly(t *testing.T) {
 		}
 		await(t, d.String(), ctx)
 		if now := time.Now(); now.Before(deadline) {
-			t.Errorf("%v: over %v before the deadline", d, deadline.Sub(now))
+			t.Errorf("%v: ended %v before the deadline", d, deadline.Sub(now))
 		}
 		cancel()
 	}
 }
 
-func TestTheSoonerDeadlineCounts(t *testing.T) {
+func TestTheSoonerDeadlineIsUsed(t *testing.T) {
 	soon, late := time.Now().Add(hour), time.Now().Add(2*hour)
 	for _, with := range []func(std.Context, time.Time) (std.Context, std.CancelFunc){std.WithDeadline, context.WithDeadline} {
 		parent, cancel := with(std.Background(), soon)
@@ -134,8 +134,8 @@ func TestTheSoonerDeadlineCounts(t *testing.T) {
 	}
 }
 
-func TestANilParentPanicsInTheSameWords(t *testing.T) {
-	words := func(f func()) (v any) {
+func TestANilParentPanicsWithTheSameText(t *testing.T) {
+	panicOf := func(f func()) (v any) {
 		defer func() { v = recover() }()
 		f()
 		return nil
@@ -149,7 +149,7 @@ func TestANilParentPanicsInTheSameWords(t *testing.T) {
 		"WithDeadline":      {func() { use(std.WithDeadline(none, time.Now())) }, func() { use(context.WithDeadline(none, time.Now())) }},
 		"WithDeadlineCause": {func() { use(std.WithDeadlineCause(none, time.Now(), nil)) }, func() { use(context.WithDeadlineCause(none, time.Now(), nil)) }},
 	} {
-		if want, got := words(pair[0]), words(pair[1]); want == nil || got != want {
+		if want, got := panicOf(pair[0]), panicOf(pair[1]); want == nil || got != want {
 			t.Errorf("%s: panic %v, want %v", name, got, want)
 		}
 	}
@@ -159,7 +159,7 @@ func use[C any](std.Context, C) {}
 
 func TestContextsPrintLikeStandardOnes(t *testing.T) {
 	d := time.Now().Add(hour)
-	for name, wrap := range wrappings {
+	for name, wrap := range wrappers {
 		base := wrap(std.Background())
 		want, cancel1 := std.WithDeadline(base, d)
 		got, cancel2 := context.WithDeadline(base, d)
@@ -199,17 +199,17 @@ func TestDoneIsAlwaysTheSameChannel(t *testing.T) {
 	if waited.Done() != before {
 		t.Error("Done has changed with the end")
 	}
-	quiet, cancelQuiet := context.WithTimeout(std.Background(), hour)
-	cancelQuiet()
-	first := quiet.Done()
-	std.Cause(quiet)
-	quiet.Err()
-	if quiet.Done() != first {
+	unwaited, cancelUnwaited := context.WithTimeout(std.Background(), hour)
+	cancelUnwaited()
+	first := unwaited.Done()
+	std.Cause(unwaited)
+	unwaited.Err()
+	if unwaited.Done() != first {
 		t.Error("Done has changed after the end")
 	}
 }
 
-func TestWhoHearsOfAnErrorFindsDoneClosed(t *testing.T) {
+func TestDoneIsClosedWhenErrReturnsAnError(t *testing.T) {
 	for range 2000 {
 		ctx, cancel := context.WithTimeout(std.Background(), hour)
 		done := ctx.Done()
@@ -220,13 +220,13 @@ func TestWhoHearsOfAnErrorFindsDoneClosed(t *testing.T) {
 		select {
 		case <-done:
 		default:
-			t.Fatal("an error, and Done is open")
+			t.Fatal("Err returns an error, and Done is not closed")
 		}
 	}
 }
 
-// A user who cancels when time is up may hear either, but what he has heard once stays.
-func TestCancelAtTheDeadlineIsOneOrTheOther(t *testing.T) {
+// Either reason is right, and it does not change.
+func TestACancelAtTheDeadlineHasOneReason(t *testing.T) {
 	for i := range 200 {
 		ctx, cancel := context.WithTimeoutCause(std.Background(), time.Duration(i)*5*time.Microsecond, errTooSlow)
 		time.Sleep(time.Duration(i%7) * 100 * time.Microsecond)
@@ -235,7 +235,7 @@ func TestCancelAtTheDeadlineIsOneOrTheOther(t *testing.T) {
 		case std.Canceled:
 			wantEnded(t, "cancelled", ctx, err, err)
 		case std.DeadlineExceeded:
-			wantEnded(t, "late", ctx, err, errTooSlow)
+			wantEnded(t, "deadline passed", ctx, err, errTooSlow)
 		default:
 			t.Fatalf("Err is %v after cancel", err)
 		}

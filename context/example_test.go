@@ -8,7 +8,7 @@ import (
 	"github.com/foliot-go/foliot/context"
 )
 
-// A deadline per request, which is cancelled when the request is answered.
+// Each request has a deadline. It is cancelled when the request is done.
 func ExampleWithTimeout() {
 	answer := func(ctx context.Context, after time.Duration) error {
 		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
@@ -27,7 +27,7 @@ func ExampleWithTimeout() {
 	// context deadline exceeded
 }
 
-// The cause says which of several deadlines it was.
+// The cause shows which of several deadlines has passed.
 func ExampleWithTimeoutCause() {
 	errConnect := errors.New("no connection within 10 ms")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)

@@ -15,7 +15,7 @@ import (
 type afterFuncCtx struct {
 	foreignCtx
 	fs map[int]func() // under mu
-	n  int            // how many functions there have been. Under mu
+	n  int            // the number of calls of AfterFunc. Under mu
 }
 
 func newAfterFuncCtx(parent std.Context) *afterFuncCtx {
@@ -54,7 +54,7 @@ func (c *afterFuncCtx) waiting() int {
 	return len(c.fs)
 }
 
-func TestOursEndAtOnceWithAParentThatTellsAtOnce(t *testing.T) {
+func TestContextsEndBeforeAParentThatCallsAfterFuncsReturns(t *testing.T) {
 	parent := newAfterFuncCtx(std.Background())
 	ctx, cancel := context.WithTimeoutCause(parent, hour, errTooSlow)
 	defer cancel()
@@ -77,30 +77,30 @@ func TestOursEndAtOnceWithAParentThatTellsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnEndedContextDoesNotWaitForItsForeignParent(t *testing.T) {
+func TestAnEndedContextStopsTheAfterFuncOfItsForeignParent(t *testing.T) {
 	parent := newAfterFuncCtx(std.Background())
 	for name, make := range map[string]func() (std.Context, std.CancelFunc){
 		"cancelled": func() (std.Context, std.CancelFunc) { return context.WithTimeout(parent, hour) },
-		"late":      func() (std.Context, std.CancelFunc) { return context.WithTimeout(parent, millisecond) },
-		"too late":  func() (std.Context, std.CancelFunc) { return context.WithTimeout(parent, -millisecond) },
+		"expired":   func() (std.Context, std.CancelFunc) { return context.WithTimeout(parent, millisecond) },
+		"passed":    func() (std.Context, std.CancelFunc) { return context.WithTimeout(parent, -millisecond) },
 	} {
 		ctx, cancel := make()
 		if name == "cancelled" {
 			if n := parent.waiting(); n != 1 {
-				t.Errorf("%d functions wait for the end of the parent, want 1", n)
+				t.Errorf("the parent has %d functions, want 1", n)
 			}
 			cancel()
 		}
 		await(t, name, ctx)
 		if !holdsWithin(patience, func() bool { return parent.waiting() == 0 }) {
-			t.Errorf("%s: a function still waits for the end of the parent", name)
+			t.Errorf("%s: the parent still has a function", name)
 		}
 		cancel()
 	}
 }
 
-// The caller holds the lock that Err of the parent takes.
-func TestAQuestionIsNotPassedOnToAForeignParent(t *testing.T) {
+// The test holds the lock that Err of the parent takes.
+func TestAQuestionDoesNotCallErrOfAForeignParent(t *testing.T) {
 	for name, parent := range map[string]interface {
 		std.Context
 		sync.Locker
@@ -110,21 +110,21 @@ func TestAQuestionIsNotPassedOnToAForeignParent(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(parent, hour)
 		child, cancelChild := context.WithCancel(ctx)
-		answers := make(chan []string, 1)
+		results := make(chan []string, 1)
 		parent.Lock()
 		go func() {
 			live := []string{look(ctx), look(child)}
 			cancelChild()
-			answers <- append(live, look(child))
+			results <- append(live, look(child))
 		}()
 		select {
-		case got := <-answers:
-			live, ended := "Cause <nil>, Err <nil>, done false", "Cause context canceled, Err context canceled, done true"
-			if want := []string{live, live, ended}; !slices.Equal(got, want) {
+		case got := <-results:
+			live, over := "Cause <nil>, Err <nil>, done false", "Cause context canceled, Err context canceled, done true"
+			if want := []string{live, live, over}; !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", name, got, want)
 			}
 		case <-time.After(patience):
-			t.Errorf("%s: a context below asks its parent\n%s", name, stacks())
+			t.Errorf("%s: a context below waits for its parent\n%s", name, stacks())
 		}
 		parent.Unlock()
 		cancel()
@@ -141,8 +141,8 @@ type lockedForeign struct{ *foreignCtx }
 func (c lockedForeign) Lock()   { c.mu.Lock() }
 func (c lockedForeign) Unlock() { c.mu.Unlock() }
 
-func TestAForeignParentThatEndsWithoutAnErrorPanicsInTheSameWords(t *testing.T) {
-	words := func(with func(std.Context, time.Duration) (std.Context, std.CancelFunc)) (v any) {
+func TestAForeignParentThatEndsWithoutAnErrorPanicsWithTheSameText(t *testing.T) {
+	panicOf := func(with func(std.Context, time.Duration) (std.Context, std.CancelFunc)) (v any) {
 		parent := newAfterFuncCtx(std.Background())
 		_, cancel := with(parent, hour)
 		defer cancel()
@@ -150,7 +150,7 @@ func TestAForeignParentThatEndsWithoutAnErrorPanicsInTheSameWords(t *testing.T) 
 		parent.end(nil)
 		return nil
 	}
-	if want, got := words(std.WithTimeout), words(context.WithTimeout); want == nil || got != want {
+	if want, got := panicOf(std.WithTimeout), panicOf(context.WithTimeout); want == nil || got != want {
 		t.Errorf("panic %v, want %v", got, want)
 	}
 }

@@ -16,13 +16,13 @@ const (
 	millisecond = time.Millisecond
 	hour        = time.Hour
 
-	// patience is how long a test waits for what must come.
+	// patience is how long a test waits for something that must happen.
 	patience = 20 * time.Second
 )
 
 type testKey string
 
-// A failure is an error that is told from others by its identity, not by its text.
+// A failure is an error that is compared by its identity, not by its text.
 type failure struct{ text string }
 
 func (f *failure) Error() string { return f.text }
@@ -32,18 +32,18 @@ var (
 	errGaveUp  = &failure{"gave up"}
 )
 
-// A wrapper is what users make: a struct that has a context in it.
+// A wrapper is a struct with a context in it, as programs define them.
 type wrapper struct{ std.Context }
 
-// wrappings are ways to hide a context from a type assertion without a Done of their own.
-var wrappings = map[string]func(std.Context) std.Context{
+// wrappers hide a context from a type assertion and pass on its Done.
+var wrappers = map[string]func(std.Context) std.Context{
 	"bare":    func(ctx std.Context) std.Context { return ctx },
 	"valued":  func(ctx std.Context) std.Context { return std.WithValue(ctx, testKey("k"), 1) },
 	"wrapped": func(ctx std.Context) std.Context { return wrapper{ctx} },
 	"both":    func(ctx std.Context) std.Context { return wrapper{std.WithValue(&wrapper{ctx}, testKey("k"), 1)} },
 }
 
-// isDone tells whether Done is closed.
+// isDone reports whether Done is closed.
 func isDone(ctx std.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -57,7 +57,7 @@ func isDone(ctx std.Context) bool {
 func wantLive(t testing.TB, what string, ctx std.Context) {
 	t.Helper()
 	if isDone(ctx) || ctx.Err() != nil || std.Cause(ctx) != nil {
-		t.Fatalf("%s: done %t, Err %v, Cause %v of a context that goes on", what, isDone(ctx), ctx.Err(), std.Cause(ctx))
+		t.Fatalf("%s: done %t, Err %v, Cause %v of a context that has not ended", what, isDone(ctx), ctx.Err(), std.Cause(ctx))
 	}
 }
 
@@ -90,7 +90,7 @@ func await(t testing.TB, what string, ctx std.Context) {
 	}
 }
 
-// holdsWithin waits until ok answers true, for at most d.
+// holdsWithin waits until ok returns true, for at most d.
 func holdsWithin(d time.Duration, ok func() bool) bool {
 	for end := time.Now().Add(d); !ok(); time.Sleep(200 * time.Microsecond) {
 		if time.Now().After(end) {
@@ -112,7 +112,7 @@ func watchers() int {
 
 var remaining = regexp.MustCompile(` \[[^\]]*\]`)
 
-// nameOf is the text of a context without how much time is left.
+// nameOf returns the text of a context without the remaining time.
 func nameOf(ctx std.Context) string {
 	return remaining.ReplaceAllString(fmt.Sprint(ctx), "")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/foliot-go/foliot/context"
 )
 
-// deriving are the ways to get a context below another that ends with it.
+// deriving has the ways to make a context below another that ends with it.
 var deriving = map[string]func(std.Context) (std.Context, std.CancelFunc){
 	"std.WithCancel":      std.WithCancel,
 	"std.WithTimeout":     func(p std.Context) (std.Context, std.CancelFunc) { return std.WithTimeout(p, hour) },
@@ -23,9 +23,9 @@ var deriving = map[string]func(std.Context) (std.Context, std.CancelFunc){
 	},
 }
 
-// eachBelow runs a test for every way to derive from every wrapping.
+// eachBelow runs a test for each way to derive from each wrapper.
 func eachBelow(t *testing.T, f func(t *testing.T, below func(std.Context) (std.Context, std.CancelFunc))) {
-	for wrapName, wrap := range wrappings {
+	for wrapName, wrap := range wrappers {
 		for name, derive := range deriving {
 			t.Run(name+" of "+wrapName, func(t *testing.T) {
 				f(t, func(p std.Context) (std.Context, std.CancelFunc) { return derive(wrap(p)) })
@@ -34,7 +34,7 @@ func eachBelow(t *testing.T, f func(t *testing.T, below func(std.Context) (std.C
 	}
 }
 
-func TestContextsBelowOursEndAtOnceWithTheirParent(t *testing.T) {
+func TestContextsBelowEndBeforeCancelReturns(t *testing.T) {
 	eachBelow(t, func(t *testing.T, below func(std.Context) (std.Context, std.CancelFunc)) {
 		parent, cancel := context.WithTimeoutCause(std.Background(), hour, errTooSlow)
 		child, cancelChild := below(parent)
@@ -57,7 +57,7 @@ func TestContextsBelowOursEndAtOnceWithTheirParent(t *testing.T) {
 	})
 }
 
-func TestContextsBelowOursSeeItsDeadlinePass(t *testing.T) {
+func TestContextsBelowEndAtTheDeadline(t *testing.T) {
 	eachBelow(t, func(t *testing.T, below func(std.Context) (std.Context, std.CancelFunc)) {
 		parent, cancel := context.WithTimeoutCause(std.Background(), 2*millisecond, errTooSlow)
 		defer cancel()
@@ -74,22 +74,22 @@ func TestContextsBelowOursSeeItsDeadlinePass(t *testing.T) {
 	})
 }
 
-func TestOursBelowStandardOnesEndAtOnceWithThem(t *testing.T) {
+func TestContextsBelowStandardOnesKnowOfTheEndAtOnce(t *testing.T) {
 	eachBelow(t, func(t *testing.T, below func(std.Context) (std.Context, std.CancelFunc)) {
 		parent, cancel := std.WithCancelCause(std.Background())
 		child, cancelChild := below(parent)
 		defer cancelChild()
-		quiet, cancelQuiet := below(parent)
-		defer cancelQuiet()
+		unwaited, cancelUnwaited := below(parent)
+		defer cancelUnwaited()
 		wantLive(t, "child", child)
 		cancel(errGaveUp)
 		wantEnded(t, "child", child, std.Canceled, errGaveUp)
-		wantEnded(t, "child nobody had waited for", quiet, std.Canceled, errGaveUp)
+		wantEnded(t, "child without a channel", unwaited, std.Canceled, errGaveUp)
 	})
 }
 
-// Whoever waits for the channel that he got before the parent ended is told by a goroutine.
-func TestWaitersBelowStandardOnesAreTold(t *testing.T) {
+// A goroutine closes a channel that Done returned before the parent ended.
+func TestChannelsBelowStandardOnesAreClosed(t *testing.T) {
 	eachBelow(t, func(t *testing.T, below func(std.Context) (std.Context, std.CancelFunc)) {
 		parent, cancel := std.WithCancelCause(std.Background())
 		child, cancelChild := context.WithTimeout(parent, hour)
@@ -101,14 +101,14 @@ func TestWaitersBelowStandardOnesAreTold(t *testing.T) {
 		select {
 		case <-done:
 		case <-time.After(patience):
-			t.Fatal("not told")
+			t.Fatal("the channel is open")
 		}
 		wantEnded(t, "grandchild", grandchild, std.Canceled, errGaveUp)
 		wantEnded(t, "child", child, std.Canceled, errGaveUp)
 	})
 }
 
-// A foreignCtx has a Done of its own. Nobody knows how it works inside.
+// A foreignCtx overrides Done and Err.
 type foreignCtx struct {
 	std.Context
 	done chan struct{}
@@ -131,39 +131,39 @@ func (c *foreignCtx) end(err error) {
 	close(c.done)
 }
 
-func TestOursBelowForeignOnesEndWithThem(t *testing.T) {
-	strange := &failure{"an error that only this context has"}
-	for name, wrap := range wrappings {
+func TestContextsBelowForeignOnesEndWithThem(t *testing.T) {
+	errForeign := &failure{"an error that only this context has"}
+	for name, wrap := range wrappers {
 		above, cancelAbove := context.WithTimeout(std.Background(), hour) // must not be taken for the parent
 		parent := &foreignCtx{Context: above, done: make(chan struct{})}
 		child, cancelChild := context.WithTimeoutCause(wrap(parent), hour, errTooSlow)
 		wantLive(t, name, child)
-		parent.end(strange)
+		parent.end(errForeign)
 		await(t, name, child)
-		wantEnded(t, name, child, strange, strange)
+		wantEnded(t, name, child, errForeign, errForeign)
 		wantLive(t, "above", above)
 		cancelChild()
 		cancelAbove()
 	}
 }
 
-func TestWithoutCancelShieldsFromOurs(t *testing.T) {
+func TestWithoutCancelDoesNotPassOnTheEnd(t *testing.T) {
 	parent, cancel := context.WithTimeoutCause(std.Background(), hour, errTooSlow)
-	shielded := context.WithoutCancel(std.WithValue(parent, testKey("k"), "v"))
-	child, cancelChild := context.WithTimeout(shielded, hour)
+	detached := context.WithoutCancel(std.WithValue(parent, testKey("k"), "v"))
+	child, cancelChild := context.WithTimeout(detached, hour)
 	defer cancelChild()
 	cancel()
-	if shielded.Done() != nil || shielded.Err() != nil || std.Cause(shielded) != nil || shielded.Value(testKey("k")) != "v" {
-		t.Error("WithoutCancel lets something through, or no value")
+	if detached.Done() != nil || detached.Err() != nil || std.Cause(detached) != nil || detached.Value(testKey("k")) != "v" {
+		t.Error("WithoutCancel passes on an end, or no value")
 	}
-	if _, ok := shielded.Deadline(); ok {
+	if _, ok := detached.Deadline(); ok {
 		t.Error("a deadline without cancel")
 	}
-	wantLive(t, "a child of the shielded one", child)
+	wantLive(t, "a child of the detached one", child)
 }
 
 func TestAfterFuncRunsAfterTheEndUnlessStopped(t *testing.T) {
-	for name, wrap := range wrappings {
+	for name, wrap := range wrappers {
 		ctx, cancel := context.WithTimeout(std.Background(), hour)
 		ran := make(chan error, 2)
 		stopKept := context.AfterFunc(wrap(ctx), func() { ran <- ctx.Err() })
@@ -186,7 +186,7 @@ func TestAfterFuncRunsAfterTheEndUnlessStopped(t *testing.T) {
 	}
 }
 
-// What runs after the end may do anything with the contexts: no lock is held.
+// No lock is held while the function runs.
 func TestAfterFuncMayUseTheWholeTree(t *testing.T) {
 	parent, cancel := context.WithTimeout(std.Background(), millisecond)
 	child, cancelChild := context.WithCancel(parent)
@@ -211,7 +211,7 @@ func TestNoContextNeedsAGoroutine(t *testing.T) {
 	goroutines, before := runtime.NumGoroutine(), watchers()
 	var all []std.Context
 	var cancels []std.CancelFunc
-	for _, wrap := range wrappings {
+	for _, wrap := range wrappers {
 		for _, derive := range deriving {
 			for _, base := range []std.Context{std.Background(), root} {
 				ctx, cancel := context.WithTimeout(wrap(base), hour)
@@ -228,7 +228,7 @@ func TestNoContextNeedsAGoroutine(t *testing.T) {
 	if n := watchers(); n > before {
 		t.Errorf("%d goroutines watch %d contexts", n-before, len(all))
 	}
-	if n := runtime.NumGoroutine(); n > goroutines+5 { // the runtime may have some at work
+	if n := runtime.NumGoroutine(); n > goroutines+5 { // the runtime may have some
 		t.Errorf("%d goroutines with %d contexts, %d before", n, len(all), goroutines)
 	}
 	cancelRoot()
@@ -240,8 +240,8 @@ func TestNoContextNeedsAGoroutine(t *testing.T) {
 	}
 }
 
-// A group of goroutines the first error of which ends the others, as errgroup has it.
-func TestAGroupIsCancelledByItsFirstErrorOrByTheDeadline(t *testing.T) {
+// The first error in a group of goroutines ends the others, as with errgroup.
+func TestAGroupEndsWithItsFirstErrorOrAtTheDeadline(t *testing.T) {
 	run := func(ctx std.Context, fail bool) error {
 		ctx, cancel := std.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -267,7 +267,7 @@ func TestAGroupIsCancelledByItsFirstErrorOrByTheDeadline(t *testing.T) {
 	if err := run(ctx, true); err != errGaveUp {
 		t.Errorf("the group ended with %v", err)
 	}
-	wantLive(t, "what the group is below of", ctx)
+	wantLive(t, "the context above the group", ctx)
 }
 
 func TestARequestEndsWithItsDeadline(t *testing.T) {
@@ -307,6 +307,6 @@ func TestARequestEndsWithItsDeadline(t *testing.T) {
 			t.Errorf("the handler's context ended with %v", err)
 		}
 	case <-time.After(patience):
-		t.Error("the handler's context goes on")
+		t.Error("the handler's context has not ended")
 	}
 }

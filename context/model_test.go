@@ -10,27 +10,27 @@ import (
 	"github.com/foliot-go/foliot/context"
 )
 
-// A twin is one context of a tree that is made twice: once of standard contexts alone, once of standard and our own as it
-// comes. Both must look the same from outside.
-type twin struct {
+// A pair is a context of a tree that is made twice: once of standard contexts, and once of standard contexts and those of
+// this package. Both must look the same from outside.
+type pair struct {
 	want, got             std.Context
 	cancelWant, cancelGot func(error)
-	above                 *twin
+	above                 *pair
 	kind                  kind
 }
 
-// A kind says of which package the context that can be cancelled is.
+// A kind is the package of a context in the second tree.
 type kind uint8
 
 const (
-	passive  kind = iota // neither: it ends with the one above
-	standard             // in both trees
-	own                  // in one tree
+	passive  kind = iota // a wrapper: it ends with the one above
+	standard             // the standard package
+	own                  // this package
 )
 
-// told tells whether x is told at once when top, which is above it, ends. That is so but where a standard context is below one of
-// ours which is below a standard one: nothing tells ours but a goroutine.
-func (x *twin) told(top *twin) bool {
+// told reports whether x ends at once when top ends, which is above it. A standard context below one of this package below a
+// standard one does not: a goroutine tells the one in the middle.
+func (x *pair) told(top *pair) bool {
 	standardBelow, crossing := false, false
 	for y := x; ; y = y.above {
 		switch y.kind {
@@ -48,32 +48,32 @@ func (x *twin) told(top *twin) bool {
 	}
 }
 
-// A grove is a tree of twins.
-type grove struct {
+// A pairTree is a tree of pairs.
+type pairTree struct {
 	t     *testing.T
 	rng   *rand.Rand
-	twins []*twin
+	pairs []*pair
 	log   []string
 }
 
-func (g *grove) add(above *twin, want, got std.Context, cancelWant, cancelGot func(error), k kind) *twin {
-	x := &twin{want, got, cancelWant, cancelGot, above, k}
-	g.twins = append(g.twins, x)
+func (g *pairTree) add(above *pair, want, got std.Context, cancelWant, cancelGot func(error), k kind) *pair {
+	x := &pair{want, got, cancelWant, cancelGot, above, k}
+	g.pairs = append(g.pairs, x)
 	return x
 }
 
-// plain makes a CancelFunc a CancelCauseFunc that does not mind the cause.
+// plain makes a CancelCauseFunc that ignores the cause.
 func plain(f std.CancelFunc) func(error) { return func(error) { f() } }
 
-// grow derives a twin. Deadlines are d from now, the same in both trees.
-func (g *grove) grow(above *twin, d time.Duration) *twin {
+// derive adds a pair below another. A deadline is d from now, the same in both trees.
+func (g *pairTree) derive(above *pair, d time.Duration) *pair {
 	at := time.Now().Add(d)
 	var cause error
 	if g.rng.IntN(2) == 0 {
-		cause = &failure{fmt.Sprint("late ", len(g.twins))}
+		cause = &failure{fmt.Sprint("late ", len(g.pairs))}
 	}
 	n := g.rng.IntN(8)
-	g.log = append(g.log, fmt.Sprintf("%d: kind %d below %d, %v, cause %v", len(g.twins), n, g.index(above), d, cause))
+	g.log = append(g.log, fmt.Sprintf("%d: kind %d below %d, %v, cause %v", len(g.pairs), n, g.index(above), d, cause))
 	switch n {
 	case 0:
 		want, cancelWant := std.WithCancelCause(above.want)
@@ -106,8 +106,8 @@ func (g *grove) grow(above *twin, d time.Duration) *twin {
 	}
 }
 
-// below is the kind that WithCancel of our package makes.
-func (g *grove) below(x *twin) kind {
+// below returns the kind of a context that WithCancel of this package makes.
+func (g *pairTree) below(x *pair) kind {
 	for x.kind == passive && x.above != nil {
 		x = x.above
 	}
@@ -117,8 +117,8 @@ func (g *grove) below(x *twin) kind {
 	return standard
 }
 
-func (g *grove) index(x *twin) int {
-	for i, y := range g.twins {
+func (g *pairTree) index(x *pair) int {
+	for i, y := range g.pairs {
 		if x == y {
 			return i
 		}
@@ -126,15 +126,15 @@ func (g *grove) index(x *twin) int {
 	return -1
 }
 
-// under tells whether x is top or below it.
-func (x *twin) under(top *twin) bool {
+// under reports whether x is top or below it.
+func (x *pair) under(top *pair) bool {
 	return x == top || x.above != nil && x.above.under(top)
 }
 
-// check compares the trees. What was not told at once may take its time.
-func (g *grove) check(when string, top *twin) {
+// check compares the trees. It waits for contexts that do not end at once with top.
+func (g *pairTree) check(when string, top *pair) {
 	g.t.Helper()
-	for i, x := range g.twins {
+	for i, x := range g.pairs {
 		if x.want.Err() != nil && (top == nil || !x.under(top) || !x.told(top)) && x.got.Done() != nil {
 			await(g.t, fmt.Sprintf("%s: context %d\n%v", when, i, g.log), x.got)
 		}
@@ -152,7 +152,7 @@ func TestMixedTreesLookLikeStandardOnes(t *testing.T) {
 		trees = 20
 	}
 	for seed := range trees {
-		g := &grove{t: t, rng: rand.New(rand.NewPCG(uint64(seed), 1))}
+		g := &pairTree{t: t, rng: rand.New(rand.NewPCG(uint64(seed), 1))}
 		g.log = append(g.log, fmt.Sprint("seed ", seed))
 		root := g.add(nil, std.Background(), std.Background(), nil, nil, passive)
 		if g.rng.IntN(2) == 0 {
@@ -161,20 +161,20 @@ func TestMixedTreesLookLikeStandardOnes(t *testing.T) {
 			g.add(root, want, got, cancelWant, cancelGot, standard)
 		}
 		for step := range 30 {
-			x := g.twins[g.rng.IntN(len(g.twins))]
+			x := g.pairs[g.rng.IntN(len(g.pairs))]
 			when := fmt.Sprintf("seed %d, step %d", seed, step)
 			switch n := g.rng.IntN(20); {
 			case n < 14:
-				g.grow(x, hour+time.Duration(g.rng.IntN(1000))*time.Second)
-				if n < 4 { // otherwise nobody has waited for anything yet
+				g.derive(x, hour+time.Duration(g.rng.IntN(1000))*time.Second)
+				if n < 4 { // otherwise Done is not called yet
 					g.check(when, nil)
 				}
 			case n < 15:
-				g.grow(x, -1)
-			case n < 16: // time runs out with a tree below
-				late := g.grow(x, millisecond)
+				g.derive(x, -1)
+			case n < 16: // a deadline passes, with contexts below
+				late := g.derive(x, millisecond)
 				for range g.rng.IntN(4) {
-					late = g.grow(late, 2*hour)
+					late = g.derive(late, 2*hour)
 				}
 				if deadline, ok := late.want.Deadline(); ok && time.Until(deadline) < time.Minute {
 					await(t, when+", the model", late.want)
@@ -193,7 +193,7 @@ func TestMixedTreesLookLikeStandardOnes(t *testing.T) {
 				g.check(when, x)
 			}
 		}
-		for _, x := range g.twins {
+		for _, x := range g.pairs {
 			if x.cancelWant != nil {
 				x.cancelWant(nil)
 				x.cancelGot(nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/foliot-go/foliot/context"
 )
 
-// together runs the functions at the same time, as nearly as can be.
-func together(fs ...func()) {
+// concurrently runs functions on goroutines that start at the same time.
+func concurrently(fs ...func()) {
 	start := make(chan struct{})
 	var all sync.WaitGroup
 	for _, f := range fs {
@@ -25,9 +25,8 @@ func together(fs ...func()) {
 	all.Wait()
 }
 
-// Every subset of what can happen to a context at the same time, below every kind of parent: whoever is first decides, and
-// everybody agrees on it.
-func TestWhateverHappensAtOnceThereIsOneReason(t *testing.T) {
+// All subsets of some operations run at the same time, below each kind of parent.
+func TestAContextHasOneReasonWhateverRunsAtTheSameTime(t *testing.T) {
 	const (
 		timer = 1 << iota
 		parentEnds
@@ -43,11 +42,11 @@ func TestWhateverHappensAtOnceThereIsOneReason(t *testing.T) {
 	}
 	parents := map[string]func() (std.Context, std.CancelCauseFunc){
 		"standard": func() (std.Context, std.CancelCauseFunc) { return std.WithCancelCause(std.Background()) },
-		"ours": func() (std.Context, std.CancelCauseFunc) {
+		"own": func() (std.Context, std.CancelCauseFunc) {
 			top, _ := context.WithTimeout(std.Background(), 2*hour)
 			return context.WithCancelCause(top)
 		},
-		"ours below a standard one": func() (std.Context, std.CancelCauseFunc) {
+		"own below a standard one": func() (std.Context, std.CancelCauseFunc) {
 			top, cancel := std.WithCancelCause(std.Background())
 			ctx, _ := context.WithTimeout(top, 2*hour)
 			return ctx, cancel
@@ -91,15 +90,15 @@ func TestWhateverHappensAtOnceThereIsOneReason(t *testing.T) {
 							fs = append(fs, func() {
 								for range 20 {
 									if err := ctx.Err(); err != nil && !isDone(ctx) {
-										t.Error("an error, and Done is open")
+										t.Error("Err returns an error, and Done is not closed")
 									}
 									if cause := std.Cause(ctx); cause != nil && ctx.Err() == nil {
-										t.Error("a cause, and no error")
+										t.Error("there is a cause and no error")
 									}
 								}
 							})
 						}
-						together(fs...)
+						concurrently(fs...)
 						if what&(timer|parentEnds|cancelled) == 0 {
 							wantLive(t, "nothing has happened", ctx)
 							cancel()
@@ -126,8 +125,8 @@ func TestWhateverHappensAtOnceThereIsOneReason(t *testing.T) {
 	}
 }
 
-// A tree that many grow, ask and cut at the same time: it ends, and nothing in it is left over.
-func TestATreeInUseByManyEndsAsAWhole(t *testing.T) {
+// Goroutines make, ask and cancel contexts of one tree. In the end all of them have ended.
+func TestATreeThatManyGoroutinesUseEnds(t *testing.T) {
 	rounds := 30
 	if testing.Short() {
 		rounds = 5

@@ -11,7 +11,7 @@ import (
 
 var errMine = &failure{"mine"}
 
-// errWrapper has an Err of its own.
+// errWrapper overrides Err.
 type errWrapper struct {
 	std.Context
 	err error
@@ -19,7 +19,7 @@ type errWrapper struct {
 
 func (w errWrapper) Err() error { return w.err }
 
-// translated has another error than the context in it, once that has ended.
+// translated has another error than the context in it when that has ended.
 type translated struct{ std.Context }
 
 func (w translated) Err() error {
@@ -29,7 +29,7 @@ func (w translated) Err() error {
 	return errMine
 }
 
-// doneWrapper has a Done of its own.
+// doneWrapper overrides Done.
 type doneWrapper struct {
 	std.Context
 	done chan struct{}
@@ -37,17 +37,17 @@ type doneWrapper struct {
 
 func (w doneWrapper) Done() <-chan struct{} { return w.done }
 
-// noValues hides all values.
+// noValues has no values.
 type noValues struct{ std.Context }
 
 func (w noValues) Value(any) any { return nil }
 
-// contextValue answers every key with the context in it.
+// contextValue returns the context in it for each key.
 type contextValue struct{ std.Context }
 
 func (w contextValue) Value(any) any { return w.Context }
 
-// deadlineWrapper has a deadline of its own.
+// deadlineWrapper overrides Deadline.
 type deadlineWrapper struct {
 	std.Context
 	at time.Time
@@ -73,7 +73,7 @@ func closedChannel() chan struct{} {
 // A making makes a context and a function that ends it, or waits for its end.
 type making func(standard bool) (ctx std.Context, end func())
 
-// cancelling are contexts that end when the test wants it.
+// cancelling has contexts that the test cancels.
 var cancelling = map[string]making{
 	"cancelled": func(standard bool) (std.Context, func()) {
 		if standard {
@@ -107,21 +107,21 @@ var cancelling = map[string]making{
 	},
 }
 
-// expiring are contexts that end by a deadline.
+// expiring has contexts that end at a deadline.
 var expiring = map[string]making{
-	"late": func(standard bool) (std.Context, func()) {
+	"expired": func(standard bool) (std.Context, func()) {
 		if standard {
-			return late(std.WithTimeout(std.Background(), millisecond))
+			return expire(std.WithTimeout(std.Background(), millisecond))
 		}
-		return late(context.WithTimeout(std.Background(), millisecond))
+		return expire(context.WithTimeout(std.Background(), millisecond))
 	},
-	"late with a cause": func(standard bool) (std.Context, func()) {
+	"expired with a cause": func(standard bool) (std.Context, func()) {
 		if standard {
-			return late(std.WithTimeoutCause(std.Background(), millisecond, errTooSlow))
+			return expire(std.WithTimeoutCause(std.Background(), millisecond, errTooSlow))
 		}
-		return late(context.WithTimeoutCause(std.Background(), millisecond, errTooSlow))
+		return expire(context.WithTimeoutCause(std.Background(), millisecond, errTooSlow))
 	},
-	"late from the start": func(standard bool) (std.Context, func()) {
+	"expired from the start": func(standard bool) (std.Context, func()) {
 		if standard {
 			return end(std.WithTimeout(std.Background(), 0))
 		}
@@ -131,8 +131,8 @@ var expiring = map[string]making{
 
 func end(ctx std.Context, cancel std.CancelFunc) (std.Context, func()) { return ctx, cancel }
 
-// late waits for the deadline of a context without a call of Done.
-func late(ctx std.Context, cancel std.CancelFunc) (std.Context, func()) {
+// expire waits for the deadline of a context without a call of Done.
+func expire(ctx std.Context, cancel std.CancelFunc) (std.Context, func()) {
 	return ctx, func() {
 		for ctx.Err() == nil {
 			time.Sleep(millisecond / 4)
@@ -141,24 +141,24 @@ func late(ctx std.Context, cancel std.CancelFunc) (std.Context, func()) {
 	}
 }
 
-// overriding are wrappers with methods of their own.
+// overriding has wrappers that override methods.
 var overriding = map[string]func(std.Context) std.Context{
-	"nothing":                    func(ctx std.Context) std.Context { return wrapper{ctx} },
-	"Err":                        func(ctx std.Context) std.Context { return errWrapper{ctx, errMine} },
-	"Err, nil":                   func(ctx std.Context) std.Context { return errWrapper{ctx, nil} },
-	"Err, translated":            func(ctx std.Context) std.Context { return translated{ctx} },
-	"Err and Value":              func(ctx std.Context) std.Context { return noValues{errWrapper{ctx, errMine}} },
-	"Done, nil":                  func(ctx std.Context) std.Context { return doneWrapper{ctx, nil} },
-	"Done, closed":               func(ctx std.Context) std.Context { return doneWrapper{ctx, closedChannel()} },
-	"Done, open":                 func(ctx std.Context) std.Context { return doneWrapper{ctx, make(chan struct{})} },
-	"Err and Done":               func(ctx std.Context) std.Context { return errWrapper{doneWrapper{ctx, make(chan struct{})}, errMine} },
-	"Value":                      func(ctx std.Context) std.Context { return noValues{ctx} },
-	"Value, a context":           func(ctx std.Context) std.Context { return contextValue{translated{ctx}} },
-	"Deadline, passed":           func(ctx std.Context) std.Context { return deadlineWrapper{ctx, time.Unix(0, 0)} },
-	"Deadline, never":            func(ctx std.Context) std.Context { return deadlineWrapper{ctx, time.Now().Add(1000 * hour)} },
-	"Value, of one that goes on": func(ctx std.Context) std.Context { return otherValues{ctx, liveCtx} },
-	"Value, of one that is over": func(ctx std.Context) std.Context { return otherValues{ctx, endedCtx} },
-	"all but Value":              func(ctx std.Context) std.Context { return otherValues{endedCtx, ctx} },
+	"nothing":                func(ctx std.Context) std.Context { return wrapper{ctx} },
+	"Err":                    func(ctx std.Context) std.Context { return errWrapper{ctx, errMine} },
+	"Err, nil":               func(ctx std.Context) std.Context { return errWrapper{ctx, nil} },
+	"Err, translated":        func(ctx std.Context) std.Context { return translated{ctx} },
+	"Err and Value":          func(ctx std.Context) std.Context { return noValues{errWrapper{ctx, errMine}} },
+	"Done, nil":              func(ctx std.Context) std.Context { return doneWrapper{ctx, nil} },
+	"Done, closed":           func(ctx std.Context) std.Context { return doneWrapper{ctx, closedChannel()} },
+	"Done, open":             func(ctx std.Context) std.Context { return doneWrapper{ctx, make(chan struct{})} },
+	"Err and Done":           func(ctx std.Context) std.Context { return errWrapper{doneWrapper{ctx, make(chan struct{})}, errMine} },
+	"Value":                  func(ctx std.Context) std.Context { return noValues{ctx} },
+	"Value, a context":       func(ctx std.Context) std.Context { return contextValue{translated{ctx}} },
+	"Deadline, passed":       func(ctx std.Context) std.Context { return deadlineWrapper{ctx, time.Unix(0, 0)} },
+	"Deadline, never":        func(ctx std.Context) std.Context { return deadlineWrapper{ctx, time.Now().Add(1000 * hour)} },
+	"Value, of a live one":   func(ctx std.Context) std.Context { return otherValues{ctx, liveCtx} },
+	"Value, of an ended one": func(ctx std.Context) std.Context { return otherValues{ctx, endedCtx} },
+	"all but Value":          func(ctx std.Context) std.Context { return otherValues{endedCtx, ctx} },
 }
 
 var (
@@ -170,29 +170,29 @@ var (
 	}()
 )
 
-// look says what can be seen of a context from outside.
+// look formats what can be observed of a context.
 func look(ctx std.Context) string {
 	return fmt.Sprintf("Cause %v, Err %v, done %t", std.Cause(ctx), ctx.Err(), isDone(ctx))
 }
 
-// caught returns what f says, or with which words it panics.
-func caught(f func() string) (said string) {
+// caught returns what f returns, or the text of its panic.
+func caught(f func() string) (text string) {
 	defer func() {
 		if v := recover(); v != nil {
-			said = fmt.Sprint("panic: ", v)
+			text = fmt.Sprint("panic: ", v)
 		}
 	}()
 	return f()
 }
 
-// eachWrapper makes every wrapper of a context, once of a standard one and once of one of ours. It reports where seen
-// says something else of the second.
+// eachWrapper makes each wrapper of a context, once of a standard one and once of one of this package. It reports an error
+// where seen returns something else for the second.
 func eachWrapper(t *testing.T, makes map[string]making, seen func(standard bool, w, ctx std.Context, end func()) string) {
 	t.Helper()
 	for ending, make := range makes {
 		for name, wrap := range overriding {
 			for _, waited := range []bool{false, true} {
-				say := func(standard bool) string {
+				observe := func(standard bool) string {
 					ctx, end := make(standard)
 					defer end()
 					if waited {
@@ -200,15 +200,15 @@ func eachWrapper(t *testing.T, makes map[string]making, seen func(standard bool,
 					}
 					return caught(func() string { return seen(standard, wrap(ctx), ctx, end) })
 				}
-				if want, got := say(true), say(false); got != want {
-					t.Errorf("%s, waited for %t, with its own %s: %s, want %s", ending, waited, name, got, want)
+				if want, got := observe(true), observe(false); got != want {
+					t.Errorf("%s, Done called %t, wrapper with %s: %s, want %s", ending, waited, name, got, want)
 				}
 			}
 		}
 	}
 }
 
-func TestTheCauseOfAWrapperIsThatOfAStandardContext(t *testing.T) {
+func TestAWrapperHasTheCauseOfAWrapperOfAStandardContext(t *testing.T) {
 	seen := func(_ bool, w, ctx std.Context, end func()) string {
 		end()
 		return look(w) + ", and of the context in it " + look(ctx)
@@ -255,7 +255,7 @@ var derivations = map[string]derivation{
 	},
 }
 
-func TestAContextBelowAWrapperOfAnEndedOneIsLikeAStandardOne(t *testing.T) {
+func TestAContextBelowAWrapperOfAnEndedOneEqualsAStandardOne(t *testing.T) {
 	for name, derive := range derivations {
 		t.Run(name, func(t *testing.T) {
 			seen := func(standard bool, w, _ std.Context, end func()) string {
