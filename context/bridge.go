@@ -33,9 +33,9 @@ func newBridge(owner *node) *bridge {
 	return b
 }
 
-// standard returns what a node returns when the standard package asks for the nearest
-// cancelCtx: the inner context, or after the end a context with the right cause. It returns nil if
-// there is neither.
+// standard returns what Value returns when the standard package asks for the nearest cancelCtx: the
+// inner context, or a context with the right cause if the node has ended without one. It returns nil
+// if there is neither.
 func (n *node) standard() any {
 	if !n.look() && n.phase.Load() < bridged {
 		if !canAdopt {

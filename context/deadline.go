@@ -47,7 +47,7 @@ type timerCtx struct {
 	unwatch func() bool // undoes an AfterFunc of source or of a foreign context; nil: there is none. Under mu
 }
 
-// withDeadline makes a context that ends at d. It is now, and left is the time until d.
+// withDeadline makes a context that ends at d. now is the present time, and left the time until d.
 func withDeadline(parent Context, now, d time.Time, left time.Duration, cause error) (Context, CancelFunc) {
 	if parent == nil {
 		panic("cannot create context from nil parent")

@@ -106,7 +106,8 @@ func (r *relay) remove(c *timerCtx) {
 	}
 }
 
-// drop makes the relay useless as soon as its list is empty. It is not in the table any more.
+// drop is called when the relay is not in the table any more. It undoes the AfterFunc as soon as the
+// list is empty.
 func (r *relay) drop() {
 	r.node.mu.Lock()
 	r.kept = false

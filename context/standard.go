@@ -9,8 +9,8 @@ import (
 )
 
 // This file has what must be known of the unexported parts of the standard package. It is learnt
-// when the program starts. If a release of Go has changed a part, the package works without it,
-// with more goroutines.
+// when the program starts. If a release of Go has changed a part, the package works without it, but
+// is slower or needs more goroutines.
 
 // standardKey is the key that the standard package asks Value for to find the nearest cancelCtx.
 var standardKey = learnKey()
