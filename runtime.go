@@ -37,38 +37,8 @@ func New(o Options) (*Runtime, error) {
 // AfterFunc returns [ErrFull] if there are Options.MaxTimers timers already, and [ErrClosed]
 // after Shutdown.
 func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
-	return rt.afterFunc(d, f, kindFunc)
-}
-
-// afterFunc does what AfterFunc does, for a timer of a kind.
-func (rt *Runtime) afterFunc(d time.Duration, f func(), k kind) (Timer, error) {
-	if f == nil {
-		return Timer{}, errNilFunc
-	}
-	due, err := rt.after(d)
-	if err != nil {
-		return Timer{}, err
-	}
-	return rt.armOneShot(due, f, k)
-}
-
-// armOneShot arms a new one-shot.
-func (rt *Runtime) armOneShot(due int64, f func(), k kind) (Timer, error) {
-	at := rt.ceil(due)
-	s := rt.lockShard()
-	if s.closed || !rt.quota.acquire(1) {
-		err := s.refusal()
-		s.mu.Unlock()
-		return Timer{}, err
-	}
-	h := s.w.Schedule(at, entry{ptr: pointer(f), aux: rt.nextSeq(), state: stateOneShot, kind: k})
-	s.armed++
-	early := s.lowerNext(at)
-	s.mu.Unlock()
-	if early {
-		rt.timekeeper.notify(rt.nanos(at))
-	}
-	return Timer{s, h}, nil
+	t, err := rt.eng.AfterFunc(d, f)
+	return Timer{t}, err
 }
 
 // NewTimer makes a timer that runs f each time it fires. The timer is not armed; [Timer.Reset]
