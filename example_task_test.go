@@ -40,7 +40,7 @@ func ExampleRuntime_Spawn() {
 	// alive: false
 }
 
-// A mailbox: whoever puts something in wakes the task. Many wakes before a poll are one
+// A mailbox: a goroutine that puts something in wakes the task. Many wakes before a poll are one
 // poll, and none is lost, so the task takes all that it finds.
 func ExampleTaskHandle_Wake() {
 	var (

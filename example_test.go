@@ -154,8 +154,8 @@ func ExampleRuntime_String() {
 	expvar.Publish("timers", foliot.Default())
 }
 
-// A cache entry is dropped without a word, so nobody is there to call Free. The callback must
-// not keep the entry alive, or it would never be dropped: it has a weak pointer. When the
+// A cache drops its last reference to an entry and calls nothing, so no code can call Free. The
+// callback must not keep the entry alive, or it would never be collected: it has a weak pointer. When the
 // entry is gone, a cleanup frees the timer.
 func ExampleTimer_Free() {
 	rt, err := foliot.New(foliot.Options{})

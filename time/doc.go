@@ -80,4 +80,10 @@
 // package, and assigning to them has no effect. The file docs/compat.md of this module has the
 // whole list of differences, and names the tests that have found them. Go's own tests of
 // package time are among them.
+//
+// # Files
+//
+// timer.go has Timer and AfterFunc, ticker.go has Ticker, sleep.go has Sleep; the timers
+// themselves are in internal/engine (gofunc.go, chan.go). zaliases.go is generated and has
+// everything else, as aliases of the standard package.
 package time
