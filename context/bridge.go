@@ -28,14 +28,16 @@ func newBridge(owner *node) *bridge {
 	b := &bridge{owner: owner}
 	inner, cancel := std.WithCancel(b)
 	_ = cancel // fire ends it
+	if owner.isEnding() {
+		b.fire() // before it has the channel, which is closed
+	}
 	adopt(inner, owner.done)
 	b.inner = inner
 	return b
 }
 
-// standard returns what Value returns when the standard package asks for the nearest cancelCtx: the
-// inner context, or a context with the right cause if the node has ended without one. It returns nil
-// if there is neither.
+// standard returns what Value returns when the standard package asks for the nearest cancelCtx. It
+// returns nil if there is none.
 func (n *node) standard() any {
 	if !n.look() && n.phase.Load() < bridged {
 		if !canAdopt {
@@ -45,9 +47,22 @@ func (n *node) standard() any {
 	}
 	if n.isEnding() {
 		n.awaitEnded() // before that an inner context may have no cause
-		if n.bridge == nil {
-			return n.reason.causeCarrier()
-		}
+		return n.endedStandard()
+	}
+	return n.bridge.inner
+}
+
+// endedStandard is the rest of standard for a node that has ended. The standard package may ask for
+// the cause. Or it makes a context below, and has found the channel open before the node ended: then
+// it must find a context with this channel, or it starts a goroutine.
+func (n *node) endedStandard() Context {
+	if n.done == closed || !canAdopt {
+		return n.reason.causeCarrier()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.bridge == nil {
+		n.bridge = newBridge(n)
 	}
 	return n.bridge.inner
 }

@@ -52,7 +52,7 @@ type node struct {
 	phase  atomic.Uint32
 	timer  timer         // see phase. The zero timer if there is no deadline
 	done   chan struct{} // see phase. A node that ends without a channel gets one that is closed
-	bridge *bridge       // see phase. nil: there is none
+	bridge *bridge       // see phase. If it is nil at the end, it may be set later, under mu
 	reason *reason       // see phase
 
 	first *node  // the list of the nodes that it tells. Under mu
