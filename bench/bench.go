@@ -19,7 +19,8 @@
 //
 // Each scenario is a function. Those about timers are in requests.go, resets.go, lateness.go, burst.go, memory.go,
 // dropin.go and periodic.go; the others in queue.go and in the files whose names begin with task, wheel or loops.
-// A report is shown by table.go, compared with another by compare.go and put into a page by splice.go.
+// A report is shown by table.go, judged by verdict.go, compared with another by compare.go and put into a page by
+// splice.go.
 package bench
 
 import (

@@ -72,6 +72,7 @@ type Measure struct {
 	Better string `json:"better,omitempty"` // Lower or Higher; empty: neither
 	Base   string `json:"base,omitempty"`   // the contender that the others are compared with; empty: there are no ratios
 	Main   bool   `json:"main,omitempty"`   // the figure to look at first
+	Of     string `json:"of,omitempty"`     // what N counts, as it follows the number: "a second"; empty: "timers"
 	Rows   []Row  `json:"rows"`
 }
 
@@ -84,7 +85,7 @@ const (
 // A Row is the result of one contender with one number of timers.
 type Row struct {
 	Contender string `json:"contender"`
-	N         int    `json:"n,omitempty"` // timers; 0: the measure has no such number
+	N         int    `json:"n,omitempty"` // timers, or what Measure.Of says; 0: the measure has no such number
 	Value     Spread `json:"value"`
 	// Ratio says how many times better than the base this contender is: above 1 is a win whatever the
 	// measure, below 1 a loss. It is computed round by round: whatever slowed the machine down in a round

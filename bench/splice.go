@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,8 +16,9 @@ import (
 //	<!-- /figures -->
 //
 // A space in the name of a measure is written as an underscore. Without a selection the tables of the scenario follow
-// the sentence that describes it. Two other names may stand in place of a scenario: "environment" for the conditions of
-// the run, and "summary" for a table of a few comparisons from all scenarios.
+// the sentence that describes it. Three other names may stand in place of a scenario: "environment" for the conditions
+// of the run, "summary" for a table of a few comparisons from all scenarios, and "worse" for a list of the figures that
+// are worse than those of the standard library.
 const (
 	markBegin = "<!-- figures:"
 	markClose = "-->"
@@ -70,6 +72,11 @@ func (r Report) figuresFor(mark string) (string, error) {
 		return r.Conditions(), nil
 	case whole && name == "summary":
 		return r.Summary()
+	case whole && name == "worse":
+		if list := r.LossList(); list != "" {
+			return list, nil
+		}
+		return "", errors.New("the report has no comparison with the standard library")
 	}
 	var sel Selection
 	for _, word := range words[1:] {

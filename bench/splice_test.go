@@ -41,6 +41,7 @@ func TestInvalidMarksAreErrorsWithTheirLine(t *testing.T) {
 		"<!-- figures:s timers=many -->\n<!-- /figures -->":         "is not a number of timers",
 		"<!-- figures:s contenders=nobody -->\n<!-- /figures -->":   "selects nothing",
 		"<!-- figures:summary -->\n<!-- /figures -->":               `line 1: the report has no scenario "request-timeouts"`,
+		"<!-- figures:worse -->\n<!-- /figures -->":                 "line 1: the report has no comparison with the standard library",
 		"<!-- figures:s":                       "is not a valid mark",
 		"<!-- figures: -->\n<!-- /figures -->": "is not a valid mark",
 	} {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -27,6 +28,7 @@ func (r Report) Table(w io.Writer, style Style) error {
 			b.WriteString("  " + style.paint(note) + "\n")
 		}
 	}
+	r.writeLosses(&b, style)
 	if r.Interrupted {
 		b.WriteString("\nInterrupted: the rest was not measured.\n")
 	}
@@ -40,6 +42,9 @@ func (r Report) Markdown(w io.Writer) error {
 	b.WriteString(r.Conditions() + "\n")
 	for _, s := range r.Scenarios {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", s.Title, s.About, s.Markdown(r, Selection{}))
+	}
+	if list := r.LossList(); list != "" {
+		b.WriteString("\n## Where Foliot is worse\n\n" + list)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -184,7 +189,7 @@ func (s Scenario) corner() string {
 	for _, m := range s.Measures {
 		for _, row := range m.Rows {
 			if row.N > 1 && s.sizes() == 1 {
-				return Thousands(row.N) + " timers"
+				return m.size(row.N)
 			}
 		}
 	}
@@ -202,11 +207,17 @@ func (s Scenario) sizes() int {
 	return len(seen)
 }
 
+// size returns a number of timers, or of what the measure counts instead, with the word.
+func (m Measure) size(n int) string { return Thousands(n) + " " + cmp.Or(m.Of, "timers") }
+
+// shortSize is like size, but leaves out the word timers.
+func (m Measure) shortSize(n int) string { return strings.TrimSuffix(Thousands(n)+" "+m.Of, " ") }
+
 // line returns the line of a measure with n timers. With sized set, the line says n.
 func (m Measure) line(columns []string, n int, sized bool) []cell {
 	name := m.Name
 	if sized && n > 1 {
-		name += ", " + Thousands(n)
+		name += ", " + m.shortSize(n)
 	}
 	line := []cell{{text: name}}
 	for _, c := range columns {
@@ -224,10 +235,10 @@ func (row Row) cell(unit string) cell {
 	c := cell{text: Figure(row.Value, unit)}
 	if row.Ratio.Rounds > 0 {
 		c.text += " [" + Ratio(row.Ratio) + "]"
-		switch {
-		case row.Ratio.Min > 1:
+		switch row.Ratio.Verdict() {
+		case Better:
 			c.tone = toneGood
-		case row.Ratio.Max < 1:
+		case Worse:
 			c.tone = toneBad
 		}
 	}
@@ -256,7 +267,7 @@ func (s Scenario) notes(r Report, sel Selection) (all []cell) {
 			}
 			label := r.title(row.Contender)
 			if row.N > 1 && s.sizes() > 1 {
-				label += ", " + Thousands(row.N)
+				label += ", " + m.shortSize(row.N)
 			}
 			if row.Error != "" {
 				add(label+": "+row.Error, toneBad)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -84,12 +85,12 @@ func count(n float64) string {
 	return number(n)
 }
 
-// timersText formats a number of timers, with the word.
-func timersText(n int) string {
-	if n == 1 {
+// sizeText formats a number of timers, or of what the measure counts instead, with the word.
+func sizeText(m bench.Measure, n int) string {
+	if n == 1 && m.Of == "" {
 		return "1 timer"
 	}
-	return count(float64(n)) + " timers"
+	return count(float64(n)) + " " + cmp.Or(m.Of, "timers")
 }
 
 // timeUnits are the units of time, each 1000 times the one before.

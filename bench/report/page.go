@@ -52,13 +52,13 @@ type tally struct{ Better, Even, Worse int }
 // All returns the number of comparisons.
 func (t tally) All() int { return t.Better + t.Even + t.Worse }
 
-func (t *tally) add(v verdict) {
+func (t *tally) add(v bench.Verdict) {
 	switch v {
-	case verdictBetter:
+	case bench.Better:
 		t.Better++
-	case verdictEven:
+	case bench.Even:
 		t.Even++
-	case verdictWorse:
+	case bench.Worse:
 		t.Worse++
 	}
 }
@@ -157,7 +157,7 @@ func (p *page) findings(s bench.Scenario, pal *palette, sec *section) {
 			c := pal.of(row.Contender)
 			f := finding{Anchor: sec.Anchor, Scenario: sec.Title, Measure: m.Name, Contender: c.Title}
 			if row.N > 0 {
-				f.Measure += ", " + timersText(row.N)
+				f.Measure += ", " + sizeText(m, row.N)
 			}
 			if row.Early > 0 {
 				sec.Early = true
@@ -170,9 +170,9 @@ func (p *page) findings(s bench.Scenario, pal *palette, sec *section) {
 			if c.Kind != bench.Ours || !hasRatio(row) {
 				continue
 			}
-			v := judge(row.Ratio)
+			v := row.Ratio.Verdict()
 			sec.Tally.add(v)
-			if v == verdictWorse {
+			if v == bench.Worse {
 				f.What, f.ratio = verdictText(row.Ratio), row.Ratio.Median
 				if text := roundsText(row.Ratio); text != "" {
 					f.Detail = "rounds from " + text
@@ -214,7 +214,7 @@ func beaten(m bench.Measure, pal *palette) (finding, bool) {
 			*first = &row
 		}
 	}
-	if ours == nil || other == nil || timesBetter(m, *other, *ours) < margin {
+	if ours == nil || other == nil || timesBetter(m, *other, *ours) < bench.Margin {
 		return finding{}, false
 	}
 	f := finding{Measure: m.Name, Contender: pal.of(other.Contender).Title}

@@ -57,7 +57,7 @@ func ratioGroups(s bench.Scenario, pal *palette, include func(*styledContender) 
 		g := ratioGroup{head: m.Name}
 		n := maxTimers(rows)
 		if n > 0 {
-			g.sub = timersText(n)
+			g.sub = sizeText(m, n)
 		}
 		for _, row := range rows {
 			if row.N != n {
@@ -65,7 +65,7 @@ func ratioGroups(s bench.Scenario, pal *palette, include func(*styledContender) 
 			}
 			b := ratioBar{styledContender: pal.of(row.Contender), ratio: row.Ratio, early: row.Early}
 			against := verdictText(row.Ratio) + " than"
-			if judge(row.Ratio) == verdictEven {
+			if row.Ratio.Verdict() == bench.Even {
 				against = "no clear difference from"
 			}
 			b.title = fmt.Sprintf("%s: %s, %s %s", b.Title, quantity(row.Value.Median, m.Unit), against, pal.of(m.Base).Title)
@@ -207,11 +207,11 @@ func ticksWithRoomAroundBase(ticks []tick) []tick {
 }
 
 // barClass is the class of a bar.
-var barClass = map[verdict]string{verdictBetter: "up", verdictWorse: "down", verdictEven: "level"}
+var barClass = map[bench.Verdict]string{bench.Better: "up", bench.Worse: "down", bench.Even: "level"}
 
 // draw draws one bar: name, bar, whisker and the verdict in words.
 func (b *ratioBar) draw(out *canvas, x *scale, y, height float64, f format) {
-	class := "bar " + barClass[judge(b.ratio)]
+	class := "bar " + barClass[b.ratio.Verdict()]
 	if b.Kind != bench.Ours {
 		class += " theirs"
 	}

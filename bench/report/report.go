@@ -8,7 +8,7 @@
 // To read the code, begin with report.go, which has the public functions, and page.go, which chooses every word and
 // number of the page. The templates and style sheets are in the folder page. Then:
 //
-//   - verdict.go and number.go: how figures are judged and written
+//   - verdict.go and number.go: how verdicts and figures are written
 //   - tables.go: the tables of the page
 //   - lines.go, bars.go and ratios.go: the three kinds of charts
 //   - scale.go, canvas.go and palette.go: axes, SVG elements, and the style of each contender

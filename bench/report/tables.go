@@ -34,7 +34,7 @@ type cell struct {
 	Value   string
 	Spread  string
 	Ratio   string
-	Verdict verdict
+	Verdict bench.Verdict
 	Best    bool
 	Early   string
 	Failed  bool  // there is no figure, or it is not reliable
@@ -78,7 +78,7 @@ func buildTables(s bench.Scenario, pal *palette) []table {
 		for part := range slices.Chunk(ns, maxColumns) {
 			var columns []column
 			for _, n := range part {
-				columns = append(columns, column{count(float64(n)), "timers", m, n})
+				columns = append(columns, column{count(float64(n)), cmp.Or(m.Of, "timers"), m, n})
 			}
 			all = append(all, newTable(m.Name+direction(m), columns, pal))
 		}
@@ -108,7 +108,7 @@ func timerCounts(rows []bench.Row) []int {
 func columnSubtitle(m bench.Measure, n int) string {
 	text := ""
 	if n > 0 {
-		text = timersText(n)
+		text = sizeText(m, n)
 	}
 	switch m.Better {
 	case bench.Higher:
@@ -169,7 +169,7 @@ func (t *table) cell(col column, name string) cell {
 		out.Failed = true
 		out.Marks = append(out.Marks, t.note(row.Error))
 	case hasRatio(row):
-		out.Verdict = judge(row.Ratio)
+		out.Verdict = row.Ratio.Verdict()
 		out.Ratio = verdictText(row.Ratio)
 	case name == col.measure.Base:
 		out.Ratio = "base"

@@ -7,40 +7,14 @@ import (
 	"github.com/foliot-go/foliot/bench"
 )
 
-// A verdict says how a contender compares with the base.
-type verdict string
-
-const (
-	verdictBetter  verdict = "better"
-	verdictWorse   verdict = "worse"
-	verdictEven    verdict = "even" // the rounds disagree, or the difference is below the margin
-	verdictUnknown verdict = ""     // there is no ratio
-)
-
-// margin is the smallest factor that counts as a difference.
-const margin = 1.05
-
-// judge calls a ratio better or worse only if every round agrees: the spread of the rounds is the noise.
-func judge(ratio bench.Spread) verdict {
-	switch m := ratio.Median; {
-	case ratio.Rounds == 0 || !finite(m) || m <= 0:
-		return verdictUnknown
-	case m >= margin && ratio.Min > 1:
-		return verdictBetter
-	case m <= 1/margin && ratio.Max < 1:
-		return verdictWorse
-	}
-	return verdictEven
-}
-
 // verdictText says how many times better or worse a ratio is. A loss is inverted: 0.5 times as good is 2 times worse.
 func verdictText(ratio bench.Spread) string {
-	switch judge(ratio) {
-	case verdictBetter:
+	switch ratio.Verdict() {
+	case bench.Better:
 		return multiple(ratio.Median) + " better"
-	case verdictWorse:
+	case bench.Worse:
 		return multiple(1/ratio.Median) + " worse"
-	case verdictEven:
+	case bench.Even:
 		return "even"
 	}
 	return ""
@@ -72,7 +46,7 @@ func hasFigure(row bench.Row) bool {
 }
 
 // hasRatio reports whether the row has a reliable ratio.
-func hasRatio(row bench.Row) bool { return hasFigure(row) && judge(row.Ratio) != verdictUnknown }
+func hasRatio(row bench.Row) bool { return hasFigure(row) && row.Ratio.Verdict() != bench.Unknown }
 
 // maxTimers returns the largest number of timers among the rows.
 func maxTimers(rows []bench.Row) int {

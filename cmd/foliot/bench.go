@@ -36,8 +36,9 @@ Python's asyncio, uvloop and Node.js. All of them do the same work, in one proce
 is possible. They take turns in rounds, with the garbage collector on.
 
 A quick run takes about a minute, a full one half an hour; an interrupt prints what
-has been measured so far. The table goes to the standard output. A page with plots goes to
-a file, whose name is printed at the end.
+has been measured so far. The tables go to the standard output. A list follows them: the
+figures of Foliot that are worse than those of the standard library, the worst first. A page
+with plots goes to a file, whose name is printed at the end.
 
 The exit status is 0, even if figures have got worse; 1 if a file cannot be read or
 written; 2 for wrong usage; 130 after an interrupt.`,

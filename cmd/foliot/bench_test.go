@@ -22,6 +22,10 @@ func TestBenchPrintsTheTableAndTheProgressSeparately(t *testing.T) {
 	if !strings.Contains(out, "arm and cancel at once") || strings.Contains(out, "[1/1]") {
 		t.Errorf("stdout:\n%s", out)
 	}
+	last := out[strings.LastIndex(out, "\n\n")+1:]
+	if !strings.Contains(last, "figures of Foliot that are compared with the standard library") {
+		t.Errorf("stdout does not end with the number of figures that are worse:\n%s", out)
+	}
 	if !strings.Contains(progress, "[1/1] Wheel: arm, cancel, re-arm") || !strings.Contains(progress, ".html") {
 		t.Errorf("stderr:\n%s", progress)
 	}
