@@ -59,7 +59,7 @@ func TestARunMeasuresEveryScenarioWithoutErrors(t *testing.T) {
 			checkPlot(t, s, p)
 		}
 	}
-	for _, want := range []string{PlotGrowth, PlotLateness, PlotCPU, PlotMemory} {
+	for _, want := range []string{PlotGrowth, PlotLateness, PlotCPU, PlotMemory, PlotRateCPU, PlotRateLateness} {
 		if !plots[want] {
 			t.Errorf("no plot of %s; there are %v", want, plots)
 		}

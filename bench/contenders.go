@@ -24,6 +24,8 @@ var contenders = append([]contender{
 	{Contender: Contender{Name: "channel", Title: "buffered channel", Kind: Standard}},
 	{Contender: Contender{Name: "foliot", Title: "Foliot", Module: foliotModule, Kind: Ours}, timers: foliotTimers},
 	{Contender: Contender{Name: "precise", Title: "Foliot, Precise", Module: foliotModule, Kind: Ours}, timers: preciseTimers},
+	{Contender: Contender{Name: "slack-1ms", Title: "Foliot, Slack: 1ms", Module: foliotModule, Kind: Ours}},
+	{Contender: Contender{Name: "slack-10ms", Title: "Foliot, Slack: 10ms", Module: foliotModule, Kind: Ours}},
 	{Contender: Contender{Name: "one-worker", Title: "Foliot, Workers: 1", Module: foliotModule, Kind: Ours}, timers: oneWorkerTimers},
 	{Contender: Contender{Name: "drop-in", Title: "Foliot's package time", Module: foliotModule + "/time", Kind: Ours}, timers: dropInTimers},
 	{Contender: Contender{Name: "tasks", Title: "Foliot's tasks", Module: foliotModule, Kind: Ours}},

@@ -119,6 +119,9 @@ const (
 	PlotLateness = "lateness" // lateness, against the share of timers that are at most that late
 	PlotCPU      = "cpu"      // processors in use while timers fire, against time
 	PlotMemory   = "memory"   // bytes per timer, against the number of timers
+
+	PlotRateCPU      = "rate-cpu"      // processor time, against the number of timers that fire in a second
+	PlotRateLateness = "rate-lateness" // lateness, against the number of timers that fire in a second
 )
 
 // An Axis is the x or the y axis of a plot.

@@ -43,6 +43,10 @@ var scenarios = []scenario{
 		about: "The load of an ordinary program: how late timers are while some others are armed.",
 	},
 	{
+		name: "density", title: "Timers at a steady rate", run: density,
+		about: "Periodic timers, each armed again by its callback, and as many goroutines that sleep: what they cost and how late they are.",
+	},
+	{
 		name: "saturated", title: "All processors busy", run: saturated,
 		about: "A single timer while every processor runs a goroutine that never blocks.",
 	},

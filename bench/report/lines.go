@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,6 +15,9 @@ const (
 	labelSize = 12.5
 	tickSize  = 12.0
 )
+
+// maxLeader is the largest distance from the end of a line to the right edge at which a hairline leads to its name.
+const maxLeader = 60
 
 // maxMarkers is the number of points from which on a line has no markers.
 const maxMarkers = 32
@@ -196,9 +198,9 @@ func legendBeside(out *canvas, series []plottedSeries, a plotArea, width float64
 	places := spreadLabels(ends, line, a.top+4, a.bottom)
 	x := a.right + 14
 	for i, s := range ends {
-		if math.Abs(s.x-a.right) < 1 {
+		if a.right-s.x < maxLeader {
 			out.open("leader " + s.class())
-			out.line("hair", a.right+2, s.y, x-1, places[i])
+			out.line("hair", s.x+2, s.y, x-1, places[i])
 			out.close()
 		}
 		out.swatch(s.styledContender, x, places[i])

@@ -88,7 +88,7 @@ func TestEveryPictureIsASelfContainedSVGFile(t *testing.T) {
 	if len(files) != len(pictures) {
 		t.Errorf("%d pictures have %d different file names", len(pictures), len(files))
 	}
-	for _, kind := range []string{Ratios, bench.PlotGrowth, bench.PlotLateness, bench.PlotCPU, bench.PlotMemory} {
+	for _, kind := range []string{Ratios, bench.PlotGrowth, bench.PlotLateness, bench.PlotCPU, bench.PlotMemory, bench.PlotRateCPU, bench.PlotRateLateness} {
 		if !kinds[kind] {
 			t.Errorf("no picture of the kind %q", kind)
 		}

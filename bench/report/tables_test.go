@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,6 +130,27 @@ func TestSummaryListsContendersThatAreBetterThanAllOfFoliot(t *testing.T) {
 		text := strings.ReplaceAll(parse(t, render(t, r)).text, nbsp, " ")
 		if strings.Contains(text, heading) != (tt.want != "") || !strings.Contains(text, tt.want) {
 			t.Errorf("%s: the summary does not say %q", name, tt.want)
+		}
+	}
+}
+
+func TestSizesSayWhatTheyCount(t *testing.T) {
+	for _, c := range []struct {
+		of   string
+		n    int
+		want string
+	}{{"", 1, "1 timer"}, {"", 20000, "20 k timers"}, {"a second", 1, "1 a second"}, {"a second", 3000, "3 k a second"}} {
+		if got := strings.ReplaceAll(sizeText(bench.Measure{Of: c.of}, c.n), nbsp, " "); got != c.want {
+			t.Errorf("%d of %q: %q, want %q", c.n, c.of, got, c.want)
+		}
+	}
+	r := sample(t)
+	page := parse(t, render(t, r))
+	for _, s := range r.Scenarios {
+		for _, m := range s.Measures {
+			if m.Of != "" && !slices.ContainsFunc(page.named("th"), func(th *element) bool { return strings.HasSuffix(th.text, m.Of) }) {
+				t.Errorf("%s, %s: no column says %q", s.Name, m.Name, m.Of)
+			}
 		}
 	}
 }
