@@ -28,6 +28,7 @@ var contenders = append([]contender{
 	{Contender: Contender{Name: "slack-10ms", Title: "Foliot, Slack: 10ms", Module: foliotModule, Kind: Ours}},
 	{Contender: Contender{Name: "one-worker", Title: "Foliot, Workers: 1", Module: foliotModule, Kind: Ours}, timers: oneWorkerTimers},
 	{Contender: Contender{Name: "drop-in", Title: "Foliot's package time", Module: foliotModule + "/time", Kind: Ours}, timers: dropInTimers},
+	{Contender: Contender{Name: "context", Title: "Foliot's package context", Module: foliotModule + "/context", Kind: Ours}},
 	{Contender: Contender{Name: "tasks", Title: "Foliot's tasks", Module: foliotModule, Kind: Ours}},
 	{Contender: Contender{Name: "tasks-slack", Title: "Foliot's tasks, Slack: 10ms", Module: foliotModule, Kind: Ours}},
 	{Contender: Contender{Name: "queue", Title: "Foliot's queue", Module: foliotModule, Kind: Ours}},

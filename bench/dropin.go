@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/foliot-go/foliot"
 	foliotcontext "github.com/foliot-go/foliot/context"
 	dropin "github.com/foliot-go/foliot/time"
 )
@@ -51,12 +50,13 @@ var dropInAPI = timeAPI[*dropin.Timer, *dropin.Ticker]{
 type job struct {
 	name string
 	do   func(ops int) (failed int)
+	per  int // operations that are counted for each of ops; 0: one
 }
 
 // commonJobs returns the operations that most programs use.
 func (l timeAPI[T, K]) commonJobs() []job {
 	return []job{
-		{"AfterFunc and Stop", func(ops int) (failed int) {
+		{name: "AfterFunc and Stop", do: func(ops int) (failed int) {
 			for range ops {
 				if !l.afterFunc(farAhead, noop).Stop() {
 					failed++
@@ -64,7 +64,7 @@ func (l timeAPI[T, K]) commonJobs() []job {
 			}
 			return failed
 		}},
-		{"Reset", func(ops int) (failed int) {
+		{name: "Reset", do: func(ops int) (failed int) {
 			t := l.afterFunc(farAhead, noop)
 			for i := range ops {
 				if !t.Reset(farAhead + time.Duration(i)) {
@@ -74,7 +74,7 @@ func (l timeAPI[T, K]) commonJobs() []job {
 			t.Stop()
 			return failed
 		}},
-		{"NewTimer and Stop", func(ops int) (failed int) {
+		{name: "NewTimer and Stop", do: func(ops int) (failed int) {
 			for range ops {
 				if !l.newTimer(farAhead).Stop() {
 					failed++
@@ -82,7 +82,7 @@ func (l timeAPI[T, K]) commonJobs() []job {
 			}
 			return failed
 		}},
-		{"context.WithTimeout and cancel", func(ops int) (failed int) {
+		{name: "context.WithTimeout and cancel", do: func(ops int) (failed int) {
 			parent, end := context.WithCancel(context.Background())
 			defer end()
 			for range ops {
@@ -94,7 +94,7 @@ func (l timeAPI[T, K]) commonJobs() []job {
 			}
 			return failed
 		}},
-		{"context.WithTimeout, Done and cancel", func(ops int) (failed int) {
+		{name: "context.WithTimeout, Done and cancel", do: func(ops int) (failed int) {
 			parent, end := context.WithCancel(context.Background())
 			defer end()
 			for range ops {
@@ -114,7 +114,7 @@ func (l timeAPI[T, K]) commonJobs() []job {
 
 // baselineJobs are parts of the operations above that no implementation can avoid.
 var baselineJobs = []job{
-	{"part of all but Stop: reading the clock", func(ops int) (failed int) {
+	{name: "part of all but Stop: reading the clock", do: func(ops int) (failed int) {
 		began := time.Now()
 		for range ops {
 			if time.Since(began) < 0 {
@@ -123,7 +123,7 @@ var baselineJobs = []job{
 		}
 		return failed
 	}},
-	{"part of NewTimer: making the channel", func(ops int) (failed int) {
+	{name: "part of NewTimer: making the channel", do: func(ops int) (failed int) {
 		for range ops {
 			runtime.KeepAlive(make(chan time.Time, 1)) // otherwise the compiler would remove it
 		}
@@ -136,7 +136,7 @@ var baselineJobs = []job{
 func (l timeAPI[T, K]) goBenchmarkJobs() []job {
 	const many = 1000
 	return []job{
-		{"AfterFunc1000", func(ops int) int {
+		{name: "AfterFunc1000", do: func(ops int) int {
 			over := make(chan struct{})
 			for range ops {
 				left := many
@@ -153,25 +153,25 @@ func (l timeAPI[T, K]) goBenchmarkJobs() []job {
 			}
 			return 0
 		}},
-		{"After", func(ops int) int {
+		{name: "After", do: func(ops int) int {
 			for range ops {
 				<-l.after(1)
 			}
 			return 0
 		}},
-		{"Stop/impl=chan", func(ops int) int {
+		{name: "Stop/impl=chan", do: func(ops int) int {
 			for range ops {
 				l.newTimer(time.Second).Stop()
 			}
 			return 0
 		}},
-		{"Stop/impl=func", func(ops int) int {
+		{name: "Stop/impl=func", do: func(ops int) int {
 			for range ops {
 				l.afterFunc(time.Second, noop).Stop()
 			}
 			return 0
 		}},
-		{"SimultaneousAfterFunc1000", func(ops int) int {
+		{name: "SimultaneousAfterFunc1000", do: func(ops int) int {
 			for range ops {
 				var all sync.WaitGroup
 				all.Add(many)
@@ -182,7 +182,7 @@ func (l timeAPI[T, K]) goBenchmarkJobs() []job {
 			}
 			return 0
 		}},
-		{"StartStop1000", func(ops int) int {
+		{name: "StartStop1000", do: func(ops int) int {
 			timers := make([]T, many)
 			for range ops {
 				for i := range timers {
@@ -194,9 +194,9 @@ func (l timeAPI[T, K]) goBenchmarkJobs() []job {
 			}
 			return 0
 		}},
-		{"Reset/impl=chan", func(ops int) int { return resetMany(l.newTimer(time.Hour), ops) }},
-		{"Reset/impl=func", func(ops int) int { return resetMany(l.afterFunc(time.Hour, noop), ops) }},
-		{"Sleep1000", func(ops int) int {
+		{name: "Reset/impl=chan", do: func(ops int) int { return resetMany(l.newTimer(time.Hour), ops) }},
+		{name: "Reset/impl=func", do: func(ops int) int { return resetMany(l.afterFunc(time.Hour, noop), ops) }},
+		{name: "Sleep1000", do: func(ops int) int {
 			for range ops {
 				var all sync.WaitGroup
 				for range many {
@@ -206,7 +206,7 @@ func (l timeAPI[T, K]) goBenchmarkJobs() []job {
 			}
 			return 0
 		}},
-		{"AdjustTimers10000", func(ops int) int {
+		{name: "AdjustTimers10000", do: func(ops int) int {
 			timers := make([]T, 10*many)
 			for i := range timers {
 				timers[i] = l.afterFunc(time.Hour, noop)
@@ -221,7 +221,7 @@ func (l timeAPI[T, K]) goBenchmarkJobs() []job {
 			}
 			return 0
 		}},
-		{"Ticker", func(ops int) int {
+		{name: "Ticker", do: func(ops int) int {
 			t := l.newTicker(1)
 			defer t.Stop()
 			for range ops {
@@ -229,7 +229,7 @@ func (l timeAPI[T, K]) goBenchmarkJobs() []job {
 			}
 			return 0
 		}},
-		{"TickerReset", func(ops int) int {
+		{name: "TickerReset", do: func(ops int) int {
 			t := l.newTicker(time.Hour)
 			defer t.Stop()
 			for range ops {
@@ -237,7 +237,7 @@ func (l timeAPI[T, K]) goBenchmarkJobs() []job {
 			}
 			return 0
 		}},
-		{"TickerResetNaive", func(ops int) int {
+		{name: "TickerResetNaive", do: func(ops int) int {
 			for range ops {
 				l.newTicker(time.Hour).Stop()
 			}
@@ -262,7 +262,7 @@ func dropIn(s *scenarioRun) error {
 	instances, done := s.instances(s.n, func(c contender) bool { return c.Name == "std" || c.Name == "drop-in" })
 	defer done()
 	s.n = len(instances) * s.n / 2 // half, if only one of the two takes part
-	if err := s.sideBySide(stdAPI.commonJobs(), dropInAPI.commonJobs(), true); err != nil {
+	if err := s.sideBySide("drop-in", s.n, stdAPI.commonJobs(), dropInAPI.commonJobs(), true); err != nil {
 		return err
 	}
 	s.measure("AfterFunc and Stop: CPU", "ns").Main = true
@@ -284,7 +284,8 @@ func goBenchmarks(s *scenarioRun) error {
 	instances, done := s.instances(n, func(c contender) bool { return c.Name == "std" || c.Name == "drop-in" })
 	defer done()
 	s.n = len(instances) * n / 2
-	if err := s.sideBySide(parallelJobs(stdAPI.goBenchmarkJobs()), parallelJobs(dropInAPI.goBenchmarkJobs()), false); err != nil {
+	err := s.sideBySide("drop-in", s.n, parallelJobs(stdAPI.goBenchmarkJobs()), parallelJobs(dropInAPI.goBenchmarkJobs()), false)
+	if err != nil {
 		return err
 	}
 	if len(instances) == 2 {
@@ -370,18 +371,22 @@ func spin(d time.Duration) {
 	}
 }
 
-// sideBySide lets both packages do the same jobs, in alternating order.
-func (s *scenarioRun) sideBySide(std, ours []job, garbage bool) error {
-	if c, _ := findContender("drop-in"); !s.opts.wants(c) {
+// sideBySide lets the standard library and a contender do the same jobs with n timers, in alternating order.
+func (s *scenarioRun) sideBySide(contender string, n int, std, ours []job, garbage bool) error {
+	if c, _ := findContender(contender); !s.opts.wants(c) {
 		return nil
 	}
 	length := pick(s, 10*time.Millisecond, 200*time.Millisecond)
 	for i, j := range std {
-		p := pair{name: j.name, base: "std", ours: "drop-in", garbage: garbage, n: s.n}
+		if s.ctx.Err() != nil {
+			return nil
+		}
+		p := pair{name: j.name, base: "std", ours: contender, garbage: garbage, n: n}
 		a, b := calibrate(j.do, length), calibrate(ours[i].do, length)
 		ops := max(1, min(a, b))
 		for range s.roundsWithin(pick(s, 100*time.Millisecond, 20*time.Second)) {
-			if err := p.round(s, ops, func() int { return j.do(ops) }, func() int { return ours[i].do(ops) }); err != nil {
+			err := p.round(s, ops*max(j.per, 1), func() int { return j.do(ops) }, func() int { return ours[i].do(ops) })
+			if err != nil {
 				return err
 			}
 		}
@@ -398,62 +403,4 @@ func calibrate(do func(ops int) int, length time.Duration) int {
 			return max(1, int(float64(ops)*float64(length)/float64(max(took, 1))))
 		}
 	}
-}
-
-// tickers measures tickers of a tenth of a second, with a goroutine waiting for each.
-func tickers(s *scenarioRun) error {
-	n := max(s.n/10, 1)
-	period := 100 * time.Millisecond
-	span := pick(s, 300*time.Millisecond, 2*time.Second)
-	write := func(contender string, c periodicCost) {
-		s.measure("processor time", "%").main().add(contender, n, c.cpu...)
-		s.measure("ticks in a period, each", "").neutral().add(contender, n, c.rate...)
-		s.measure("bytes each", "B").add(contender, n, c.bytes...)
-	}
-	l := periodicLoad{n, period, 2 * period, span}
-	var std, ours, tasks periodicCost
-	if c, _ := findContender("tasks"); s.opts.wants(c) && s.ctx.Err() == nil {
-		if err := l.tasks(s.ctx, &tasks, foliot.Options{}); err != nil {
-			return err
-		}
-		write("tasks", tasks)
-	}
-	// After the tasks, because goroutines leave traces in the process when they have ended.
-	if c, _ := findContender("drop-in"); s.opts.wants(c) && s.ctx.Err() == nil {
-		runTickers(s.ctx, l, &ours, dropInAPI)
-		write("drop-in", ours)
-	}
-	if s.ctx.Err() == nil {
-		runTickers(s.ctx, l, &std, stdAPI)
-		write("std", std)
-	}
-	return nil
-}
-
-// runTickers measures goroutines that each wait for a ticker. It returns when all of them have ended.
-func runTickers[T timerAPI, K tickerAPI](ctx context.Context, load periodicLoad, c *periodicCost, l timeAPI[T, K]) {
-	var stop atomic.Bool
-	var running sync.WaitGroup
-	all := make([]session, load.n)
-	quit := make(chan struct{})
-	before := memoryInUse()
-	for i := range all {
-		one := &all[i]
-		running.Go(func() {
-			t := l.newTicker(load.period)
-			defer t.Stop()
-			for !stop.Load() {
-				select {
-				case <-l.ticks(t):
-					one.tick()
-				case <-quit:
-					return
-				}
-			}
-		})
-	}
-	load.measure(ctx, c, all, before)
-	stop.Store(true)
-	close(quit)
-	running.Wait()
 }

@@ -67,6 +67,10 @@ var scenarios = []scenario{
 		about: "The operations of packages time and context, through Foliot's packages of the same names.",
 	},
 	{
+		name: "contexts", title: "Trees and chains of contexts", run: contexts,
+		about: "Contexts with a deadline that are waited for, below other contexts, in a tree and at the end of a chain.",
+	},
+	{
 		name: "go-benchmarks", title: "Go's own benchmarks", run: goBenchmarks,
 		about: "The benchmarks of Go's package time, run with that package and with Foliot's drop-in.",
 	},

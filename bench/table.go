@@ -317,6 +317,8 @@ func times(x float64) string {
 	switch {
 	case x >= 100:
 		return fmt.Sprintf("%.0fx", x)
+	case x < 0.01:
+		return fmt.Sprintf("%.4fx", x)
 	case x < 0.95:
 		return fmt.Sprintf("%.2fx", x)
 	}

@@ -71,6 +71,9 @@ func TestNumbersAreWrittenForReading(t *testing.T) {
 	if got := Ratio(Spread{0.5, 0.987, 150, 3}); got != "1.0x, 0.50 to 150" {
 		t.Errorf("ratio %q", got)
 	}
+	if got := Ratio(Spread{0.00123, 0.00456, 0.0123, 3}); got != "0.0046x, 0.0012 to 0.01" {
+		t.Errorf("small ratio %q", got)
+	}
 	if got := Figure(Spread{}, "ns"); got != "-" {
 		t.Errorf("not measured: %q", got)
 	}
