@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -45,12 +46,19 @@ type periodicCost struct {
 	bytes []float64 // bytes of memory per session, without its struct
 }
 
-// periodicTasks compares tasks that are each polled once per second with as many goroutines that sleep.
+// maxSleepers is the largest number of goroutines that each wake once per second. A million of them can take two
+// processors all to themselves. Then the goroutine that measures hardly runs, and a garbage collection takes minutes.
+const maxSleepers = 250_000
+
+// periodicTasks compares tasks that are each polled once per second with as many goroutines that sleep. A full run has
+// two sizes.
 func periodicTasks(s *scenarioRun) error {
-	n := max(s.n/10, 1)
 	period := pick(s, 250*time.Millisecond, time.Second)
-	l := periodicLoad{n, period, 2 * period, period}
-	write := func(contender string, c periodicCost) {
+	var loads []periodicLoad
+	for _, n := range pick(s, []int{s.n / 10}, []int{s.n / 10, s.n}) {
+		loads = append(loads, periodicLoad{max(n, 1), period, 2 * period, period})
+	}
+	write := func(contender string, n int, c periodicCost) {
 		s.measure(fmt.Sprintf("processor time, a tick every %v", period), "%").against("goroutines").main().add(contender, n, c.cpu...)
 		s.measure("ticks in a period, each", "").neutral().add(contender, n, c.rate...)
 		s.measure("bytes each, beside the user's struct", "B").against("goroutines").add(contender, n, c.bytes...)
@@ -62,17 +70,26 @@ func periodicTasks(s *scenarioRun) error {
 		if c, _ := findContender(slack.contender); !s.opts.wants(c) || s.ctx.Err() != nil {
 			continue
 		}
-		var c periodicCost
-		if err := l.tasks(s.ctx, &c, foliot.Options{Slack: slack.by}); err != nil {
-			return err
+		for _, l := range loads {
+			var c periodicCost
+			if err := l.tasks(s.ctx, &c, foliot.Options{Slack: slack.by}); err != nil {
+				return err
+			}
+			write(slack.contender, l.n, c)
 		}
-		write(slack.contender, c)
 	}
 	// Last, because goroutines leave traces in the process when they have ended.
-	if s.ctx.Err() == nil {
+	for _, l := range loads {
+		if s.ctx.Err() != nil {
+			break
+		}
+		if l.n > maxSleepers {
+			s.fail("goroutines", l.n, errors.New("not measured with so many: the processors do not keep up"))
+			continue
+		}
 		var c periodicCost
 		l.goroutines(s.ctx, &c)
-		write("goroutines", c)
+		write("goroutines", l.n, c)
 	}
 	return nil
 }
