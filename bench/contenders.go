@@ -34,6 +34,7 @@ var contenders = append([]contender{
 	{Contender: Contender{Name: "queue", Title: "Foliot's queue", Module: foliotModule, Kind: Ours}},
 	{Contender: Contender{Name: "wheel", Title: "Foliot's wheel", Module: foliotModule + "/wheel", Kind: Ours}},
 	{Contender: Contender{Name: "loop", Title: "Foliot's loop", Module: foliotModule + "/loop", Kind: Ours}},
+	{Contender: Contender{Name: "parts", Title: "the parts by themselves", Kind: Peer}},
 	{Contender: Contender{Name: "lists", Title: "a wheel of linked lists", Kind: Peer}},
 	{Contender: Contender{Name: "heap", Title: "container/heap and a mutex", Kind: Peer}, timers: heapTimers},
 }, append(peers, scripts...)...)

@@ -15,6 +15,10 @@ var scenarios = []scenario{
 		about: "A deadline is armed for each request and stopped when the answer arrives, while many others are outstanding.",
 	},
 	{
+		name: "parts", title: "Arm and stop, and its parts", run: armAndStopParts,
+		about: "AfterFunc and Stop, against the sum of the parts that Foliot cannot do without: a reading of the clock, two locks and a wheel.",
+	},
+	{
 		name: "idle-connections", title: "Idle connections", run: idleConnections,
 		about: "Every connection has a timeout that is pushed back on each read and almost never fires.",
 	},
