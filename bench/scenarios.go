@@ -75,6 +75,10 @@ var scenarios = []scenario{
 		about: "Contexts with a deadline that are waited for, below other contexts, in a tree and at the end of a chain.",
 	},
 	{
+		name: "short-ticks", title: "Ticks and sleeps of microseconds", run: shortTicks,
+		about: "How many ticks of a ticker, or sleeps in a row, a goroutine gets in a second if each is 1 to 200 µs.",
+	},
+	{
 		name: "go-benchmarks", title: "Go's own benchmarks", run: goBenchmarks,
 		about: "The benchmarks of Go's package time, run with that package and with Foliot's drop-in.",
 	},

@@ -188,7 +188,7 @@ func (s Scenario) grids(r Report, sel Selection) (all []grid) {
 func (s Scenario) corner() string {
 	for _, m := range s.Measures {
 		for _, row := range m.Rows {
-			if row.N > 1 && s.sizes() == 1 {
+			if m.showsSize(row.N) && s.sizes() == 1 {
 				return m.size(row.N)
 			}
 		}
@@ -210,13 +210,16 @@ func (s Scenario) sizes() int {
 // size returns a number of timers, or of what the measure counts instead, with the word.
 func (m Measure) size(n int) string { return Thousands(n) + " " + cmp.Or(m.Of, "timers") }
 
+// showsSize reports whether tables show the size n. A single timer goes without saying.
+func (m Measure) showsSize(n int) bool { return n > 1 || n == 1 && m.Of != "" }
+
 // shortSize is like size, but leaves out the word timers.
 func (m Measure) shortSize(n int) string { return strings.TrimSuffix(Thousands(n)+" "+m.Of, " ") }
 
 // line returns the line of a measure with n timers. With sized set, the line says n.
 func (m Measure) line(columns []string, n int, sized bool) []cell {
 	name := m.Name
-	if sized && n > 1 {
+	if sized && m.showsSize(n) {
 		name += ", " + m.shortSize(n)
 	}
 	line := []cell{{text: name}}
@@ -266,7 +269,7 @@ func (s Scenario) notes(r Report, sel Selection) (all []cell) {
 				continue
 			}
 			label := r.title(row.Contender)
-			if row.N > 1 && s.sizes() > 1 {
+			if m.showsSize(row.N) && s.sizes() > 1 {
 				label += ", " + m.shortSize(row.N)
 			}
 			if row.Error != "" {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,4 +66,127 @@ func runTickers[T timerAPI, K tickerAPI](ctx context.Context, load periodicLoad,
 	stop.Store(true)
 	close(quit)
 	running.Wait()
+}
+
+// A tickSource is a ticker or a sleep of one contender. count returns how many ticks or sleeps a goroutine gets in a
+// second if each takes the period. With polls set, the goroutine has other work and only looks whether there is a tick.
+type tickSource struct {
+	contender string
+	count     func(period, window time.Duration, polls bool) float64
+}
+
+// tickSource returns a source that makes tickers of a package time.
+func (l timeAPI[T, K]) tickSource(contender string) tickSource {
+	return tickSource{contender, func(period, window time.Duration, polls bool) float64 {
+		t := l.newTicker(period)
+		defer t.Stop()
+		c := l.ticks(t)
+		<-c
+		ticks, began := 0, time.Now()
+		for {
+			if polls {
+				select {
+				case <-c:
+					ticks++
+				default:
+					workBriefly()
+				}
+			} else {
+				<-c
+				ticks++
+			}
+			if took := time.Since(began); took >= window {
+				return float64(ticks) / took.Seconds()
+			}
+		}
+	}}
+}
+
+// sleepSource returns a source of sleeps. A goroutine that sleeps cannot do other work, so polls makes no difference.
+func sleepSource(contender string, sleep func(time.Duration)) tickSource {
+	return tickSource{contender, func(period, window time.Duration, _ bool) float64 {
+		sleep(period)
+		sleeps, began := 0, time.Now()
+		for {
+			sleep(period)
+			sleeps++
+			if took := time.Since(began); took >= window {
+				return float64(sleeps) / took.Seconds()
+			}
+		}
+	}}
+}
+
+// workResult keeps the compiler from removing the work of workBriefly.
+var workResult atomic.Uint64
+
+// workBriefly computes for about half a microsecond.
+func workBriefly() {
+	x := workResult.Load()
+	for i := range uint64(500) {
+		x = x*31 + i
+	}
+	workResult.Store(x)
+}
+
+// runtimeSleeps returns a source of sleeps of a new runtime.
+func runtimeSleeps(contender string, o foliot.Options) (tickSource, func(), error) {
+	rt, err := foliot.New(o)
+	if err != nil {
+		return tickSource{}, nil, err
+	}
+	return sleepSource(contender, func(d time.Duration) {
+		if err := rt.Sleep(context.Background(), d); err != nil {
+			panic(err) // neither the context nor the runtime ends meanwhile
+		}
+	}), func() { shutdown(rt) }, nil
+}
+
+// shortTicks measures tickers and sleeps of microseconds: in a process that does nothing else, with one goroutine that
+// never waits, and with all processors busy. The one goroutine is the reader of the ticker itself, or another one than
+// that which sleeps.
+func shortTicks(s *scenarioRun) error {
+	exact, endExact, err := runtimeSleeps("foliot", foliot.Options{})
+	if err != nil {
+		return err
+	}
+	defer endExact()
+	precise, endPrecise, err := runtimeSleeps("precise", foliot.Options{Precise: true})
+	if err != nil {
+		return err
+	}
+	defer endPrecise()
+	tickers := []tickSource{stdAPI.tickSource("std"), dropInAPI.tickSource("drop-in")}
+	sleeps := []tickSource{sleepSource("std", time.Sleep), exact, precise, sleepSource("drop-in", dropInAPI.sleep)}
+	short := pick(s, 15*time.Millisecond, 150*time.Millisecond)
+	for round := range s.roundsWithin(0) {
+		for _, kind := range []struct {
+			name    string
+			sources []tickSource
+			window  time.Duration
+			busy    int // goroutines that never wait
+			polls   bool
+		}{
+			{"ticks a second, idle process", tickers, short, 0, false},
+			{"ticks a second, the reader spins on other work", tickers, short, 0, true},
+			{"ticks a second, all processors busy", tickers, max(short, 40*time.Millisecond), runtime.GOMAXPROCS(0), false},
+			{"sleeps a second, idle process", sleeps, short, 0, false},
+			{"sleeps a second, another goroutine spins", sleeps, short, 1, false},
+			{"sleeps a second, all processors busy", sleeps, max(short, 40*time.Millisecond), runtime.GOMAXPROCS(0), false},
+		} {
+			m := s.measure(kind.name, "/s").higherIsBetter()
+			m.Of, m.Main = "µs", kind.busy == 0 && !kind.polls
+			release := occupy(kind.busy)
+			for _, micros := range pick(s, []int{10, 200}, []int{1, 10, 50, 200}) {
+				for i := range kind.sources {
+					source := kind.sources[(round+i)%len(kind.sources)]
+					if c, _ := findContender(source.contender); s.opts.wants(c) && s.ctx.Err() == nil {
+						m.add(source.contender, micros, source.count(time.Duration(micros)*time.Microsecond, kind.window, kind.polls))
+					}
+				}
+			}
+			release()
+		}
+	}
+	return nil
 }

@@ -85,7 +85,7 @@ func newLoss(r Report, s Scenario, m Measure, row Row) Loss {
 		Scenario: s.Title, Measure: m.Name, Contender: r.title(row.Contender), Base: r.title(m.Base),
 		Unit: m.Unit, Value: row.Value, Ratio: row.Ratio,
 	}
-	if row.N > 1 {
+	if m.showsSize(row.N) {
 		l.Size = m.size(row.N)
 	}
 	for _, base := range m.Rows {
