@@ -235,6 +235,11 @@ func density(s *scenarioRun) error {
 	for _, m := range s.measures {
 		m.Of = "a second"
 	}
+	most := rates[len(rates)-1]
+	for _, row := range s.measure(rateCPU, "%").rows {
+		row.note(fmt.Sprintf("each timer or goroutine has a period of %v, so %s a second are %s of them",
+			period, Thousands(most), Thousands(len(newSteadyLoad(most, period, 0, 0).phases))))
+	}
 	x := Axis{Label: "timers that fire in a second", Log: true}
 	s.plot(Plot{
 		Name: PlotRateCPU, Title: "Processor time of timers that fire at a steady rate",
@@ -275,7 +280,5 @@ func (s *scenarioRun) densityTurn(load steadyLoad, k steadyContender) error {
 		}
 	}
 	s.measure("fired, of the deadlines that have passed", "%").neutral().add(k.name, load.rate, c.share)
-	s.measure(fmt.Sprintf("timers or goroutines, each with a period of %v", load.period), "").neutral().
-		add(k.name, load.rate, float64(len(load.phases)))
 	return nil
 }

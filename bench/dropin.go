@@ -46,13 +46,6 @@ var dropInAPI = timeAPI[*dropin.Timer, *dropin.Ticker]{
 	dropin.After, dropin.Sleep, foliotcontext.WithTimeout,
 }
 
-// A job is one use of package time or context.
-type job struct {
-	name string
-	do   func(ops int) (failed int)
-	per  int // operations that are counted for each of ops; 0: one
-}
-
 // commonJobs returns the operations that most programs use.
 func (l timeAPI[T, K]) commonJobs() []job {
 	return []job{
@@ -368,39 +361,5 @@ func (l timeAPI[T, K]) staggeredLatency(times int) float64 {
 
 func spin(d time.Duration) {
 	for began := time.Now(); time.Since(began) < d; {
-	}
-}
-
-// sideBySide lets the standard library and a contender do the same jobs with n timers, in alternating order.
-func (s *scenarioRun) sideBySide(contender string, n int, std, ours []job, garbage bool) error {
-	if c, _ := findContender(contender); !s.opts.wants(c) {
-		return nil
-	}
-	length := pick(s, 10*time.Millisecond, 200*time.Millisecond)
-	for i, j := range std {
-		if s.ctx.Err() != nil {
-			return nil
-		}
-		p := pair{name: j.name, base: "std", ours: contender, garbage: garbage, n: n}
-		a, b := calibrate(j.do, length), calibrate(ours[i].do, length)
-		ops := max(1, min(a, b))
-		for range s.roundsWithin(pick(s, 100*time.Millisecond, 20*time.Second)) {
-			err := p.round(s, ops*max(j.per, 1), func() int { return j.do(ops) }, func() int { return ours[i].do(ops) })
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// calibrate returns how many operations take about the given time.
-func calibrate(do func(ops int) int, length time.Duration) int {
-	for ops := 1; ; ops *= 4 {
-		began := time.Now()
-		do(ops)
-		if took := time.Since(began); took > length/8 || ops > 1<<24 {
-			return max(1, int(float64(ops)*float64(length)/float64(max(took, 1))))
-		}
 	}
 }

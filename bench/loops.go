@@ -388,24 +388,3 @@ func loopPost(s *scenarioRun) error {
 	}
 	return nil
 }
-
-// loopAccuracy measures the event loops for scenario accuracy and adds their logs.
-func loopAccuracy(s *scenarioRun, n int, logs map[string]*lateLog) {
-	for _, one := range s.loops("std")[1:] {
-		log := newLateLog()
-		for range s.roundsWithin(pick(s, 400*time.Millisecond, 5*time.Second)) {
-			late, err := one.late(n, time.Millisecond, 100*time.Millisecond)
-			if err != nil {
-				if s.ctx.Err() == nil {
-					s.fail(one.name, n, err)
-				}
-				break
-			}
-			for _, l := range late {
-				log.add(l)
-			}
-			log.endRound()
-		}
-		logs[one.name] = log
-	}
-}
