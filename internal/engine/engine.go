@@ -15,21 +15,31 @@ import (
 
 // An Engine holds timers and runs their callbacks. All of its methods may be called from any
 // goroutine.
+//
+// The order of the fields keeps words that are often written off the cache lines that other
+// operations read. Otherwise each write would make all processors fetch the line again.
 type Engine struct {
+	// These are read by every operation, or by most, and rarely written.
 	Clock
 	settings
 	roster
-	counters
+	closed   atomic.Bool   // set by Shutdown before it closes the shards
+	done     chan struct{} // closed by Shutdown
+	scrubber scrubber
+	reaper   reaper
+	sleepers sync.Pool
+	quota    quota
 
-	closed atomic.Bool   // set by Shutdown before it closes the shards
-	done   chan struct{} // closed by Shutdown
-
-	quota      quota
-	goroutines goroutineGroup
+	// This is read when a deadline is armed that is the earliest of its shard, and written a few
+	// times for each wake-up.
 	timekeeper timekeeper
-	scrubber   scrubber
-	reaper     reaper
-	sleepers   sync.Pool
+
+	_ [128]byte
+
+	// These are written for each turn of a worker, each callback that goes to Config.Go and each
+	// batch.
+	counters
+	goroutines goroutineGroup
 	handoffs   handoffs
 
 	// batch is locked for reading during a Batch, and for writing by Shutdown while it closes

@@ -4,8 +4,11 @@ import "sync/atomic"
 
 // A quota is a bounded counter. It counts timers against Config.MaxTimers.
 type quota struct {
-	max  int64 // 0: there is no bound, and nothing is counted
+	max int64 // 0: there is no bound, and nothing is counted
+
+	_    [128]byte // keeps used off the cache lines that every operation reads
 	used atomic.Int64
+	_    [128]byte
 }
 
 // acquire adds n. If the sum would exceed max, it adds nothing and returns false.

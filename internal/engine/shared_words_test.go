@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"reflect"
+	"testing"
+)
+
+// cacheLine is the distance at which two words are on different cache lines wherever the struct
+// begins.
+const cacheLine = 64
+
+// offsetOf returns the offset of a field of the engine, given as a path of field names, and its
+// size.
+func offsetOf(t *testing.T, path ...string) (from, size uintptr) {
+	t.Helper()
+	typ := reflect.TypeFor[Engine]()
+	for _, name := range path {
+		f, ok := typ.FieldByName(name)
+		if !ok {
+			t.Fatalf("%v has no field %s", typ, name)
+		}
+		from += f.Offset
+		typ = f.Type
+	}
+	return from, typ.Size()
+}
+
+// A word that is written for each turn of a worker must not be on a cache line that every arm
+// reads: each write would make all processors fetch the line again.
+func TestWordsThatAreOftenWrittenAreOnOtherCacheLinesThanThoseThatEveryArmReads(t *testing.T) {
+	read := [][]string{
+		{"Clock"}, {"settings"}, {"roster", "workers"}, {"roster", "openShards"}, {"roster", "shards"},
+		{"closed"}, {"scrubber", "state"}, {"reaper", "waits"}, {"quota", "max"}, {"timekeeper", "wakeAt"}, {"timekeeper", "notBefore"},
+	}
+	written := [][]string{{"counters"}, {"goroutines"}, {"handoffs"}, {"batch"}, {"quota", "used"}}
+	for _, r := range read {
+		for _, w := range written {
+			rFrom, rSize := offsetOf(t, r...)
+			wFrom, wSize := offsetOf(t, w...)
+			// The distance between the last byte of one and the first byte of the other.
+			if wFrom < rFrom+rSize+cacheLine-1 && rFrom < wFrom+wSize+cacheLine-1 {
+				t.Errorf("%v is at %d to %d and %v at %d to %d: they may share a cache line", r, rFrom, rFrom+rSize, w, wFrom, wFrom+wSize)
+			}
+		}
+	}
+}
