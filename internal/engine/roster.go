@@ -52,11 +52,11 @@ func (eng *Engine) openShardsOf(workers []*worker) {
 // matters for speed.
 func (r *roster) lockShard() *Shard {
 	open := *r.openShards.Load()
-	s := open[stackhash.Pick(len(open))]
-	if s.mu.TryLock() {
+	i := stackhash.Pick(len(open))
+	if s := open[i]; s.mu.TryLock() {
 		return s
 	}
-	return lockAnyShard(open, s)
+	return lockAnyShard(open, i)
 }
 
 // lockNthShard locks and returns the n-th shard after the one that lockShard tries first.
@@ -67,17 +67,21 @@ func (r *roster) lockNthShard(n int) *Shard {
 	return s
 }
 
-// lockAnyShard locks and returns the first shard that is not locked, or s if all are locked.
+// lockAnyShard locks and returns the first shard after the i-th that is not locked, or the i-th
+// if all are locked. If each search began at the first shard, all goroutines that find their
+// shard locked would meet there.
 //
 //go:noinline
-func lockAnyShard(open []*Shard, s *Shard) *Shard {
-	for _, t := range open {
-		if t.mu.TryLock() {
-			return t
+func lockAnyShard(open []*Shard, i int) *Shard {
+	for _, part := range [...][]*Shard{open[i+1:], open[:i]} {
+		for _, s := range part {
+			if s.mu.TryLock() {
+				return s
+			}
 		}
 	}
-	s.mu.Lock()
-	return s
+	open[i].mu.Lock()
+	return open[i]
 }
 
 // Resize changes the number of workers while the engine is in use. A worker that retires

@@ -7,8 +7,7 @@ import (
 )
 
 // BenchmarkArmAndStopBesideTurns arms and stops timers while another goroutine takes and ends turns
-// of a worker, without callbacks. The two share no word that either of them must write for the
-// other.
+// of a worker, without callbacks. Neither writes a word that the other one reads.
 func BenchmarkArmAndStopBesideTurns(b *testing.B) {
 	for _, turns := range []bool{false, true} {
 		name := "alone"
@@ -54,4 +53,36 @@ func BenchmarkArmAndStopBesideTurns(b *testing.B) {
 			wg.Wait()
 		})
 	}
+}
+
+// BenchmarkArmAndStopOnAllProcessors arms and stops timers on a goroutine for each processor.
+func BenchmarkArmAndStopOnAllProcessors(b *testing.B) {
+	b.Run("foliot", func(b *testing.B) {
+		eng, err := New(Config{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() {
+			if _, err := eng.Shutdown(b.Context(), func() int { return 0 }); err != nil {
+				b.Log(err)
+			}
+		})
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				t, err := eng.AfterFunc(time.Hour, func() {}, false)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				t.Stop()
+			}
+		})
+	})
+	b.Run("std", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				time.AfterFunc(time.Hour, func() {}).Stop()
+			}
+		})
+	})
 }

@@ -44,3 +44,34 @@ func TestWordsThatAreOftenWrittenAreOnOtherCacheLinesThanThoseThatEveryArmReads(
 		}
 	}
 }
+
+// Goroutines that find their shards locked must not all go to the same shard.
+func TestGoroutinesThatFindTheirShardsLockedUseDifferentShards(t *testing.T) {
+	eng, err := New(Config{Workers: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := *eng.openShards.Load()
+	used := map[*Shard]int{}
+	for i, first := range open {
+		first.mu.Lock()
+		s := lockAnyShard(open, i)
+		s.mu.Unlock()
+		first.mu.Unlock()
+		if s == first {
+			t.Fatalf("shard %d is locked twice", i)
+		}
+		used[s]++
+	}
+	for s, n := range used {
+		if n > 1 {
+			t.Errorf("%d of %d goroutines use shard %d", n, len(open), s.number)
+		}
+	}
+	for _, s := range open[1:] {
+		s.mu.Lock()
+	}
+	if s := lockAnyShard(open, len(open)-1); s != open[0] {
+		t.Errorf("shard %d is locked, the only one that was free is %d", s.number, open[0].number)
+	}
+}
