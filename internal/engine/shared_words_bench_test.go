@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,8 +22,8 @@ func BenchmarkArmAndStopBesideTurns(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() {
-				if _, err := eng.Shutdown(b.Context(), func() int { return 0 }); err != nil {
-					b.Log(err)
+				if _, err := eng.Shutdown(context.Background(), func() int { return 0 }); err != nil {
+					b.Error(err)
 				}
 			})
 			if _, err := eng.AfterFunc(time.Hour, func() {}, false); err != nil {
@@ -63,8 +65,8 @@ func BenchmarkArmAndStopOnAllProcessors(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() {
-			if _, err := eng.Shutdown(b.Context(), func() int { return 0 }); err != nil {
-				b.Log(err)
+			if _, err := eng.Shutdown(context.Background(), func() int { return 0 }); err != nil {
+				b.Error(err)
 			}
 		})
 		b.RunParallel(func(pb *testing.PB) {
@@ -85,4 +87,53 @@ func BenchmarkArmAndStopOnAllProcessors(b *testing.B) {
 			}
 		})
 	})
+}
+
+// BenchmarkLastOf64Workers fires a timer on each of 64 workers at once, and reports how late the last
+// callback begins. A callback sleeps for a short time, so that the callbacks of goroutines that run
+// at the same time overlap on any number of processors.
+func BenchmarkLastOf64Workers(b *testing.B) {
+	eng, err := New(Config{Workers: 64, shards: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if _, err := eng.Shutdown(context.Background(), func() int { return 0 }); err != nil {
+			b.Error(err)
+		}
+	})
+	withoutDriver(eng)
+	var began, last atomic.Int64
+	var calls sync.WaitGroup
+	var timers []Timer
+	open := eng.openShards.Load()
+	for _, s := range *open {
+		eng.openShards.Store(&[]*Shard{s})
+		t, err := eng.NewTimer(func() {
+			defer calls.Done()
+			now := eng.Now()
+			last.Store(max(last.Load(), now-began.Load()))
+			time.Sleep(100 * time.Microsecond)
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		timers = append(timers, t)
+	}
+	eng.openShards.Store(open)
+	sum := int64(0)
+	for b.Loop() {
+		calls.Add(len(timers))
+		for _, t := range timers {
+			t.Reset(0)
+		}
+		for eng.timekeeper.earliest() > eng.Now() {
+		}
+		last.Store(0)
+		began.Store(eng.Now())
+		eng.timekeeper.dispatch(1)
+		calls.Wait()
+		sum += last.Load()
+	}
+	b.ReportMetric(float64(sum)/float64(b.N)/1e6, "ms-late/op")
 }

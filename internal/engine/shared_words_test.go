@@ -1,9 +1,64 @@
 package engine
 
 import (
+	"context"
+	"fmt"
 	"reflect"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
+
+// withManyProcessors runs a subtest with each of 16 and 64 processors.
+func withManyProcessors(t *testing.T, f func(t *testing.T)) {
+	for _, procs := range []int{16, 64} {
+		t.Run(fmt.Sprintf("GOMAXPROCS %d", procs), func(t *testing.T) {
+			prior := runtime.GOMAXPROCS(procs)
+			t.Cleanup(func() { runtime.GOMAXPROCS(prior) })
+			f(t)
+		})
+	}
+}
+
+// newSharedEngine makes an engine and shuts it down at the end of the test.
+func newSharedEngine(t *testing.T, c Config) *Engine {
+	t.Helper()
+	eng, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		testkit.Returns(t, "Shutdown", func() {
+			if _, err := eng.Shutdown(context.Background(), func() int { return 0 }); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	return eng
+}
+
+// armInEachShard arms n timers in each shard.
+func armInEachShard(t *testing.T, eng *Engine, n int, d time.Duration, f func()) {
+	t.Helper()
+	open := eng.openShards.Load()
+	defer eng.openShards.Store(open)
+	for _, s := range *open {
+		eng.openShards.Store(&[]*Shard{s})
+		for range n {
+			if _, err := eng.AfterFunc(d, f, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// withoutDriver makes the engine believe that a driver runs callbacks, so that it starts none.
+func withoutDriver(eng *Engine) {
+	eng.timekeeper.wakeAt.Store(0)
+}
 
 // cacheLine is the distance at which two words are on different cache lines wherever the struct
 // begins.
@@ -74,4 +129,38 @@ func TestGoroutinesThatFindTheirShardsLockedUseDifferentShards(t *testing.T) {
 	if s := lockAnyShard(open, len(open)-1); s != open[0] {
 		t.Errorf("shard %d is locked, the only one that was free is %d", s.number, open[0].number)
 	}
+}
+
+// The driver must not run the callbacks of all workers one after the other.
+func TestTheDriverRunsCallbacksItselfForPassTimeOnly(t *testing.T) {
+	withManyProcessors(t, func(t *testing.T) {
+		const length = 400 * time.Microsecond // of a callback
+		eng := newSharedEngine(t, Config{shards: 1})
+		withoutDriver(eng)
+		driver := goroutine()
+		var mu sync.Mutex
+		calls := map[string]int{} // by goroutine
+		armInEachShard(t, eng, 1, 0, func() {
+			for end := time.Now().Add(length); time.Now().Before(end); {
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			calls[goroutine()]++
+		})
+		eng.timekeeper.dispatch(1)
+		total := func() (n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, c := range calls {
+				n += c
+			}
+			return n
+		}
+		testkit.Eventually(t, "all callbacks have run", func() bool { return total() == runtime.GOMAXPROCS(0) })
+		mu.Lock()
+		defer mu.Unlock()
+		if limit := int(passTime/int64(length)) + 1; calls[driver] > limit {
+			t.Errorf("the driver has run %d callbacks itself, want %d at most", calls[driver], limit)
+		}
+	})
 }

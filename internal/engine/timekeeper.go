@@ -327,12 +327,14 @@ func (k *timekeeper) spin() {
 }
 
 // dispatch runs the workers that have timers due. It runs a worker on this goroutine for up to
-// inlineTime, and then starts a goroutine for the rest. It returns when no worker that is not
+// inlineTime, and then starts a goroutine for the rest. If a pass over the workers has taken
+// passTime, it starts a goroutine for each of the others. It returns when no worker that is not
 // busy has timers due, or when this driver has been replaced.
 func (k *timekeeper) dispatch(e uint64) {
 	ran := int64(0)
 	for again := true; again; {
 		again = false
+		until := k.eng.Now() + passTime
 		for _, w := range *k.eng.workers.Load() {
 			now := k.eng.Now()
 			if w.next() > now {
@@ -344,7 +346,10 @@ func (k *timekeeper) dispatch(e uint64) {
 			}
 			again = true
 			k.ensureWatchdog(now)
-			n, more := w.run(runMode{claim: c, span: inlineTime, driver: e})
+			n, more := int64(0), true
+			if now < until {
+				n, more = w.run(runMode{claim: c, span: min(inlineTime, until-now), driver: e})
+			}
 			ran += n
 			ours := false
 			if more {

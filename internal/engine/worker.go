@@ -10,6 +10,12 @@ const (
 	// leaves the rest to a new goroutine and looks at the other workers.
 	inlineTime = int64(100 * time.Microsecond)
 
+	// passTime is how long the driver itself runs callbacks in one pass over the workers. Then
+	// it gives each of the other workers that have timers due to a new goroutine at once.
+	// Otherwise the last of 64 workers would wait for 64 times inlineTime. With up to ten
+	// workers this matters only if a callback takes longer than inlineTime.
+	passTime = int64(time.Millisecond)
+
 	// patience is how long a callback may take before its worker counts as blocked.
 	patience = int64(5 * time.Millisecond)
 
