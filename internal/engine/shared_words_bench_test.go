@@ -26,7 +26,7 @@ func BenchmarkArmAndStopBesideTurns(b *testing.B) {
 					b.Error(err)
 				}
 			})
-			if _, err := eng.AfterFunc(time.Hour, func() {}, false); err != nil {
+			if _, err := eng.AfterFunc(time.Hour, func() {}); err != nil {
 				b.Fatal(err)
 			}
 			var wg sync.WaitGroup
@@ -45,7 +45,7 @@ func BenchmarkArmAndStopBesideTurns(b *testing.B) {
 				})
 			}
 			for b.Loop() {
-				t, err := eng.AfterFunc(2*time.Hour, func() {}, false)
+				t, err := eng.AfterFunc(2*time.Hour, func() {})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -71,7 +71,7 @@ func BenchmarkArmAndStopOnAllProcessors(b *testing.B) {
 		})
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				t, err := eng.AfterFunc(time.Hour, func() {}, false)
+				t, err := eng.AfterFunc(time.Hour, func() {})
 				if err != nil {
 					b.Error(err)
 					return

@@ -48,7 +48,7 @@ func armInEachShard(t *testing.T, eng *Engine, n int, d time.Duration, f func())
 	for _, s := range *open {
 		eng.openShards.Store(&[]*Shard{s})
 		for range n {
-			if _, err := eng.AfterFunc(d, f, false); err != nil {
+			if _, err := eng.AfterFunc(d, f); err != nil {
 				t.Fatal(err)
 			}
 		}
