@@ -138,9 +138,13 @@ func TestARelayThatLosesItsPlaceEndsWithItsLastContext(t *testing.T) {
 	}
 }
 
+// A mark is a value in a context. It has a pointer because small objects without pointers may
+// share one allocation and live longer.
+type mark struct{ _ *mark }
+
 //go:noinline
-func forgetRelay(t *testing.T) (weak.Pointer[relay], weak.Pointer[byte]) {
-	value := new(byte)
+func forgetRelay(t *testing.T) (weak.Pointer[relay], weak.Pointer[mark]) {
+	value := new(mark)
 	top, cancelTop := std.WithCancel(std.WithValue(Background(), nodeKey, value))
 	_ = cancelTop // top is forgotten
 	for range relayAfter + 1 {

@@ -74,7 +74,7 @@ func TestEachArmingOfAFunctionHasExactlyOneEnd(t *testing.T) {
 	until := std.Now().Add(stressTime())
 	for range 4 {
 		wg.Go(func() {
-			for std.Now().Before(until) {
+			for std.Now().Before(until) || called.Load() == 0 || stopped.Load() == 0 {
 				timer := timers[rand.IntN(len(timers))]
 				if rand.IntN(3) > 0 {
 					armed.Add(1)
@@ -134,7 +134,7 @@ func TestEachArmingOfATimerHasExactlyOneEnd(t *testing.T) {
 	until := std.Now().Add(stressTime())
 	for range 3 {
 		writers.Go(func() {
-			for std.Now().Before(until) {
+			for std.Now().Before(until) || received.Load() == 0 || stopped.Load() == 0 {
 				timer := timers[rand.IntN(len(timers))]
 				switch rand.IntN(5) {
 				case 0:
