@@ -195,7 +195,7 @@ func useTimers(t *testing.T, eng *Engine, check func(step string, timers int)) {
 		do     func(g, i int) error
 	}{
 		{"AfterFunc", perGoroutine, func(g, i int) (err error) {
-			timers[g][i], err = eng.AfterFunc(2*time.Hour, func() {}, false)
+			timers[g][i], err = eng.AfterFunc(2*time.Hour, func() {})
 			return err
 		}},
 		{"Reset to a later time", perGoroutine, func(g, i int) error { return errorUnless(timers[g][i].Reset(3 * time.Hour)) }},
@@ -264,7 +264,7 @@ func TestAStopThatLeavesItsShardEmptyWritesNoWordOfTheEngineOnceTheScrubberIsSta
 		defer release()
 		before := sharedWords(eng)
 		onManyGoroutines(t, "AfterFunc and Stop", 100, func(int, int) error {
-			timer, err := eng.AfterFunc(time.Hour, func() {}, false)
+			timer, err := eng.AfterFunc(time.Hour, func() {})
 			if err != nil {
 				return err
 			}
@@ -276,7 +276,7 @@ func TestAStopThatLeavesItsShardEmptyWritesNoWordOfTheEngineOnceTheScrubberIsSta
 		eng.scrubber.state.Store(scrubOn)
 		before = sharedWords(eng)
 		for range 2 {
-			timer, err := eng.AfterFunc(time.Hour, func() {}, false)
+			timer, err := eng.AfterFunc(time.Hour, func() {})
 			if err != nil || !timer.Stop() {
 				t.Fatal("a timer was not armed and stopped", err)
 			}
@@ -292,7 +292,7 @@ func TestAStopThatLeavesItsShardEmptyWritesNoWordOfTheEngineOnceTheScrubberIsSta
 func TestAnEarlierDeadlineIsWrittenToTheEngineOnlyIfItIsBeforeTheWakeUp(t *testing.T) {
 	withManyProcessors(t, func(t *testing.T) {
 		eng := newSharedEngine(t, Config{})
-		if _, err := eng.AfterFunc(time.Minute, func() {}, false); err != nil {
+		if _, err := eng.AfterFunc(time.Minute, func() {}); err != nil {
 			t.Fatal(err)
 		}
 		release := holdLocks(eng)
@@ -300,7 +300,7 @@ func TestAnEarlierDeadlineIsWrittenToTheEngineOnlyIfItIsBeforeTheWakeUp(t *testi
 		before := sharedWords(eng)
 		const n = 100
 		onManyGoroutines(t, "AfterFunc", n, func(g, i int) error {
-			_, err := eng.AfterFunc(2*time.Hour-time.Duration(i)*time.Second, func() {}, false)
+			_, err := eng.AfterFunc(2*time.Hour-time.Duration(i)*time.Second, func() {})
 			return err
 		})
 		if names := before.changed(sharedWords(eng)); names != nil {
@@ -317,7 +317,7 @@ func TestAnEarlierDeadlineIsWrittenToTheEngineOnlyIfItIsBeforeTheWakeUp(t *testi
 
 		wakeAt := eng.timekeeper.wakeAt.Load()
 		early := testkit.Async(func() error {
-			_, err := eng.AfterFunc(30*time.Second, func() {}, false)
+			_, err := eng.AfterFunc(30*time.Second, func() {})
 			return err
 		})
 		testkit.Eventually(t, "a deadline before the wake-up waits for timekeeper.mu", func() bool {
@@ -344,7 +344,7 @@ func TestTheWakeUpIsWrittenOnceForEachDeadlineThatIsBeforeAllOthers(t *testing.T
 	const n = 10000
 	for i := range n {
 		was := eng.timekeeper.wakeAt.Load()
-		timer, err := eng.AfterFunc(time.Hour+time.Duration(uint32(i)*2654435761), func() {}, false)
+		timer, err := eng.AfterFunc(time.Hour+time.Duration(uint32(i)*2654435761), func() {})
 		if err != nil {
 			t.Fatal(err)
 		}
