@@ -95,7 +95,8 @@ func (l timeAPI[T, K]) tickSource(contender string) tickSource {
 				<-c
 				ticks++
 			}
-			if took := time.Since(began); took >= window {
+			// A count of zero would have no ratio, so a window without a tick goes on.
+			if took := time.Since(began); took >= window && (ticks > 0 || took > maxTickWait) {
 				return float64(ticks) / took.Seconds()
 			}
 		}
@@ -116,6 +117,9 @@ func sleepSource(contender string, sleep func(time.Duration)) tickSource {
 		}
 	}}
 }
+
+// maxTickWait is the longest time that a reader waits for a tick of microseconds.
+const maxTickWait = 20 * time.Second
 
 // workResult keeps the compiler from removing the work of workBriefly.
 var workResult atomic.Uint64
