@@ -74,7 +74,7 @@ bench: ## measure Foliot beside the standard library
 	go run ./cmd/foliot bench
 
 .PHONY: figures
-figures: ## measure for ten minutes, put the figures into README and docs
+figures: ## measure for a quarter of an hour, put the figures into README and docs
 	go run ./cmd/foliot bench -full -contender $(RACED) -json bench.json -html none
 	go run ./cmd/foliot bench -from bench.json -html none -splice README.md,docs/benchmarks.md -svg $(BIN)/pictures
 	for f in docs/bench-*.svg; do cp $(BIN)/pictures/$${f#docs/} $$f; done

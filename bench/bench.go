@@ -39,7 +39,7 @@ type Options struct {
 	Contenders []string // names of the contenders; empty: all. The bases of comparison are always included
 	Timers     int      // outstanding timers; default 100,000, or 1,000,000 in a full run
 	Rounds     int      // rounds of each measure, at most; default 5
-	Full       bool     // measure long enough for reliable figures: eight minutes, half an hour with the slowest peers
+	Full       bool     // measure long enough for reliable figures: a quarter of an hour, 40 minutes with the slowest peers
 	Progress   func(Progress)
 }
 

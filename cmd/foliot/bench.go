@@ -35,7 +35,7 @@ func newBenchCmd() *cobra.Command {
 Python's asyncio, uvloop and Node.js. All of them do the same work, in one process where that
 is possible. They take turns in rounds, with the garbage collector on.
 
-A quick run takes about a minute, a full one half an hour; an interrupt prints what
+A quick run takes about a minute, a full one 40 minutes; an interrupt prints what
 has been measured so far. The tables go to the standard output. A list follows them: the
 figures of Foliot that are worse than those of the standard library, the worst first. A page
 with plots goes to a file, whose name is printed at the end.
@@ -56,7 +56,7 @@ written; 2 for wrong usage; 130 after an interrupt.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&b.quick, "quick", false, "take about a minute (the default)")
-	flags.BoolVar(&b.Full, "full", false, "take half an hour, and measure with up to ten million timers")
+	flags.BoolVar(&b.Full, "full", false, "take 40 minutes, and measure with up to ten million timers")
 	flags.StringSliceVar(&b.Scenarios, "scenario", nil, "measure only these `scenarios`, separated by commas")
 	flags.StringSliceVar(&b.Contenders, "contender", nil, "race only these `contenders`; the bases of comparison are always included")
 	flags.IntVarP(&b.Timers, "n", "n", 0, "outstanding timers (default 100,000, or 1,000,000 with -full)")
