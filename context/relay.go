@@ -32,7 +32,8 @@ type relaySlot struct {
 	relay atomic.Pointer[weak.Pointer[relay]] // nil: there is none
 
 	// watches is the address of the last standard context without a relay, times 256, and how many
-	// calls of watch in a row were for it. Goroutines may overwrite the counts of each other.
+	// calls of watch in a row were for it. It need not be exact: goroutines may overwrite the counts of
+	// each other, and a new context may have the address of a collected one.
 	watches atomic.Uint64
 
 	_ [48]byte // fills a cache line
@@ -42,11 +43,16 @@ const relayBits = 8
 
 var relays [1 << relayBits]relaySlot
 
+// relaySlotOf returns the place of a standard context in the table, and its address.
+func relaySlotOf(source Context) (slot *relaySlot, address uint64) {
+	address = uint64(reflect.ValueOf(source).Pointer())
+	return &relays[address*0x9e3779b97f4a7c15>>(64-relayBits)], address
+}
+
 // relayOf returns the relay of a standard context. It returns nil if there is none and it is too
 // early to make one.
 func relayOf(source Context) *relay {
-	address := uint64(reflect.ValueOf(source).Pointer())
-	slot := &relays[address*0x9e3779b97f4a7c15>>(64-relayBits)]
+	slot, address := relaySlotOf(source)
 	if w := slot.relay.Load(); w != nil {
 		if r := w.Value(); r != nil && r.source == source {
 			return r
