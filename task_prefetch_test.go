@@ -33,8 +33,12 @@ func TestPrefetchReadsTasksOfEveryKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := []Task{
-		emptyTask{}, smallTask(7), (*pointerTask)(nil), &pointerTask{},
-		mapTask(nil), mapTask{}, bigTask{}, TaskFunc(again),
+		emptyTask{},
+		smallTask(7), (*pointerTask)(nil), &pointerTask{},
+		mapTask(nil),
+		mapTask{},
+		bigTask{},
+		TaskFunc(again),
 	}
 	for range 50 {
 		for _, k := range kinds {

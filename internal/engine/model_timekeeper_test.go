@@ -118,32 +118,52 @@ type timekeeperScenario struct {
 }
 
 var timekeeperScenarios = []timekeeperScenario{
-	0: {end: 3, busy: true,
-		orders: [2][]armOrder{{{shard: 0, at: 2}}, {{shard: 1, at: 1}}}},
-	1: {end: 3, busy: true,
-		orders: [2][]armOrder{{{shard: 1, at: 1}}, {{shard: 1, at: 3}}}},
-	2: {end: 3, busy: true, limits: limits{parks: 1},
+	0: {
+		end: 3, busy: true,
+		orders: [2][]armOrder{{{shard: 0, at: 2}}, {{shard: 1, at: 1}}},
+	},
+	1: {
+		end: 3, busy: true,
+		orders: [2][]armOrder{{{shard: 1, at: 1}}, {{shard: 1, at: 3}}},
+	},
+	2: {
+		end: 3, busy: true, limits: limits{parks: 1},
 		orders: [2][]armOrder{
 			{{shard: 0, at: 2}, {shard: 0, at: 2, stop: true}},
 			{{shard: 1, at: 3}},
-		}},
+		},
+	},
 	3: {end: 2, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{blocks: 2}},
-	4: {end: 2, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{blocks: 1},
-		orders: [2][]armOrder{{{shard: 0, at: 2}}}},
+	4: {
+		end: 2, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{blocks: 1},
+		orders: [2][]armOrder{{{shard: 0, at: 2}}},
+	},
 	5: {end: 2, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{blocks: 1, delegates: 1}},
-	6: {end: 2, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{overdue: 1},
-		orders: [2][]armOrder{{{shard: 0, at: 2}}, {{shard: 1, at: 1}}}},
+	6: {
+		end: 2, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{overdue: 1},
+		orders: [2][]armOrder{{{shard: 0, at: 2}}, {{shard: 1, at: 1}}},
+	},
 	7: {end: 2, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{overdue: 1, blocks: 1}},
-	8: {end: 2, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{delegates: 1},
-		orders: [2][]armOrder{{{shard: 0, at: 2}}}},
-	9: {end: 3, busy: true,
-		orders: [2][]armOrder{{{shard: 0, at: 2}, {shard: 1, at: 1}}}},
-	10: {end: 3, armed: [2]uint8{1 << 1, 1 << 2}, limits: limits{failures: 2},
-		orders: [2][]armOrder{{{shard: 0, at: 0}}}},
-	11: {end: 3, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{failures: 1, idle: 2},
-		orders: [2][]armOrder{{{shard: 0, at: 3}, {shard: 0, at: 2}}}},
-	12: {end: 3, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{failures: 1, idle: 1, shutdowns: 1},
-		orders: [2][]armOrder{{{shard: 0, at: 3}}}},
+	8: {
+		end: 2, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{delegates: 1},
+		orders: [2][]armOrder{{{shard: 0, at: 2}}},
+	},
+	9: {
+		end: 3, busy: true,
+		orders: [2][]armOrder{{{shard: 0, at: 2}, {shard: 1, at: 1}}},
+	},
+	10: {
+		end: 3, armed: [2]uint8{1 << 1, 1 << 2}, limits: limits{failures: 2},
+		orders: [2][]armOrder{{{shard: 0, at: 0}}},
+	},
+	11: {
+		end: 3, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{failures: 1, idle: 2},
+		orders: [2][]armOrder{{{shard: 0, at: 3}, {shard: 0, at: 2}}},
+	},
+	12: {
+		end: 3, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{failures: 1, idle: 1, shutdowns: 1},
+		orders: [2][]armOrder{{{shard: 0, at: 3}}},
+	},
 }
 
 func (c timekeeperScenario) explore(timerfd bool, spin uint8, fault timekeeperFault) (int, error) {

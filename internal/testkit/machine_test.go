@@ -71,22 +71,46 @@ func TestAMachineFindsWrongMoves(t *testing.T) {
 		move  Move[uint8, uint8]
 		want  string
 	}{
-		{legal, lampBroken, lampBreak, Move[uint8, uint8]{Legal: true, To: lampBroken},
-			"break in state broken is legal, but it is broken"},
-		{legal, lampOff, lampPress, Move[uint8, uint8]{},
-			"press in state off is not legal, and no reason is given"},
-		{legal, lampBroken, lampBreak, Move[uint8, uint8]{To: lampLit},
-			"break in state broken is not legal, but its move is not zero"},
-		{moves, lampOff, lampPress, Move[uint8, uint8]{Legal: true, OK: true, To: lampOff, Do: 1},
-			"press in state off leads to off"},
-		{moves, lampOff, lampPress, Move[uint8, uint8]{Legal: true, To: lampLit, Do: 1},
-			"press in state off is {Legal:true OK:false"},
-		{moves, lampOff, lampPress, Move[uint8, uint8]{Legal: true, OK: true, To: lampLit},
-			"press in state off is {Legal:true OK:true To:1 Do:0}, want"},
-		{reachable, lampOff, lampPress, Move[uint8, uint8]{Legal: true, To: lampOff},
-			"state lit is never reached"},
-		{reachable, lampBroken, lampPress, Move[uint8, uint8]{Legal: true, To: lampLit},
-			"broken leads to state lit"},
+		{
+			legal, lampBroken, lampBreak,
+			Move[uint8, uint8]{Legal: true, To: lampBroken},
+			"break in state broken is legal, but it is broken",
+		},
+		{
+			legal, lampOff, lampPress,
+			Move[uint8, uint8]{},
+			"press in state off is not legal, and no reason is given",
+		},
+		{
+			legal, lampBroken, lampBreak,
+			Move[uint8, uint8]{To: lampLit},
+			"break in state broken is not legal, but its move is not zero",
+		},
+		{
+			moves, lampOff, lampPress,
+			Move[uint8, uint8]{Legal: true, OK: true, To: lampOff, Do: 1},
+			"press in state off leads to off",
+		},
+		{
+			moves, lampOff, lampPress,
+			Move[uint8, uint8]{Legal: true, To: lampLit, Do: 1},
+			"press in state off is {Legal:true OK:false",
+		},
+		{
+			moves, lampOff, lampPress,
+			Move[uint8, uint8]{Legal: true, OK: true, To: lampLit},
+			"press in state off is {Legal:true OK:true To:1 Do:0}, want",
+		},
+		{
+			reachable, lampOff, lampPress,
+			Move[uint8, uint8]{Legal: true, To: lampOff},
+			"state lit is never reached",
+		},
+		{
+			reachable, lampBroken, lampPress,
+			Move[uint8, uint8]{Legal: true, To: lampLit},
+			"broken leads to state lit",
+		},
 	} {
 		table := lampMoves
 		if err := test.check(lamp(&table)); err != nil {
