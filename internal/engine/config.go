@@ -25,8 +25,7 @@ type Config struct {
 	shards int // shards of each worker; 0: the default
 
 	// stdOnly makes the engine wait for near deadlines with a timer of the standard library, too.
-	// Its default resolution is that of Precise, because tickers of package time may have short
-	// periods.
+	// Its default resolution is finer, because tickers of package time may have short periods.
 	stdOnly bool
 }
 
@@ -37,6 +36,7 @@ const (
 	shardsPerWorker = 4
 
 	tickDefault = 1 << 14 // ns
+	tickStd     = 1 << 10 // ns
 	tickPrecise = 1 << 10 // ns
 	tickExact   = 1       // ns
 )
@@ -57,7 +57,9 @@ func (o *Config) fill(exact, ordered bool) {
 		switch {
 		case exact:
 			o.Resolution = tickExact
-		case o.Precise || o.stdOnly:
+		case o.stdOnly && !o.Precise:
+			o.Resolution = tickStd
+		case o.Precise:
 			o.Resolution = tickPrecise
 		default:
 			o.Resolution = tickDefault

@@ -30,6 +30,10 @@ const (
 	spacing    = int64(10 * time.Microsecond)
 	spacingMax = int64(time.Millisecond)
 
+	// spacingMin is the n from which on this holds for an engine that waits with a timer of the
+	// standard library. There a wake-up for some timers costs no more than with package time.
+	spacingMin = 32
+
 	// A wake-up takes 30 to 50 µs of processor time, however many timers it fires. So in the
 	// long run there is at most one wake-up every wakePrice, and timers that are denser share
 	// wake-ups. After a time with few wake-ups there can be a burst of wakeBurst/wakePrice
@@ -96,6 +100,7 @@ type timekeeper struct {
 
 	spinTime int64                        // how long before a deadline the driver spins. Set by open
 	spaced   bool                         // wake-ups are spaced. Set by open
+	priced   bool                         // in the long run there is a wakePrice between wake-ups. Set by open
 	newAlarm func() (*alarm.Alarm, error) // opens a timerfd; nil: only std is used. Set by open
 
 	wakeups atomic.Uint64 // see Stats
@@ -123,13 +128,15 @@ func (k *timekeeper) open(eng *Engine, timerfd bool) {
 		return
 	}
 	if !timerfd {
-		return // it wakes when package time would, and neither spins nor spaces wake-ups
+		k.spaced = true
+		return // it wakes when package time would, and does not spin
 	}
 	k.spinTime = spinAlways
 	if eng.precise {
 		k.spinTime = spinPrecise
 	}
 	k.spaced = !eng.precise
+	k.priced = k.spaced
 	if alarm.Supported {
 		k.newAlarm = alarm.New
 	}
@@ -178,10 +185,13 @@ func (k *timekeeper) notify(due int64) {
 // spaceOut delays the next wake-up after one that fired n timers. The caller is the driver.
 func (k *timekeeper) spaceOut(n int64) {
 	now := k.eng.Now()
-	paid := max(k.paidUntil.Load(), now-wakeBurst) + wakePrice
-	k.paidUntil.Store(paid)
-	pause := min(paid-now, wakePrice)
-	if n > 1 {
+	pause := int64(0)
+	if k.priced {
+		paid := max(k.paidUntil.Load(), now-wakeBurst) + wakePrice
+		k.paidUntil.Store(paid)
+		pause = min(paid-now, wakePrice)
+	}
+	if n > 1 && (k.priced || n >= spacingMin) {
 		pause = max(pause, min(n*spacing, spacingMax))
 	}
 	if pause > 0 {

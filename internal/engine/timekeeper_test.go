@@ -14,6 +14,7 @@ func TestDenseTimersShareWakeUpsInTheLongRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &eng.timekeeper
+	k.priced = true // as on the clock of the system
 	// wakeups returns how many wake-ups there are in a span. Each fires one timer, and the next
 	// timer is due 20 µs later.
 	wakeups := func(span time.Duration) (n int) {
