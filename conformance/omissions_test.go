@@ -45,7 +45,7 @@ var omissions = []omission{
 	{
 		pkg: "context", test: "TestCancelRemoves",
 		what: "a parent has one child after `WithTimeout`",
-		why:  "a context with a deadline is added to the list of its parent when a goroutine first waits for it",
+		why:  "a context with a deadline is added to the list of its parent when its `Done` is called",
 		edit: edit{
 			file: "context_test.go",
 			old:  `checkChildren("with WithTimeout child ", ctx, 1)`,
