@@ -15,6 +15,7 @@ import (
 type tasks struct {
 	taskArena
 	s            *engine.Shard
+	observed     bool         // see engine.Engine.Observes. Does not change
 	lastPollTime atomic.Int64 // the latest Context.Now of a poll. Raised by compare-and-swap
 	sink         uint64       // what Prefetch has read, stored so that the reads are not optimised away
 }
@@ -25,7 +26,7 @@ func tasksOf(s *engine.Shard) *tasks {
 	if src := s.Source(); src != nil {
 		return src.(*tasks)
 	}
-	ts := &tasks{s: s}
+	ts := &tasks{s: s, observed: s.Engine().Observes()}
 	s.SetSource(ts)
 	return ts
 }
@@ -82,15 +83,16 @@ func (p *poller) count(t *engine.Turn) {
 // Run polls tasks of the ready list, at most limit.
 func (ts *tasks) Run(turn *engine.Turn, limit int, now int64) {
 	p := pollerOf(turn, ts)
+	s := ts.s
 	for range limit {
 		if !turn.Mine() {
 			break
 		}
-		t := pop(&ts.s.Ready, &ts.taskArena)
+		t := pop(&s.Ready, &ts.taskArena)
 		if t == nil {
 			break
 		}
-		turn.Took(ts.s)
+		turn.Took(s)
 		gen, _ := t.word.load()
 		switch t.word.move(gen, taskTake).do {
 		case taskPoll:
@@ -120,13 +122,13 @@ func (ts *tasks) spawn(turn *engine.Turn, t *task, gen uint32) {
 // calls Goexit, p.cx.t is still set, and Abandon ends the poll.
 func (p *poller) poll(turn *engine.Turn, t *task, gen uint32, limit int, now int64) {
 	cx := &p.cx
-	ready := &p.ts.s.Ready
-	cx.s, cx.t, cx.gen, cx.now = p.ts.s, t, gen, p.ts.monotonic(now)
+	ts := p.ts
+	cx.s, cx.t, cx.gen, cx.now = ts.s, t, gen, ts.monotonic(now)
 	for n := 1; ; n++ {
 		cx.want, cx.canceled = engine.Never, false
 		p.polls++
 		var status Status
-		if cx.s.Engine().Observes() {
+		if ts.observed {
 			status = p.pollObserved(turn, t.body)
 		} else {
 			status = t.body.Poll(cx)
@@ -138,7 +140,7 @@ func (p *poller) poll(turn *engine.Turn, t *task, gen uint32, limit int, now int
 		if cx.want != engine.Never {
 			cx.arm()
 		}
-		if n >= limit || !ready.Empty() || t.word.move(gen, taskAgain).do != taskPoll {
+		if n >= limit || !ts.s.Ready.Empty() || t.word.move(gen, taskAgain).do != taskPoll {
 			break
 		}
 	}
