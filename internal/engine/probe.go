@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// This file is for tests only: nothing in the library calls it. It is not a test file because the
+// tests of package foliot use it, too.
+
 // A Probe is an engine for tests that run the steps of a [Source] one by one. It does nothing by
 // itself: its timekeeper believes that it is awake, so it starts no driver, and nothing is scrubbed.
 // It has two workers with one shard each, on a manual clock.
@@ -96,7 +99,7 @@ func (t *Turn) Replace() *Turn {
 	return &Turn{w: t.w, claim: claim}
 }
 
-// SpawnAll makes ShouldSpawn return on from now on.
+// SpawnAll makes ShouldSpawn return true from now on, or with false no longer.
 func (t *Turn) SpawnAll(on bool) {
 	t.w.spawnUntil.Store(0)
 	if on {

@@ -193,7 +193,8 @@ func (w *worker) call(c *call, now int64) int64 {
 	}
 }
 
-// finishAbnormal finishes a callback or an item that has not returned normally.
+// finishAbnormal finishes a callback or an item that has not returned normally. runSpawned also
+// calls it for one that has: then it only finishes the callback of a reusable timer.
 func (w *worker) finishAbnormal(p *progress) {
 	c, turn := p.c, p.turn
 	p.c, p.turn = call{}, nil
