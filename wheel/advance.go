@@ -29,6 +29,7 @@ func (w *Wheel[V]) advance(now Tick, yield func(Tick, V) bool) {
 	w.beginPass(passAdvance)
 	defer w.endPass()
 	w.now = max(w.now, now)
+	w.settleUntil(w.now)
 	for w.seekDue() {
 		if !w.yieldBucket(&w.path[0].branch[w.cursor&digitMask], yield) {
 			return
@@ -53,10 +54,12 @@ func (w *Wheel[V]) Drain() iter.Seq2[Tick, V] {
 		}
 		w.beginPass(passDrain)
 		defer w.endPass()
+		w.settle()
 		for b := w.anyBucket(); b != nil; b = w.anyBucket() {
 			if !w.yieldBucket(b, yield) {
 				return
 			}
+			w.settle()
 		}
 	}
 }
@@ -77,6 +80,7 @@ func (w *Wheel[V]) firstBucket() (b *bucket, at Tick, shift uint) {
 	if w == nil {
 		return nil, 0, 0
 	}
+	w.settle()
 	for level, n := range w.path[:levelCount] {
 		if n == nil || n.occupied == 0 {
 			continue
@@ -195,6 +199,9 @@ func (w *Wheel[V]) yieldBucket(b *bucket, yield func(Tick, V) bool) bool {
 			}
 			if !yield(at, v) {
 				return false
+			}
+			if w.removalCount != 0 {
+				w.finishRemovals()
 			}
 			if w.chainVersion != version {
 				break

@@ -18,9 +18,10 @@ type bucket struct {
 }
 
 // A chunk is two cache lines: two header words, and 30 refs.
-type chunk [32]uint32
+type chunk [chunkWords]uint32
 
 const (
+	chunkWords    = 32
 	chunkNext     = 0 // header: the next chunk of the chain; undefined in the last chunk
 	chunkPrev     = 1 // header: the previous chunk; not in the first chunk of a chain
 	chunkFill     = 1 // header of the first chunk: where compactBucket goes on; 0: at the start
@@ -46,10 +47,12 @@ const (
 // A refPos is the position of a ref: the number of its chunk times 32, plus its index there.
 type refPos uint32
 
-// Two positions that no ref has, because chunk 0 is never allocated.
+// Chunk 0 is never allocated, so its positions have other meanings in a slot. Those from
+// chunkFirstRef on are positions in Wheel.recent.
 const (
-	posFree   refPos = 0 // in a slot: the slot is free
-	posParked refPos = 1 // in a slot: the entry is parked
+	posFree   refPos = 0          // the slot is free
+	posParked refPos = 1          // the entry is parked
+	posBucket refPos = chunkWords // from here on: the entry has a ref in a bucket
 )
 
 func makePos(chunk, index uint32) refPos { return refPos(chunk<<5 | index) }
@@ -109,8 +112,9 @@ func (w *Wheel[V]) appendRef(b *bucket, id bucketID, i uint32) refPos {
 //
 //go:noinline
 func (w *Wheel[V]) appendChunk(b *bucket, id bucketID) {
-	if b.mostlyDead() {
+	if !w.hasTidied && b.mostlyDead() {
 		w.compactBucket(b)
+		w.hasTidied = true
 	}
 	c := w.chunks.alloc()
 	if c == 0 {
@@ -188,5 +192,6 @@ func (w *Wheel[V]) freeChunk(c uint32) {
 	if c == w.deferred {
 		w.deferred = 0
 	}
+	w.meta[c].dead = deadNone // a cleanUp that comes later must not free the chunk again
 	w.chunks.free.add(c)
 }

@@ -15,13 +15,17 @@ type checker[V any] struct {
 	w      *Wheel[V]
 	nodes  map[uint32]bool // nodes that were reached from the path
 	chunks map[uint32]bool // chunks that were reached from a bucket
-	live   int             // live refs found
+	live   int             // refs of armed entries found
 	dead   int             // dead refs found
+
+	removals map[refPos]bool // refs of removals that were not found yet
+	removed  int             // refs of removals found in the current bucket
+	unlisted map[uint32]bool // slots that are free, but not in the free set yet
 }
 
 // check returns an error if an invariant of w is violated.
 func check[V any](w *Wheel[V]) error {
-	c := checker[V]{w: w, nodes: map[uint32]bool{}, chunks: map[uint32]bool{}}
+	c := checker[V]{w: w, nodes: map[uint32]bool{}, chunks: map[uint32]bool{}, removals: map[refPos]bool{}, unlisted: map[uint32]bool{}}
 	if w.cursor > w.now {
 		return fmt.Errorf("the cursor %d is after now %d", w.cursor, w.now)
 	}
@@ -29,10 +33,12 @@ func check[V any](w *Wheel[V]) error {
 	if err != nil {
 		return err
 	}
-	if err := c.checkPath(); err != nil {
-		return err
+	for _, part := range []func() error{c.checkRemovals, c.checkPath, c.checkRecent} {
+		if err := part(); err != nil {
+			return err
+		}
 	}
-	return errors.Join(c.checkSlots(), c.checkFreeNodes(), c.checkChunks(),
+	return errors.Join(c.checkRemoved(), c.checkSlots(), c.checkFreeNodes(), c.checkChunks(),
 		c.checkDeferred(), c.checkDeadRefs())
 }
 
@@ -47,8 +53,9 @@ func wantSound[V any](t testing.TB, w *Wheel[V]) {
 	}
 }
 
-// bucketOf returns the bucket that an armed entry is in.
+// bucketOf returns the bucket that an armed entry is in, after all entries have been filed.
 func bucketOf[V any](w *Wheel[V], h Handle) *bucket {
+	w.settle()
 	n, d := w.branchOf(w.meta[w.lookup(h).pos.chunk()].bucket)
 	return &n.branch[d]
 }
@@ -204,7 +211,7 @@ func (c *checker[V]) checkBucket(b *bucket, id bucketID, start Tick, shift uint)
 	if b.live == 0 {
 		return errors.New("occupied, but without entries")
 	}
-	if shift > 0 && b.live > bucketLimit+2*chunkRefs {
+	if shift > 0 && b.live > bucketMax+2*chunkRefs {
 		return fmt.Errorf("%d entries in a bucket of more than one tick", b.live)
 	}
 	if b.chunkCount*chunkRefs > 9*b.live+2*compactChunks*chunkRefs {
@@ -251,8 +258,14 @@ func (c *checker[V]) checkBucket(b *bucket, id bucketID, start Tick, shift uint)
 				continue
 			}
 			live++
+			pos := makePos(at, uint32(k))
+			if c.removals[pos] {
+				delete(c.removals, pos)
+				c.removed++
+				continue
+			}
 			s := w.slots.find(i)
-			if s == nil || s.pos != makePos(at, uint32(k)) {
+			if s == nil || s.pos != pos {
 				return fmt.Errorf("ref %d of chunk %d names slot %d, which has another position: %+v",
 					k, at, i, s)
 			}
@@ -271,11 +284,12 @@ func (c *checker[V]) checkBucket(b *bucket, id bucketID, start Tick, shift uint)
 			c.dead++
 		}
 	}
-	c.live += int(live)
+	c.live += int(live) - c.removed
+	c.removed = 0
 	return nil
 }
 
-// checkSlots checks that every slot is in a bucket, or parked, or free and empty.
+// checkSlots checks that every slot is recent, in a bucket, or parked, or free and empty.
 func (c *checker[V]) checkSlots() error {
 	w := c.w
 	armed, parked := 0, 0
@@ -290,7 +304,7 @@ func (c *checker[V]) checkSlots() error {
 			case i == 0 && (free || s.pos != posFree):
 				return errors.New("slot 0 is in use")
 			case i == 0 || usedUp:
-			case free != (s.pos == posFree):
+			case !c.unlisted[i] && free != (s.pos == posFree):
 				return fmt.Errorf("slot %d: in the free set %t, but at position %d", i, free, s.pos)
 			case s.gen < w.firstGen[b]:
 				return fmt.Errorf("slot %d: generation %d, but its slab started with %d",
@@ -369,7 +383,7 @@ func (c *checker[V]) checkDeadRefs() error {
 		return fmt.Errorf("Compact continues at bucket %d of %d",
 			w.compactNext, len(w.nodes)*fanOut)
 	}
-	if stale := w.Stale(); stale != c.dead {
+	if stale := w.deadRefs(); stale != c.dead {
 		return fmt.Errorf("Stale is %d with %d dead refs", stale, c.dead)
 	}
 	return nil

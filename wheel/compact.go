@@ -103,6 +103,11 @@ func (w *Wheel[V]) Stale() int {
 	if w == nil {
 		return 0
 	}
+	w.settle()
+	return w.deadRefs()
+}
+
+func (w *Wheel[V]) deadRefs() int {
 	dead := 0
 	for _, n := range w.nodes {
 		if n == nil {
@@ -127,6 +132,7 @@ func (w *Wheel[V]) Compact(chunks int) (removed int) {
 	if w == nil {
 		return 0
 	}
+	w.settle()
 	for left := len(w.nodes) * fanOut; left > 0 && chunks > 0; {
 		if w.compactNext>>digitBits >= len(w.nodes) {
 			w.compactNext = 0

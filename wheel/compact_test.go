@@ -26,6 +26,7 @@ func newSparseWheel(n int, at, step Tick, keep int) sparseWheel {
 			w.Cancel(h)
 		}
 	}
+	w.settle()
 	return sparseWheel{w, handles}
 }
 

@@ -121,6 +121,8 @@
 //	trie.go         nodes: to which bucket an entry goes, and how buckets are split
 //	bucket.go       the entries of one branch
 //	compact.go      how dead references are removed
+//	recent.go       entries that were just armed and are not in a bucket yet
+//	removal.go      references that have not been marked dead yet
 //	advance.go      Advance, Drain and Next
 //	scheduler.go    the methods for schedulers
 //	memory.go       growing and Trim; arena.go and bitset.go are below it
@@ -131,5 +133,7 @@
 //	node     64 branches; a branch is empty, or a bucket, or split: then it has a child node
 //	bucket   the entries of one branch in arming order, as a chain of chunks of 30 refs
 //	ref      four bytes that name a slot; dead when its entry has left the bucket
+//	recent   of an armed entry: its ref is not in a bucket yet
+//	settle   to put all recent entries into their buckets, and to mark all dead refs
 //	slab     1,024 slots or 1,024 chunks, allocated at once
 package wheel

@@ -28,6 +28,7 @@ func (w *Wheel[V]) Trim(n int) (released int) {
 	if w == nil {
 		return 0
 	}
+	w.settle()
 	if w.pass == passNone && w.count>>slabBits < n {
 		w.repack()
 	}
@@ -83,6 +84,18 @@ func (w *Wheel[V]) repackNode(n *node, shift uint) (entries uint32, split bool) 
 		w.freeNode(child)
 	}
 	return entries, split
+}
+
+// allocSlot allocates a slot when the current word of the free set is empty. Slots that were
+// freed come first, also those that are not in the free set yet.
+//
+//go:noinline
+func (w *Wheel[V]) allocSlot() uint32 {
+	w.finishRemovals()
+	if i := w.slots.alloc(); i != 0 {
+		return i
+	}
+	return w.slots.allocSlow(w.growSlots)
 }
 
 // growSlots adds slots. The slots of a slab that was released before start with a generation

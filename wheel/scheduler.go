@@ -15,7 +15,7 @@ func (w *Wheel[V]) Reserve(v V) Handle {
 	// As in Schedule. A function for both would be too large to be inlined there.
 	i := w.slots.alloc()
 	if i == 0 {
-		i = w.slots.allocSlow(w.growSlots)
+		i = w.allocSlot()
 	}
 	s := w.slots.get(i)
 	s.value = v
@@ -33,12 +33,8 @@ func (w *Wheel[V]) Park(h Handle) bool {
 	if s == nil || s.pos == posParked {
 		return false
 	}
-	pos := s.pos
-	untidy := w.removeRef(pos)
+	w.remove(s, 0)
 	s.pos = posParked
-	if untidy {
-		w.cleanUp(pos, s.at)
-	}
 	return true
 }
 
@@ -82,6 +78,7 @@ func (w *Wheel[V]) firstDue(now Tick) (b *bucket, pos refPos, i uint32) {
 		panic("wheel: Pop or Peek in the body of Advance or Drain")
 	}
 	w.now = max(w.now, now)
+	w.settleUntil(w.now)
 	if !w.seekDue() {
 		w.cursor = w.now
 		return nil, 0, 0
@@ -206,6 +203,7 @@ func (w *Wheel[V]) Ahead(dst []*V) []*V {
 	if w == nil || w.path[0] == nil {
 		return dst
 	}
+	w.settleUntil(w.now)
 	n := w.path[0]
 	due := n.occupied
 	if w.now^w.cursor < fanOut {

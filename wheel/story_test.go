@@ -33,12 +33,14 @@ var update = flag.Bool("update", false, "rewrite the outcome of each step in tes
 //	drain
 //	trim
 //	compact CHUNKS
+//	unsettled                             from here on, the wheel is not settled after each command
 //	draw                                  does nothing: every step ends with a drawing
 //
 // A TICK may be max, the last tick.
 type story struct {
 	w       *Wheel[string]
 	handles map[string]Handle
+	lazy    bool // do not settle the wheel after each command
 	out     strings.Builder
 }
 
@@ -88,6 +90,9 @@ func (s *story) runStep(t *testing.T, commands string) string {
 		ran = true
 		if err := s.run(line); err != nil {
 			t.Fatalf("%s: %v", line, err)
+		}
+		if !s.lazy {
+			s.w.settle()
 		}
 		if err := check(s.w); err != nil {
 			t.Fatalf("after %s: %v", line, err)
@@ -182,6 +187,8 @@ func (s *story) run(line string) error {
 		fmt.Fprintln(&s.out, "slabs released:", s.w.Trim(math.MaxInt))
 	case "compact":
 		fmt.Fprintln(&s.out, "dead refs removed:", s.w.Compact(int(args[0])))
+	case "unsettled":
+		s.lazy = true
 	case "draw":
 	default:
 		return fmt.Errorf("unknown command")
@@ -200,11 +207,16 @@ func (s *story) popAll(now Tick) iter.Seq2[Tick, string] {
 // draw shows the state of the wheel: its ticks, the parked entries, and the buckets from level 0
 // upwards.
 func (s *story) draw() {
-	next := "none"
-	if at, ok := s.w.Next(); ok {
-		next = fmt.Sprint(at)
+	fmt.Fprintf(&s.out, "now %d, cursor %d, len %d", s.w.now, s.w.cursor, s.w.count)
+	if !s.lazy {
+		next := "none"
+		if at, ok := s.w.Next(); ok {
+			next = fmt.Sprint(at)
+		}
+		fmt.Fprintf(&s.out, ", next %s", next)
 	}
-	fmt.Fprintf(&s.out, "now %d, cursor %d, len %d, next %s\n", s.w.now, s.w.cursor, s.w.count, next)
+	fmt.Fprintln(&s.out)
+	s.drawUnsettled()
 	var parked []string
 	for h, name := range s.w.All() {
 		if s.w.lookup(h).pos == posParked {
@@ -219,6 +231,25 @@ func (s *story) draw() {
 			shift := level * digitBits
 			s.drawNode(n, level, s.w.cursor>>shift>>digitBits<<digitBits<<shift, "")
 		}
+	}
+}
+
+// drawUnsettled shows the work that settle has to do.
+func (s *story) drawUnsettled() {
+	var recent []string
+	for _, i := range s.w.recent[chunkFirstRef:][:s.w.recentCount] {
+		if i == 0 {
+			recent = append(recent, "-")
+			continue
+		}
+		e := s.w.slots.get(i)
+		recent = append(recent, fmt.Sprintf("%s@%d", e.value, e.at))
+	}
+	if len(recent) > 0 {
+		fmt.Fprintln(&s.out, "recent:", abbreviate(recent))
+	}
+	if s.w.removalCount > 0 {
+		fmt.Fprintln(&s.out, "removals to be finished:", s.w.removalCount)
 	}
 }
 
@@ -258,8 +289,11 @@ func (s *story) describe(b *bucket) string {
 			dead++
 			continue
 		}
-		e := s.w.slots.get(i)
-		entries = append(entries, fmt.Sprintf("%s@%d", e.value, e.at))
+		if e := s.w.slots.get(i); e.pos < posBucket {
+			entries = append(entries, "-")
+		} else {
+			entries = append(entries, fmt.Sprintf("%s@%d", e.value, e.at))
+		}
 	}
 	text := abbreviate(entries)
 	if dead > 0 {

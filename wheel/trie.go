@@ -9,8 +9,10 @@ const (
 	levelCount = (64 + digitBits - 1) / digitBits
 
 	// bucketLimit is the number of entries from which on a bucket that spans more than one
-	// tick is split. It bounds the work of a single call.
+	// tick is split. It bounds the work of a single call. A call that files many entries
+	// splits one bucket, and others only from bucketMax on.
 	bucketLimit = 4096
+	bucketMax   = bucketLimit + 8*chunkRefs
 )
 
 // A node divides a range of ticks into 64 branches by one digit of the tick, which is six
@@ -59,25 +61,14 @@ func (w *Wheel[V]) descend(n *node, at Tick, shift uint) (*node, uint, uint) {
 	return n, d, shift
 }
 
-// insert arms the entry in slot i for the given tick. It is the hot path: it contains the
-// code of appendRef, and leaves what is rarely needed to makeRoom.
-func (w *Wheel[V]) insert(i uint32, s *slot[V], at Tick) {
-	if at <= w.now {
-		at = w.now
-		if w.pass == passAdvance {
-			w.insertDeferred(i, s)
-			return
-		}
-	}
-	s.at = at
+// insert appends a ref of slot i to the bucket for the tick of its entry. It contains the code
+// of appendRef, and leaves everything that is rarely needed to makeRoom.
+func (w *Wheel[V]) insert(i uint32, s *slot[V]) {
+	at := s.at
 	level := w.levelOf(at)
 	if n := w.path[level&15]; n != nil {
 		n, d, _ := w.descend(n, at, level*digitBits)
 		b := &n.branch[d]
-		if b.noRoom() && b.live < bucketLimit {
-			n.occupied |= 1 << (d & 63)
-			w.appendChunk(b, n.bucketID(d))
-		}
 		if pos := b.end; pos.index() != 0 {
 			w.chunks.get(pos.chunk())[pos.index()] = i
 			b.end = pos + 1
@@ -87,7 +78,7 @@ func (w *Wheel[V]) insert(i uint32, s *slot[V], at Tick) {
 		}
 	}
 	w.makeRoom(at)
-	w.insert(i, s, at)
+	w.insert(i, s)
 }
 
 // makeRoom does one thing that insert needs for the given tick: it puts a node on the path,
@@ -98,8 +89,9 @@ func (w *Wheel[V]) makeRoom(at Tick) {
 	n, shift := w.pathNode(at)
 	n, d, shift := w.descend(n, at, shift)
 	b := &n.branch[d]
-	if b.live >= bucketLimit && shift > 0 {
+	if b.live >= bucketLimit && shift > 0 && (!w.hasTidied || b.live >= bucketMax) {
 		w.splitBranch(n, d, shift)
+		w.hasTidied = true
 		return
 	}
 	n.occupied |= 1 << d
@@ -123,6 +115,7 @@ func (w *Wheel[V]) pathNode(at Tick) (n *node, shift uint) {
 // Advance would redistribute it, and the chunk with it. So insertDeferred first splits the
 // branches above that tick.
 func (w *Wheel[V]) insertDeferred(i uint32, s *slot[V]) {
+	w.settle()
 	n, shift := w.pathNode(w.now)
 	for ; shift > 0; shift -= digitBits {
 		d := digit(w.now, shift)

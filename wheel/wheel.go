@@ -48,6 +48,14 @@ type Wheel[V any] struct {
 	seed     uint32      // xored into the generation in handles; random, set with the first slot
 	count    int         // entries, armed and parked
 
+	recent      chunk  // refs of recent entries; 0 where an entry has left
+	recentCount uint32 // refs in recent, zeros included
+	recentMin   Tick   // no recent entry is due before this tick. Undefined if there is none
+
+	removals     [removalMax]removal
+	removalCount uint32 // removals that are not finished
+	hasTidied    bool   // settleAll has split or compacted a bucket, and should not do more
+
 	pass         passKind
 	deferred     uint32 // during Advance: the first chunk of entries that its body made due; 0: none
 	chainVersion uint32 // goes up whenever refs in a chain are moved or its chunks are freed
@@ -105,11 +113,11 @@ func (w *Wheel[V]) Schedule(at Tick, v V) Handle {
 	}
 	i := w.slots.alloc()
 	if i == 0 {
-		i = w.slots.allocSlow(w.growSlots)
+		i = w.allocSlot()
 	}
 	s := w.slots.get(i)
 	s.value = v
-	w.insert(i, s, at)
+	w.arm(i, s, at)
 	w.count++
 	return w.handle(i, s.gen)
 }
@@ -122,10 +130,10 @@ func (w *Wheel[V]) Reschedule(h Handle, at Tick) bool {
 	if s == nil {
 		return false
 	}
-	if s.pos != posParked && w.removeRef(s.pos) {
-		w.cleanUp(s.pos, s.at)
+	if s.pos != posParked {
+		w.remove(s, 0)
 	}
-	w.insert(uint32(h), s, at)
+	w.arm(uint32(h), s, at)
 	return true
 }
 
@@ -138,13 +146,17 @@ func (w *Wheel[V]) Cancel(h Handle) (V, bool) {
 		return zero, false
 	}
 	v := s.value
-	pos := s.pos
-	untidy := pos != posParked && w.removeRef(pos)
-	w.freeSlot(uint32(h), s)
 	w.count--
-	if untidy {
-		w.cleanUp(pos, s.at)
+	if s.pos == posParked {
+		w.freeSlot(uint32(h), s)
+		return v, true
 	}
+	i := uint32(h)
+	if s.gen == lastGen {
+		i = 0
+	}
+	w.remove(s, i)
+	s.clear()
 	return v, true
 }
 
@@ -216,14 +228,22 @@ func (w *Wheel[V]) lookup(h Handle) *slot[V] {
 	return nil
 }
 
-// freeSlot frees slot i, whose entry has left its bucket. A slot that has used up its
-// generations is not added to the free set, so it is never used again.
+// lastGen is the last generation of a slot. A slot that has used up its generations is not
+// added to the free set, so it is never used again.
+const lastGen = 1<<32 - 1
+
+// freeSlot frees slot i, whose entry has left its bucket.
 func (w *Wheel[V]) freeSlot(i uint32, s *slot[V]) {
+	if s.gen != lastGen {
+		w.slots.free.add(i)
+	}
+	s.clear()
+}
+
+// clear marks a slot as free. The caller adds it to the free set, or does so later.
+func (s *slot[V]) clear() {
 	var zero V
 	s.value = zero
 	s.pos = posFree
 	s.gen++
-	if s.gen != 0 {
-		w.slots.free.add(i)
-	}
 }

@@ -1,0 +1,63 @@
+package wheel
+
+import "math/bits"
+
+// A removal is a ref that is still in its bucket although its entry has left it: the entry was
+// cancelled, parked or moved. The caller of Cancel needs only the slot to go on. Taking out the
+// ref touches the chunkMeta, the bucket and the free set, which are in other cache lines. So the
+// wheel puts that off until it can take out a few refs together. Then their cache misses
+// overlap, and the caller waits for none of them.
+//
+// Until then the bucket counts the ref as live, but no slot has its position. So every method
+// that reads a bucket or moves refs calls settle first. Appending a ref to a bucket that has
+// room needs no such call.
+type removal struct {
+	at   Tick   // the tick of the entry
+	pos  refPos // the position of the ref
+	slot uint32 // the slot to be added to the free set; 0: none
+}
+
+// removalMax is how many removals the wheel puts off. It limits the work of a single call: in
+// the worst case each removal compacts a bucket.
+const removalMax = 16
+
+// remove takes an armed entry out of its bucket, or out of the recent entries. It adds the slot
+// with the given number to the free set, unless the number is 0. The caller then changes s.pos.
+func (w *Wheel[V]) remove(s *slot[V], slot uint32) {
+	if s.pos < posBucket {
+		w.removeRecent(s.pos)
+		if slot != 0 {
+			w.slots.free.add(slot)
+		}
+		return
+	}
+	r := &w.removals[w.removalCount&(removalMax-1)]
+	r.at, r.pos, r.slot = s.at, s.pos, slot
+	w.removalCount++
+	if w.removalCount == removalMax {
+		w.finishRemovals()
+	}
+}
+
+// finishRemovals takes out the refs of all removals, the newest first: the last ref of a bucket
+// can be taken out without a trace. It cleans up only when all of them are out, because a
+// compaction must not meet a ref whose slot has another position.
+//
+//go:noinline
+func (w *Wheel[V]) finishRemovals() {
+	untidy := uint32(0)
+	for k := int(w.removalCount) - 1; k >= 0; k-- {
+		r := &w.removals[k&(removalMax-1)]
+		if r.slot != 0 {
+			w.slots.free.add(r.slot)
+		}
+		if w.removeRef(r.pos) {
+			untidy |= 1 << k
+		}
+	}
+	w.removalCount = 0
+	for ; untidy != 0; untidy &= untidy - 1 {
+		r := &w.removals[bits.TrailingZeros32(untidy)&(removalMax-1)]
+		w.cleanUp(r.pos, r.at)
+	}
+}
