@@ -7,14 +7,26 @@ import (
 	"github.com/foliot-go/foliot/internal/engine"
 )
 
-// shortest is the longest duration for which Sleep calls the Sleep of the standard package.
-// Programs sleep for a nanosecond to let other goroutines run. The standard Sleep leaves it to
-// the scheduler which of them runs.
-const shortest = Microsecond
+// short is the longest duration for which Sleep and Ticker use the standard package. For so
+// short a wait the default engine arms a standard timer anyway, and the standard package can do
+// what no other can: the scheduler runs its timers on the way to the next goroutine, and a
+// channel that is polled fills itself.
+const short = 250 * std.Microsecond
+
+// leastWait is the longest duration for which Sleep always calls the Sleep of the standard
+// package. Programs sleep for a nanosecond to let other goroutines run. The standard Sleep leaves
+// it to the scheduler which of them runs.
+const leastWait = Microsecond
+
+// isShort reports whether the standard package serves a wait of d best. It does not if the
+// program has set another default engine: that may be more exact, or have a clock of its own.
+func isShort(d Duration) bool {
+	return d <= short && engine.Default().StdOnly()
+}
 
 // Sleep pauses the calling goroutine for at least d. If d is 0 or less, Sleep returns at once.
 func Sleep(d Duration) {
-	if d <= shortest {
+	if d <= leastWait || isShort(d) {
 		std.Sleep(d)
 		return
 	}

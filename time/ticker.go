@@ -12,7 +12,7 @@ type Ticker struct {
 	C <-chan Time // The channel on which the ticks are delivered.
 
 	timer engine.Chan // its C is nil if the Ticker was not made by NewTicker, or if std is set
-	std   *std.Ticker // set in a Ticker that was made in a synctest bubble: it does everything
+	std   *std.Ticker // set in a Ticker that is short or was made in a synctest bubble: it does everything
 }
 
 // NewTicker makes a Ticker that sends the time on its channel every d. It drops ticks if the
@@ -22,13 +22,20 @@ func NewTicker(d Duration) *Ticker {
 	if d <= 0 {
 		panic("non-positive interval for NewTicker")
 	}
+	if isShort(d) {
+		return newStdTicker(d)
+	}
 	c := make(chan Time, 1)
 	t := &Ticker{C: c, timer: engine.Chan{C: c}}
 	if !t.timer.Start(d, d) {
-		b := std.NewTicker(d)
-		return &Ticker{C: b.C, std: b}
+		return newStdTicker(d)
 	}
 	return t
+}
+
+func newStdTicker(d Duration) *Ticker {
+	t := std.NewTicker(d)
+	return &Ticker{C: t.C, std: t}
 }
 
 // Tick returns the channel of a new Ticker, or nil if d is not positive.

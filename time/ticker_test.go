@@ -162,3 +162,33 @@ func TestTickersOfAnyPeriodCanBeMade(t *testing.T) {
 		ticker.Stop()
 	}
 }
+
+// The standard package ticks more often than anything that is not part of Go's runtime. Its
+// tickers are not timers of the default runtime.
+func TestTheShortestTickersAreThoseOfTheStandardPackage(t *testing.T) {
+	armed := func() int { return foliot.Default().Stats().Armed }
+	before := armed()
+	for _, c := range []struct {
+		period time.Duration
+		armed  int
+	}{
+		{1, 0},
+		{250 * time.Microsecond, 0},
+		{251 * time.Microsecond, 1},
+		{time.Hour, 1},
+	} {
+		ticker := time.NewTicker(c.period)
+		if n := armed() - before; n != c.armed {
+			t.Errorf("%d timers are armed with a ticker of %v, want %d", n, c.period, c.armed)
+		}
+		ticker.Reset(100 * time.Microsecond)
+		testkit.Receive(t, ticker.C, "a tick")
+		ticker.Stop()
+		if n := armed() - before; n != 0 {
+			t.Errorf("%d timers are armed after Stop of a ticker of %v", n, c.period)
+		}
+		ticker.Reset(time.Millisecond)
+		testkit.Receive(t, ticker.C, "a tick after Stop and Reset")
+		ticker.Stop()
+	}
+}

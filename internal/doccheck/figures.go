@@ -136,13 +136,14 @@ func (c *Constants) addConstant(spec *ast.ValueSpec) {
 	}
 }
 
-// timeUnit returns the value of an expression such as time.Millisecond.
+// timeUnit returns the value of an expression such as time.Millisecond. The drop-in imports the
+// standard package as std.
 func timeUnit(e ast.Expr) (time.Duration, bool) {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {
 		return 0, false
 	}
-	if x, ok := s.X.(*ast.Ident); !ok || x.Name != "time" {
+	if x, ok := s.X.(*ast.Ident); !ok || x.Name != "time" && x.Name != "std" {
 		return 0, false
 	}
 	unit, ok := timeUnits[strings.ToLower(s.Sel.Name)]

@@ -37,6 +37,10 @@ func Default() *Engine {
 	return shared.current.Load()
 }
 
+// StdOnly reports whether the engine waits with timers of the standard library alone. The default
+// engine does, unless the program has set another.
+func (eng *Engine) StdOnly() bool { return eng.stdOnly }
+
 // SetDefault makes eng the engine that Default returns. It returns an error if Default was called
 // already, and if eng belongs to a synctest bubble.
 func SetDefault(eng *Engine) error {

@@ -55,6 +55,7 @@ type Engine struct {
 type settings struct {
 	ordered       bool // timers with the same tick fire in the order of arming, see postpone
 	precise       bool
+	stdOnly       bool // see Config
 	isDefault     bool // Default returns it, and it cannot be shut down
 	observes      bool // there is a logger or a slowAfter
 	slack         int64
@@ -83,6 +84,7 @@ func New(c Config) (*Engine, error) {
 	eng := &Engine{
 		settings: settings{
 			precise:   c.Precise,
+			stdOnly:   c.stdOnly,
 			slack:     int64(c.Slack),
 			slowAfter: int64(c.SlowCallback),
 			goFunc:    c.Go,

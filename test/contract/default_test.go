@@ -66,6 +66,13 @@ func TestSetDefaultBeforeFirstUseMakesTheDefaultRuntime(t *testing.T) {
 			t.Errorf("Armed is %d with one timer of the drop-in, want 1", n)
 		}
 		timer.Stop()
+		// The drop-in leaves so short a ticker to the standard package only if nobody has chosen
+		// another default runtime.
+		ticker := foliottime.NewTicker(100 * foliottime.Microsecond)
+		if n := foliot.Default().Stats().Armed; n != 1 {
+			t.Errorf("Armed is %d with one short ticker of the drop-in, want 1", n)
+		}
+		ticker.Stop()
 		_, err := foliot.Default().Shutdown(context.Background())
 		wantError(t, "Shutdown of the default runtime", err)
 	})
