@@ -76,7 +76,7 @@ bench: ## measure Foliot beside the standard library
 .PHONY: figures
 figures: ## measure for a quarter of an hour, put the figures into README and docs
 	go run ./cmd/foliot bench -full -contender $(RACED) -json bench.json -html none
-	go run ./cmd/foliot bench -from bench.json -html none -splice README.md,docs/benchmarks.md -svg $(BIN)/pictures
+	go run ./cmd/foliot bench -from bench.json -html none -splice README.md,docs/benchmarks.md,doc_figures.go -svg $(BIN)/pictures
 	for f in docs/bench-*.svg; do cp $(BIN)/pictures/$${f#docs/} $$f; done
 
 .PHONY: fmt

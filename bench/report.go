@@ -45,6 +45,10 @@ type Contender struct {
 	Module  string `json:"module,omitempty"`  // import path or program; empty for the standard library
 	Version string `json:"version,omitempty"` // of the module or program, where known
 	Kind    string `json:"kind"`              // one of the kinds below
+
+	// Price is how the name of a measure begins in which the contender is worse by choice: it is a variant with an
+	// option that trades this for something else. Empty: there is none.
+	Price string `json:"price,omitempty"`
 }
 
 // The kinds of contenders.

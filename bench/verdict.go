@@ -52,12 +52,19 @@ func (l Loss) String() string {
 	return fmt.Sprintf("%s: %s %s, %s %s [%s]", what, l.Contender, Figure(l.Value, l.Unit), l.Base, Figure(l.BaseValue, l.Unit), Ratio(l.Ratio))
 }
 
+// The values of Contender.Price.
+const (
+	priceCPU      = "processor time"
+	priceLateness = "late by"
+)
+
 // Losses returns the figures of Foliot that are worse than those of the standard library, the worst first. Goroutines
-// and channels count as parts of the standard library. It also returns the number of figures that were compared.
-func (r Report) Losses() (losses []Loss, compared int) {
-	kinds := map[string]string{}
+// and channels count as parts of the standard library. Losses also returns how many figures are worse as the price of an
+// option, which are not among the losses, and how many figures were compared in all.
+func (r Report) Losses() (losses []Loss, priced, compared int) {
+	kinds, prices := map[string]string{}, map[string]string{}
 	for _, c := range r.Contenders {
-		kinds[c.Name] = c.Kind
+		kinds[c.Name], prices[c.Name] = c.Kind, c.Price
 	}
 	for _, s := range r.Scenarios {
 		for _, m := range s.Measures {
@@ -70,14 +77,19 @@ func (r Report) Losses() (losses []Loss, compared int) {
 					continue
 				}
 				compared++
-				if verdict == Worse {
+				price := prices[row.Contender]
+				switch {
+				case verdict != Worse:
+				case price != "" && strings.HasPrefix(m.Name, price):
+					priced++
+				default:
 					losses = append(losses, newLoss(r, s, m, row))
 				}
 			}
 		}
 	}
 	slices.SortStableFunc(losses, func(a, b Loss) int { return cmp.Compare(a.Ratio.Median, b.Ratio.Median) })
-	return losses, compared
+	return losses, priced, compared
 }
 
 func newLoss(r Report, s Scenario, m Measure, row Row) Loss {
@@ -97,9 +109,12 @@ func newLoss(r Report, s Scenario, m Measure, row Row) Loss {
 }
 
 // lossesIntro says how many figures are worse, and what that means.
-func lossesIntro(losses []Loss, compared int) string {
+func lossesIntro(losses []Loss, priced, compared int) string {
 	of := fmt.Sprintf("of the %s figures of Foliot that are compared with the standard library", Thousands(compared))
-	const means = "Worse means that every round says so and that the median is at least 5 % off."
+	means := "Worse means that every round says so and that the median is at least 5 % off."
+	if priced > 0 {
+		means += fmt.Sprintf(" Figures that are the price of an option are not counted (%s): processor time with Precise, lateness with Slack.", Thousands(priced))
+	}
 	switch len(losses) {
 	case 0:
 		return fmt.Sprintf("None %s is worse. %s", of, means)
@@ -112,12 +127,12 @@ func lossesIntro(losses []Loss, compared int) string {
 // LossList returns the losses as a Markdown list, with a sentence before it. It returns an empty string if nothing was
 // compared.
 func (r Report) LossList() string {
-	losses, compared := r.Losses()
+	losses, priced, compared := r.Losses()
 	if compared == 0 {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString(lossesIntro(losses, compared) + "\n")
+	b.WriteString(lossesIntro(losses, priced, compared) + "\n")
 	for i, l := range losses {
 		if i == 0 {
 			b.WriteString("\n")
@@ -129,11 +144,11 @@ func (r Report) LossList() string {
 
 // writeLosses writes the losses as text for a terminal, a line each.
 func (r Report) writeLosses(b *strings.Builder, style Style) {
-	losses, compared := r.Losses()
+	losses, priced, compared := r.Losses()
 	if compared == 0 {
 		return
 	}
-	b.WriteString("\n" + lossesIntro(losses, compared) + "\n")
+	b.WriteString("\n" + lossesIntro(losses, priced, compared) + "\n")
 	for _, l := range losses {
 		b.WriteString("  " + style.paint(cell{l.String(), toneBad}) + "\n")
 	}

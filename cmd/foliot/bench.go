@@ -46,7 +46,7 @@ written; 2 for wrong usage; 130 after an interrupt.`,
   foliot bench -full -json bench.json -html bench.html
   foliot bench -scenario request-timeouts,growth -contender foliot,heap -n 1000000
   foliot bench -compare old.json new.json
-  foliot bench -from bench.json -splice README.md,docs/benchmarks.md -svg docs`,
+  foliot bench -from bench.json -splice README.md,docs/benchmarks.md,doc_figures.go -svg docs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := b.check(args); err != nil {
 				return err
@@ -66,7 +66,7 @@ written; 2 for wrong usage; 130 after an interrupt.`,
 	flags.StringVar(&b.svgDir, "svg", "", "write the pictures to this `folder`")
 	flags.BoolVar(&b.markdown, "markdown", false, "print Markdown tables")
 	flags.StringVar(&b.from, "from", "", "measure nothing, use the report in this `file`")
-	flags.StringSliceVar(&b.splice, "splice", nil, "replace the figures in these `pages`")
+	flags.StringSliceVar(&b.splice, "splice", nil, "replace the figures in these `pages`; a page that ends with .go is made anew")
 	flags.BoolVar(&b.compare, "compare", false, "measure nothing, show the differences between two reports")
 	flags.BoolVar(&b.list, "list", false, "list scenarios and contenders")
 	cmd.MarkFlagsMutuallyExclusive("quick", "full")

@@ -114,8 +114,15 @@ func writePictures(dir string, r *bench.Report) error {
 	return nil
 }
 
-// spliceFile replaces the figures in a page.
+// spliceFile replaces the figures in a page, or makes a Go file of documentation anew.
 func spliceFile(name string, r bench.Report) error {
+	if filepath.Ext(name) == ".go" {
+		text, err := bench.GoDoc(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return os.WriteFile(name, text, 0o666)
+	}
 	page, err := os.ReadFile(name)
 	if err != nil {
 		return err
