@@ -101,7 +101,7 @@
 //
 // Dense timers share wake-ups: after a wake-up that fired n timers, the next one comes n times
 // 10 µs later, at most a millisecond. In the long run there are at most 1,000 wake-ups a
-// second, and 512 more in a burst. Options.Slack makes many more timers share a wake-up.
+// second, and 64 more in a burst. Options.Slack makes many more timers share a wake-up.
 //
 // The timerfd is opened when a deadline is near. It is closed when none has been near for a
 // second and the next one is far. It stays open while nothing is armed. While it cannot be

@@ -39,7 +39,7 @@ const (
 	// wake-ups. After a time with few wake-ups there can be a burst of wakeBurst/wakePrice
 	// wake-ups, one for each timer.
 	wakePrice = int64(time.Millisecond)
-	wakeBurst = 512 * wakePrice
+	wakeBurst = 64 * wakePrice
 )
 
 // The timekeeper of an engine wakes at the earliest deadline of all shards, and lets the
