@@ -10,8 +10,8 @@ import (
 // it is called. With a tick before Now() it yields what is already due.
 //
 // The yielded entry is gone: its handle is stale and Len does not count it. The loop body may
-// use every method of the wheel except Advance, Drain, Pop and Peek, which panic there. If the
-// body makes an entry due, that entry waits for the next Advance.
+// use every method of the wheel except Advance, Drain, Pop, Peek and Rewind, which panic there.
+// If the body makes an entry due, that entry waits for the next Advance.
 //
 // The body may break out of the loop. Now() is then the tick given to Advance, and the next
 // Advance yields the rest, whatever its argument. A panic or runtime.Goexit in the body leaves
@@ -44,8 +44,8 @@ func (w *Wheel[V]) advance(now Tick, yield func(Tick, V) bool) {
 // as their entries are yielded, and Now() does not change. Parked entries stay.
 //
 // If the loop body breaks out of the loop, the rest stays in the wheel. The body may use every
-// method except Advance, Drain, Pop and Peek, which panic there. An entry that it arms in this
-// wheel may be yielded too, or stay. So a body that arms an entry for each one it gets may loop
+// method except Advance, Drain, Pop, Peek and Rewind, which panic there. An entry that it arms in
+// this wheel may be yielded too, or stay. So a body that arms an entry for each one it gets may loop
 // forever.
 func (w *Wheel[V]) Drain() iter.Seq2[Tick, V] {
 	return func(yield func(Tick, V) bool) {

@@ -130,6 +130,16 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 			t.Fatalf("Pop is %t, Len is %d", ok, w.Len())
 		}
 	})
+	wantNoAllocs(t, "Rewind, Schedule, Peek and Cancel", func() {
+		i++
+		now := w.Now()
+		w.Rewind(now - min(now, far(i)-now))
+		h := w.Schedule(w.Now(), v)
+		if first, _, ok := w.Peek(now); first != h || !ok {
+			t.Fatalf("Peek is %#x, %t", first, ok)
+		}
+		w.Cancel(h)
+	})
 	wantNoAllocs(t, "Pop through cascades", func() {
 		i++
 		w.Schedule(far(i), v)

@@ -54,7 +54,7 @@
 //   - A [Handle] is valid until its entry is yielded or cancelled. Then it is stale and never
 //     names another entry.
 //   - The body of Advance and [Wheel.Drain] may use every method except Advance, Drain,
-//     [Wheel.Pop] and [Wheel.Peek], which panic there. An entry that the body of Advance makes due
+//     [Wheel.Pop], [Wheel.Peek] and [Wheel.Rewind], which panic there. An entry that the body of Advance makes due
 //     waits for the next Advance.
 //   - A Wheel is not safe for concurrent use.
 //
@@ -104,6 +104,8 @@
 //     entry, [Wheel.Reserve] makes a parked one, and Pop parks the first entry that is due; Peek
 //     only returns it. Reschedule arms a parked entry, and so does [Wheel.Requeue], also for a tick
 //     before Now().
+//   - A way back: [Wheel.Rewind] moves the wheel to an earlier tick, so that an entry can be armed
+//     for the past, and after a look at the future.
 //   - Values in place: [Wheel.Value] and [Wheel.Entry] return a pointer to the value of an entry.
 //     [Wheel.Numbered] finds an entry by half of its handle, [Handle.Number].
 //   - A look at the next entries: [Wheel.Soonest] returns an exact deadline where Next returns a
@@ -124,7 +126,7 @@
 //	recent.go       entries that were just armed and are not in a bucket yet
 //	removal.go      references that have not been marked dead yet
 //	advance.go      Advance, Drain and Next
-//	scheduler.go    the methods for schedulers
+//	scheduler.go    the methods for schedulers; rewind.go
 //	memory.go       growing and Trim; arena.go and bitset.go are below it
 //
 // The words of the package:

@@ -149,6 +149,12 @@ func (o *oracle[V]) due() []oracleEntry[V] {
 	return due
 }
 
+// Rewind also forgets dueCache: entries that are armed now may come before those in it.
+func (o *oracle[V]) Rewind(now wheel.Tick) {
+	o.now = min(o.now, now)
+	o.dueCache = nil
+}
+
 // earliest returns the tick of the earliest armed entry, and false if nothing is armed.
 func (o *oracle[V]) earliest() (at wheel.Tick, ok bool) {
 	for _, e := range o.live {

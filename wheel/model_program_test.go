@@ -46,13 +46,14 @@ const (
 	opCompact
 	opReserve
 	opPeek
+	opRewind
 	opCodes // the number of codes
 )
 
 var opNames = [opCodes]string{
 	"Schedule", "Reschedule", "Cancel", "Lookup", "Forge", "Advance", "AdvanceToNext", "Drain", "All", "Unranged",
 	"ScheduleMany", "ScheduleManyOnOneTick", "RescheduleMany", "CancelMany", "Trim",
-	"Park", "ParkMany", "Pop", "Value", "Compact", "Reserve", "Peek",
+	"Park", "ParkMany", "Pop", "Value", "Compact", "Reserve", "Peek", "Rewind",
 }
 
 func (p program) start() byte {
@@ -95,12 +96,12 @@ var (
 	mixed = weights{
 		opSchedule: 30, opReschedule: 12, opCancel: 8, opLookup: 4, opForge: 3, opAdvance: 14, opAdvanceToNext: 4,
 		opDrain: 1, opAll: 2, opUnranged: 1, opScheduleMany: 4, opScheduleManyOnOneTick: 2, opRescheduleMany: 2, opCancelMany: 2,
-		opTrim: 2, opPark: 6, opParkMany: 1, opPop: 8, opValue: 3, opCompact: 2, opReserve: 3, opPeek: 2,
+		opTrim: 2, opPark: 6, opParkMany: 1, opPop: 8, opValue: 3, opCompact: 2, opReserve: 3, opPeek: 2, opRewind: 5,
 	}
 	bulk = weights{
 		opSchedule: 4, opReschedule: 4, opCancel: 2, opLookup: 1, opAdvance: 10, opAdvanceToNext: 4, opDrain: 1, opAll: 1,
 		opScheduleMany: 6, opScheduleManyOnOneTick: 3, opRescheduleMany: 6, opCancelMany: 3, opTrim: 2,
-		opPark: 1, opParkMany: 2, opPop: 6, opValue: 1, opCompact: 3, opReserve: 1, opPeek: 1,
+		opPark: 1, opParkMany: 2, opPop: 6, opValue: 1, opCompact: 3, opReserve: 1, opPeek: 1, opRewind: 3,
 	}
 )
 
@@ -124,6 +125,9 @@ func randomProgram(rng *rand.Rand, ops int, w weights) program {
 		// the last tick, where everything is due at once.
 		if o.code == opAdvance || o.code == opPop || o.code == opPeek {
 			o.a = byte(rng.IntN(int(o.a) + 1))
+		}
+		if o.code == opRewind && rng.IntN(4) > 0 {
+			o.kind = whenPast
 		}
 		if o.kind == whenHuge && rng.IntN(20) > 0 {
 			o.kind = whenClose

@@ -49,6 +49,10 @@ func (m *model[V]) wantNestedPanic(o op) {
 		h, at, ok := m.w.Peek(m.when(o))
 		m.failf("nested Peek is %#x, %d, %t", h, at, ok)
 		return
+	case opRewind:
+		m.w.Rewind(m.when(o))
+		m.failf("nested Rewind returns")
+		return
 	}
 	inner := m.w.Advance(m.when(o))
 	if o.code == opDrain {

@@ -2,7 +2,7 @@ package wheel_test
 
 import "github.com/foliot-go/foliot/wheel"
 
-// This file has the operations for schedulers: parked entries, Value, Compact and Soonest.
+// This file has the operations for schedulers: parked entries, Value, Compact, Soonest and Rewind.
 
 // compareSoonest checks that Soonest lies between Next and the earliest tick. With a limit that no
 // bucket reaches it must be the earliest tick.
@@ -108,6 +108,11 @@ func (m *model[V]) value(h wheel.Handle) {
 		m.oracle.Write(oh, *p)
 		m.lookup(h)
 	}
+}
+
+func (m *model[V]) rewind(now wheel.Tick) {
+	m.w.Rewind(now)
+	m.oracle.Rewind(now)
 }
 
 // compact checks that Compact removes as many dead refs as it returns. The rest of the program

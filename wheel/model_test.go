@@ -198,7 +198,7 @@ func (m *model[V]) pick(c byte) handlePair {
 func (m *model[V]) do(o op, body []op, inBody bool) {
 	if inBody {
 		switch o.code {
-		case opAdvance, opAdvanceToNext, opDrain, opPop, opPeek:
+		case opAdvance, opAdvanceToNext, opDrain, opPop, opPeek, opRewind:
 			m.wantNestedPanic(o)
 			return
 		}
@@ -273,6 +273,8 @@ func (m *model[V]) do(o op, body []op, inBody bool) {
 		m.compact(int(o.b)<<8 | int(o.c) - 8)
 	case opReserve:
 		m.reserve()
+	case opRewind:
+		m.rewind(m.when(o))
 	}
 }
 

@@ -102,11 +102,16 @@ func (w *Wheel[V]) makeRoom(at Tick) {
 // the shift of its level. It makes the node if there is none.
 func (w *Wheel[V]) pathNode(at Tick) (n *node, shift uint) {
 	level := w.levelOf(at)
+	return w.pathNodeAt(level), level * digitBits
+}
+
+// pathNodeAt returns the node of the path at a level. It makes the node if there is none.
+func (w *Wheel[V]) pathNodeAt(level uint) *node {
 	if w.path[level] == nil {
 		w.path[level] = w.newNode()
 		w.path[level].onPath = true
 	}
-	return w.path[level], level * digitBits
+	return w.path[level]
 }
 
 // insertDeferred arms the entry in slot i for now. It is called in the body of an Advance,

@@ -31,8 +31,8 @@ type Handle uint64
 // goroutines must protect it by a lock. A nil *Wheel behaves like an empty wheel at tick 0,
 // but Schedule and Reserve panic on it.
 type Wheel[V any] struct {
-	now    Tick // the latest tick that Advance, Pop or Peek was called with
-	cursor Tick // everything before this tick has been yielded; cursor <= now
+	now    Tick // the latest tick that Advance, Pop or Peek was called with since the last Rewind
+	cursor Tick // nothing is armed for a tick before this one; cursor <= now
 
 	// path has the nodes between the root of the trie and the cursor: path[k] is the node of
 	// level k whose range contains the cursor. It is nil if the node was never needed. Only
@@ -196,8 +196,8 @@ func (w *Wheel[V]) All() iter.Seq2[Handle, V] {
 	}
 }
 
-// Now returns the latest tick that Advance, Pop or Peek was called with. Before the first
-// such call it returns the tick that was given to New.
+// Now returns the latest tick that Advance, Pop or Peek was called with, or the tick of a later
+// Rewind. Before the first such call it returns the tick that was given to New.
 func (w *Wheel[V]) Now() Tick {
 	if w == nil {
 		return 0

@@ -77,6 +77,10 @@ var wheelSteps = []struct {
 		return fmt.Sprint(got == h[3], at, ok)
 	}},
 	{"Wheel.Requeue", func(w *wheel.Wheel[int], h []wheel.Handle) string { return fmt.Sprint(w.Requeue(h[3], 14)) }},
+	{"Wheel.Rewind", func(w *wheel.Wheel[int], _ []wheel.Handle) string {
+		w.Rewind(11)
+		return fmt.Sprint(w.Now())
+	}},
 	{"Wheel.Advance", func(w *wheel.Wheel[int], _ []wheel.Handle) (seen string) {
 		for at, v := range w.Advance(26) {
 			seen += fmt.Sprint(at, v, " ")
