@@ -143,7 +143,7 @@
 //	taskstate.go    the states of a task and its legal moves
 //	task.go         tasks and their handles; delay.go
 //	taskpoll.go     polls tasks, for the engine; taskarena.go, readylist.go
-//	queue.go        the delay queue; overdue.go
+//	queue.go        the delay queue; queuewait.go, queues.go
 //
 // docs/concurrency.md lists every lock and every shared field.
 package foliot

@@ -140,14 +140,16 @@ func TestWaitWithADueValueDoesNotAllocate(t *testing.T) {
 	r, _ := kit.NewManual(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
 	buf := make([]int, 1)
-	allocs := testing.AllocsPerRun(1000, func() {
-		push(t, q, 0, 1)
-		if _, err := q.Wait(context.Background(), buf); err != nil {
-			t.Fatal(err)
+	for _, d := range []time.Duration{0, -1, -second, -hour} {
+		allocs := testing.AllocsPerRun(1000, func() {
+			push(t, q, d, 1)
+			if _, err := q.Wait(context.Background(), buf); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if allocs != 0 {
+			t.Errorf("with a delay of %v: %v allocations per call, want none", d, allocs)
 		}
-	})
-	if allocs != 0 {
-		t.Errorf("%v allocations per call, want none", allocs)
 	}
 }
 

@@ -1,0 +1,174 @@
+package foliot
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"weak"
+
+	"github.com/foliot-go/foliot/internal/engine"
+)
+
+var errNoBuffer = errors.New("foliot: Queue.Wait with an empty buffer; pass one with room for at least one value")
+
+// soonestMax bounds how many values setTimer looks at for the first deadline.
+const soonestMax = 64
+
+// A waiter is a call of Wait that waits.
+type waiter struct {
+	wake chan struct{} // a value makes the call look for due values again. Has room for one
+}
+
+// Wait removes values that are due from the queue and stores them in buf, in the order of
+// their deadlines. It returns their number. If no value is due, it waits for the first one. It
+// stops waiting with the error of ctx when ctx ends, and with ErrClosed when the runtime is
+// shut down. If values are due, Wait returns them even if ctx has ended. It returns an error
+// if buf is empty, and in a synctest bubble that the runtime is not part of.
+//
+// On a manual clock, Wait panics if no value is due and it is called in a callback or a poll:
+// the clock does not move until that callback or poll has returned.
+func (q *Queue[V]) Wait(ctx context.Context, buf []V) (int, error) {
+	if len(buf) == 0 {
+		return 0, errNoBuffer
+	}
+	now, err := q.rt.eng.EnterToWait()
+	if err != nil {
+		return 0, err
+	}
+	if n, err := q.fetch(nil, buf, now); n > 0 || err != nil {
+		return n, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	q.rt.eng.MustNotBlock("Queue.Wait")
+	me := &waiter{make(chan struct{}, 1)}
+	defer q.stopWaiting(me)
+	for joins := me; ; joins = nil {
+		n, err := q.fetch(joins, buf, q.rt.eng.Now())
+		if n > 0 || err != nil {
+			return n, err
+		}
+		select {
+		case <-me.wake:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-q.rt.eng.Done():
+			return 0, ErrClosed
+		}
+	}
+}
+
+// fetch removes values that are due at the time now. If there are none, it adds joins to the
+// waiters, unless joins is nil, and arms the timer if there are waiters.
+func (q *Queue[V]) fetch(joins *waiter, buf []V, now int64) (n int, err error) {
+	q.lock()
+	defer q.unlock()
+	if q.state.closed {
+		return 0, ErrClosed
+	}
+	if n = q.take(buf, now); n > 0 {
+		return n, nil
+	}
+	if joins != nil {
+		q.waiting = append(q.waiting, joins)
+	}
+	if len(q.waiting) == 0 {
+		return 0, nil
+	}
+	return 0, q.setTimer()
+}
+
+// take removes values that are due at the time now, the earliest deadline first. The caller
+// holds the lock.
+func (q *Queue[V]) take(buf []V, now int64) (n int) {
+	for _, v := range q.w.Advance(tickOf(now)) {
+		buf[n] = v
+		if n++; n == len(buf) {
+			break
+		}
+	}
+	return n
+}
+
+// stopWaiting removes me from the waiters. It wakes another one: there may be more to fetch, and me
+// may have been woken for it.
+func (q *Queue[V]) stopWaiting(me *waiter) {
+	q.lock()
+	defer q.unlock()
+	for i, w := range q.waiting {
+		if w == me {
+			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
+			break
+		}
+	}
+	if len(q.waiting) > 0 {
+		q.wakeOne()
+	}
+}
+
+// wakeFor makes sure that a waiter looks for a deadline that was just added: at once if it has
+// passed, otherwise when it comes. The caller holds the lock.
+func (q *Queue[V]) wakeFor(due, now int64) {
+	switch {
+	case len(q.waiting) == 0:
+	case due <= now:
+		q.wakeOne()
+	case due < q.timerAt:
+		if err := q.setTimer(); err != nil {
+			q.wakeOne() // it will get the same error
+		}
+	}
+}
+
+// setTimer arms the timer for the first deadline in the wheel, unless it is armed for that
+// time or an earlier one. The caller holds the lock.
+func (q *Queue[V]) setTimer() error {
+	at, ok := q.w.Soonest(soonestMax)
+	if !ok {
+		return nil
+	}
+	due := max(dueOf(at), 0) // it is negative if a value that has just been pushed was overdue at the start
+	if due >= q.timerAt {
+		return nil
+	}
+	if q.timer == (engine.Timer{}) {
+		// A strong reference in the callback would keep the queue alive: the timer is freed
+		// only when the queue has been collected.
+		weakly := weak.Make(q)
+		t, err := q.rt.eng.NewInternalTimer(func() {
+			if q := weakly.Value(); q != nil {
+				q.onTimer()
+			}
+		})
+		if err != nil {
+			return err
+		}
+		q.timer = t
+		runtime.AddCleanup(q, func(t engine.Timer) { t.Free() }, t)
+	}
+	q.timerAt = due
+	if !q.timer.ResetTick(q.rt.eng.Ceil(due)) {
+		return ErrClosed
+	}
+	return nil
+}
+
+// onTimer is the callback of the timer.
+func (q *Queue[V]) onTimer() {
+	q.lock()
+	defer q.unlock()
+	q.timerAt = engine.Never
+	q.wakeOne()
+}
+
+// wakeOne wakes the oldest waiter that has not been woken yet. The caller holds the lock.
+func (q *Queue[V]) wakeOne() {
+	for _, w := range q.waiting {
+		select {
+		case w.wake <- struct{}{}:
+			return
+		default: // woken already
+		}
+	}
+}
