@@ -53,8 +53,20 @@
 //		return foliot.Pending
 //	}
 //
-// [Runtime.Spawn] starts a task. [TaskHandle.Wake] has it polled, from any goroutine. A [Queue]
-// is a delay queue of typed values for goroutines that wait.
+// [Runtime.Spawn] starts a task. [TaskHandle.Wake] has it polled, from any goroutine.
+//
+// # Queues
+//
+// A [Queue] is a delay queue of typed values. It hands them out in the order of their deadlines,
+// those that were overdue when they were pushed included:
+//
+//	q := foliot.NewQueue[Job](rt)
+//	q.Push(time.Minute, job)           // due in a minute
+//	q.PushAt(saved.Deadline, saved)    // due at that time, or since then
+//	…
+//	n, err := q.Wait(ctx, due)         // waits for the first one; TryWait does not wait
+//
+// Values are not lost in [Runtime.Shutdown]: [Queue.Drain] returns those that are left.
 //
 // # What it promises
 //
@@ -143,7 +155,7 @@
 //	taskstate.go    the states of a task and its legal moves
 //	task.go         tasks and their handles; delay.go
 //	taskpoll.go     polls tasks, for the engine; taskarena.go, readylist.go
-//	queue.go        the delay queue; queuewait.go, queues.go
+//	queue.go        the delay queue; queuewait.go, queuelook.go, queues.go
 //
 // docs/concurrency.md lists every lock and every shared field.
 package foliot

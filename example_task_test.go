@@ -1,7 +1,6 @@
 package foliot_test
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -175,31 +174,4 @@ func ExampleInterval() {
 	//   4s: skip 1, burst 1, shift 0
 	// 4.5s: skip 0, burst 0, shift 1
 	//   5s: skip 1, burst 1, shift 0
-}
-
-// Values come out when their time has come, in the order of their deadlines. Until then
-// they can be put off or taken out.
-func ExampleQueue() {
-	clock := foliot.NewManualClock(time.Time{})
-	rt, err := foliot.New(foliot.Options{Clock: clock})
-	if err != nil {
-		panic(err)
-	}
-	q := foliot.NewQueue[string](rt)
-	q.Push(3*time.Minute, "eggs")
-	q.Push(2*time.Minute, "tea")
-	q.Push(time.Hour, "bread")
-	call, _ := q.Push(time.Minute, "phone call")
-	toast, _ := q.Push(time.Minute, "toast")
-	fmt.Println("put off:", q.Reset(call, 4*time.Minute))
-	fmt.Println(q.Remove(toast))
-
-	clock.Advance(5 * time.Minute)
-	due := make([]string, 10)
-	n, err := q.Wait(context.Background(), due)
-	fmt.Println(due[:n], err, "left:", q.Len())
-	// Output:
-	// put off: true
-	// toast true
-	// [tea eggs phone call] <nil> left: 1
 }

@@ -8,18 +8,24 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A Queue is a delay queue. A value is pushed with a delay and can be fetched when it is due.
-// Values are fetched in the order of their deadlines, to the nanosecond. Values with equal
-// deadlines are fetched in the order in which they were pushed or last reset. That holds for
-// values that are overdue when they are pushed, too. A Queue may be used by several goroutines at
-// the same time. It keeps its values in a separate wheel, so values without pointers cost the
-// garbage collector nothing.
+// A Queue is a delay queue. A value is pushed with a delay or a deadline and can be fetched when
+// it is due. Values are fetched in the order of their deadlines, to the nanosecond. Values with
+// equal deadlines are fetched in the order in which they were pushed or last reset. That holds
+// for values that are overdue when they are pushed, too. A Queue may be used by several
+// goroutines at the same time. It keeps its values in a separate wheel, so values without
+// pointers cost the garbage collector nothing.
+//
+// [Queue.Wait] waits for values that are due and fetches them. [Queue.TryWait] does not wait.
+// [Queue.Peek] and [Queue.All] look at values, and [Queue.Drain] removes all of them.
+//
+// After Shutdown of the runtime Push, PushAt and Wait return ErrClosed, and Reset returns false.
+// The other methods work as before, so that no value is lost.
 type Queue[V any] struct {
 	rt    *Runtime
 	state *queueState
 
 	// These are protected by state.mu.
-	w       wheel.Wheel[V] // see tickOf. Its time is never after that of the runtime
+	w       wheel.Wheel[V] // see tickOf. Its time may be before or after that of the runtime
 	waiting []*waiter      // the calls of Wait that wait, the oldest first
 	timer   engine.Timer   // calls onTimer when the first value is due. Armed only if a call of Wait waits
 	timerAt int64          // the deadline of timer; engine.Never: it is not armed
@@ -68,6 +74,18 @@ func (q *Queue[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
 		return 0, err
 	}
 	return q.push(q.rt.eng.AddSigned(now, d), now, v)
+}
+
+// PushAt adds a value that is due at the time at, which may have passed: then the value comes
+// before values with later deadlines. Otherwise it is like [Queue.Push]. If at has a monotonic
+// reading, PushAt uses it. Times of more than 292 years before or after the start of the runtime
+// count as 292 years.
+func (q *Queue[V]) PushAt(at time.Time, v V) (wheel.Handle, error) {
+	due, now, err := q.rt.eng.AtSigned(at)
+	if err != nil {
+		return 0, err
+	}
+	return q.push(due, now, v)
 }
 
 // push adds a value that is due at the time due. The time is now.

@@ -59,6 +59,20 @@ func (q *Queue[V]) Wait(ctx context.Context, buf []V) (int, error) {
 	}
 }
 
+// TryWait removes values that are due from the queue and stores them in buf, in the order of
+// their deadlines, as [Queue.Wait] does. It returns their number, which is 0 if no value is due
+// or buf is empty. It does not wait, so it may be called in a callback or a poll. It works after
+// Shutdown, too. It may return 0 in a synctest bubble that the runtime is not part of.
+func (q *Queue[V]) TryWait(buf []V) int {
+	now, err := q.rt.eng.Enter()
+	if err != nil {
+		return 0
+	}
+	q.lock()
+	defer q.unlock()
+	return q.take(buf, now)
+}
+
 // fetch removes values that are due at the time now. If there are none, it adds joins to the
 // waiters, unless joins is nil, and arms the timer if there are waiters.
 func (q *Queue[V]) fetch(joins *waiter, buf []V, now int64) (n int, err error) {
@@ -82,6 +96,10 @@ func (q *Queue[V]) fetch(joins *waiter, buf []V, now int64) (n int, err error) {
 // take removes values that are due at the time now, the earliest deadline first. The caller
 // holds the lock.
 func (q *Queue[V]) take(buf []V, now int64) (n int) {
+	if len(buf) == 0 {
+		return 0
+	}
+	q.w.Rewind(tickOf(now)) // Peek and Drain move the wheel ahead of the clock
 	for _, v := range q.w.Advance(tickOf(now)) {
 		buf[n] = v
 		if n++; n == len(buf) {

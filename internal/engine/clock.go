@@ -94,6 +94,26 @@ func (c *Clock) at(when time.Time) (int64, error) {
 	return min(max(int64(when.Sub(c.start)), 0), c.last), nil
 }
 
+// AtSigned returns the deadline for a point in time, which may have passed, and the current time.
+// The deadline may be negative, as with AddSigned. It returns errBubble if the call is foreign.
+func (c *Clock) AtSigned(when time.Time) (due, now int64, err error) {
+	wall := c.manual == nil && when == when.Round(0) // there is no monotonic reading, as in at
+	var d time.Duration
+	if wall {
+		d = time.Until(when) // before now is read, so that the deadline is not early
+	}
+	if now, err = c.Enter(); err != nil {
+		return 0, 0, err
+	}
+	if wall {
+		return c.AddSigned(now, d), now, nil
+	}
+	return min(max(int64(when.Sub(c.start)), -never), c.last), now, nil
+}
+
+// Time returns a time in nanoseconds as a point in time.
+func (c *Clock) Time(ns int64) time.Time { return c.start.Add(time.Duration(ns)) }
+
 // Ceil returns the first tick at or after a time.
 func (c *Clock) Ceil(ns int64) wheel.Tick {
 	return c.ticks(uint64(ns) + c.res - 1)

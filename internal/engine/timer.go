@@ -56,5 +56,5 @@ func (t Timer) Deadline() (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	return t.s.eng.start.Add(time.Duration(t.s.eng.Nanos(at))), true
+	return t.s.eng.Time(t.s.eng.Nanos(at)), true
 }

@@ -124,3 +124,47 @@ func TestWarmOperationsOnTimersDoNotAllocate(t *testing.T) {
 		})
 	}
 }
+
+func TestWarmOperationsOnQueuesDoNotAllocate(t *testing.T) {
+	if testkit.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for name, o := range map[string]foliot.Options{"system": {}, "manual": {Clock: foliot.NewManualClock(time.Now())}} {
+		t.Run(name, func(t *testing.T) {
+			r := kit.NewRuntime(t, o)
+			q := foliot.NewQueue[int](r)
+			for i := range 1000 {
+				push(t, q, hour<<(i%10), i)
+			}
+			buf := make([]int, 4)
+			now := time.Now()
+			if o.Clock != nil {
+				now = o.Clock.Now()
+			}
+			i := 0
+			ago := func() time.Time { i++; return now.Add(-time.Duration(i*7919%100_000) * microsecond) }
+			wantNoAllocs(t, "PushAt of an overdue value and TryWait", func() {
+				pushAt(t, q, ago(), i)
+				if q.TryWait(buf) != 1 || buf[0] != i {
+					t.Fatal("TryWait does not return the value")
+				}
+			})
+			wantNoAllocs(t, "PushAt and Remove", func() {
+				h := pushAt(t, q, now.Add(time.Duration(i)*second), i)
+				if _, ok := q.Remove(h); !ok {
+					t.Fatal("Remove returns false")
+				}
+			})
+			wantNoAllocs(t, "PushAt, Peek and TryWait", func() {
+				pushAt(t, q, ago(), i)
+				if _, v, ok := q.Peek(); !ok || v != i {
+					t.Fatal("Peek does not return the value")
+				}
+				q.TryWait(buf)
+				if _, _, ok := q.Peek(); !ok || q.TryWait(buf) != 0 {
+					t.Fatal("Peek returns false, or TryWait a value that is not due")
+				}
+			})
+		})
+	}
+}

@@ -3,7 +3,9 @@ package contract_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/foliot-go/foliot/wheel"
 )
@@ -63,6 +65,89 @@ var queueRows = []foreignRow{
 			}
 			w.wantAnother(t)
 		})
+	}},
+	{"Queue.PushAt", nil, func(f *foreignTest) {
+		f.pushAt(4*brief, func() time.Time { return f.now().Add(4 * brief) })
+	}},
+	{"Queue.PushAt, without a monotonic reading", nil, func(f *foreignTest) {
+		f.pushAt(4*brief-millisecond, func() time.Time { return f.now().Round(0).Add(4 * brief) })
+	}},
+	{"Queue.Peek", nil, func(f *foreignTest) {
+		q, _ := f.filledQueue()
+		f.start()
+		f.foreign(func(t *testing.T) {
+			if _, v, ok := q.Peek(); !ok || v != 1 {
+				t.Errorf("Peek returns %d, %t, want 1, true", v, ok)
+			}
+		})
+		f.own(func(t *testing.T) { q.wantRest(t, false, 0) })
+	}},
+	{"Queue.All", nil, func(f *foreignTest) {
+		q, _ := f.filledQueue()
+		f.start()
+		f.foreign(func(t *testing.T) {
+			n := 0
+			for range q.All() {
+				n++
+			}
+			if n != 3 {
+				t.Errorf("All yields %d values, want 3", n)
+			}
+		})
+		f.own(func(t *testing.T) { q.wantRest(t, false, 0) })
+	}},
+	{"Queue.Drain", nil, func(f *foreignTest) {
+		q, _ := f.filledQueue()
+		f.start()
+		f.foreign(func(t *testing.T) {
+			if got := drain(q.Queue, 2); !slices.Equal(got, []int{1, 2}) {
+				t.Errorf("Drain yields %v, want [1 2]", got)
+			}
+		})
+		f.own(func(t *testing.T) {
+			if n := q.Len(); n != 1 {
+				t.Errorf("Len returns %d, want 1", n)
+			}
+			q.wantAnother(t)
+		})
+	}},
+	{"Queue.Drain, while another waits", notEnded, func(f *foreignTest) {
+		q := f.queueOf(9)
+		f.start()
+		w := f.waiting(q, 0)
+		f.foreign(func(t *testing.T) {
+			if got := drain(q.Queue, 2); !slices.Equal(got, []int{9}) {
+				t.Errorf("Drain yields %v, want [9]", got)
+			}
+		})
+		f.own(func(t *testing.T) { w.wantAnother(t) })
+	}},
+	{"Queue.TryWait, with values due", nil, func(f *foreignTest) {
+		q, _ := f.filledQueue()
+		f.own(func(t *testing.T) { f.pass(3 * brief) })
+		f.start()
+		var got []int
+		f.foreign(func(t *testing.T) {
+			if got = try(q.Queue, 3); len(got) > 0 {
+				q.wantOrdered(t, got, 1, 2)
+			}
+		})
+		f.own(func(t *testing.T) {
+			if len(got) == 0 {
+				q.wantValues(t, 1, 2)
+			}
+			q.wantAnother(t)
+		})
+	}},
+	{"Queue.TryWait, with nothing due", nil, func(f *foreignTest) {
+		q := f.queueOf(9)
+		f.start()
+		f.foreign(func(t *testing.T) {
+			if got := try(q.Queue, 3); len(got) > 0 {
+				t.Errorf("TryWait returns %v, want nothing", got)
+			}
+		})
+		f.own(func(t *testing.T) { q.wantAnother(t) })
 	}},
 	{"Queue.Reset", nil, func(f *foreignTest) {
 		q, far := f.filledQueue()
@@ -183,6 +268,26 @@ var queueRows = []foreignRow{
 			q.wantAnother(t)
 		})
 	}},
+}
+
+// pushAt tries PushAt with the result of when. The value must not be fetched before d has passed.
+func (f *foreignTest) pushAt(d time.Duration, when func() time.Time) {
+	q, _ := f.filledQueue()
+	f.start()
+	pushed := false
+	var at time.Time
+	f.own(func(*testing.T) {
+		q.expect(d, 5)
+		at = when()
+	})
+	f.foreign(func(t *testing.T) {
+		_, err := q.PushAt(at, 5)
+		pushed = !refused(t, "PushAt", err)
+		if n := q.Len(); !pushed && n != 3 {
+			t.Errorf("PushAt returns an error, but then Len returns %d, want 3", n)
+		}
+	})
+	f.own(func(t *testing.T) { q.wantRest(t, pushed, 5) })
 }
 
 // queueOf returns a queue, made in the place of the runtime, with values that are due in an hour.
