@@ -149,6 +149,31 @@ func ExampleRuntime_Stats() {
 	// Output: 5 fired, 5 armed, at most 0s late
 }
 
+// Snapshots of the statistics make a rate: how late the timers of the last minute were, not those
+// since the start.
+func ExampleHistogram_Sub() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	before := rt.Stats().Late
+	for minute := range 3 {
+		for i := range 10 * (minute + 1) {
+			rt.AfterFunc(time.Duration(i)*time.Second, func() {})
+		}
+		clock.Advance(time.Minute)
+		now := rt.Stats().Late
+		added := now.Sub(before)
+		fmt.Println(added.Count(), "timers, at most", added.Max(), "late, in total", added.Sum())
+		before = now
+	}
+	// Output:
+	// 10 timers, at most 0s late, in total 0s
+	// 20 timers, at most 0s late, in total 0s
+	// 30 timers, at most 0s late, in total 0s
+}
+
 // A Runtime is an expvar.Var: /debug/vars shows its Stats.
 func ExampleRuntime_String() {
 	expvar.Publish("timers", foliot.Default())

@@ -39,6 +39,26 @@ func (h Histogram) Max() time.Duration { return time.Duration(h.get().Max()) }
 // Mean returns the mean of the durations.
 func (h Histogram) Mean() time.Duration { return time.Duration(h.get().Mean()) }
 
+// Sum returns the sum of the durations. A sum of more than 292 years counts as 292 years.
+func (h Histogram) Sum() time.Duration { return time.Duration(h.get().Sum()) }
+
+// Sub returns what was added since an earlier snapshot, for example in the last minute:
+//
+//	late := rt.Stats().Late.Sub(aMinuteAgo.Late)
+//
+// Max of the result may be up to a sixteenth too long. If earlier has durations that h does not
+// have, it is not an earlier snapshot of the same runtime, and the result is empty.
+func (h Histogram) Sub(earlier Histogram) Histogram {
+	if earlier.Count() == 0 {
+		return h
+	}
+	d := *h.get()
+	if !d.Sub(earlier.get()) {
+		return Histogram{}
+	}
+	return Histogram{&d}
+}
+
 // All returns an iterator over the buckets that are not empty, in ascending order. It yields
 // the longest duration that belongs in the bucket, and the number of durations in it.
 func (h Histogram) All() iter.Seq2[time.Duration, uint64] {

@@ -87,6 +87,35 @@ func (h *Hist) Merge(o *Hist) {
 	h.hi += o.hi + carry
 }
 
+// Sub removes everything that earlier has recorded from h, which has recorded it too. Then h has
+// what was recorded since. It knows the largest number only by its bucket, so Max may be too large,
+// by less than a sixteenth. If h cannot have recorded everything that earlier has, Sub returns
+// false and does not change h.
+func (h *Hist) Sub(earlier *Hist) bool {
+	var d Hist
+	for i, n := range h.counts {
+		before := earlier.counts[i]
+		if n < before {
+			return false
+		}
+		if n -= before; n > 0 {
+			d.counts[i] = n
+			d.count += n
+			d.max = min(upper(i), h.max)
+		}
+	}
+	var borrow uint64
+	d.lo, borrow = bits.Sub64(h.lo, earlier.lo, 0)
+	d.hi, borrow = bits.Sub64(h.hi, earlier.hi, borrow)
+	// The mean is at most max. If it is not, the two have different numbers in the same buckets.
+	hi, lo := bits.Mul64(d.count, uint64(d.max))
+	if borrow != 0 || d.hi > hi || d.hi == hi && d.lo > lo {
+		return false
+	}
+	*h = d
+	return true
+}
+
 // Quantile returns an upper bound for the q-quantile: the recorded number whose rank, in
 // ascending order, is ⌈q·Count⌉, where the product is computed in float64. The bound is at
 // least that number, exceeds it by less than a sixteenth of it, and is never more than Max.

@@ -1,0 +1,84 @@
+package contract_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/test/kit"
+)
+
+// lateAfter fires n timers and returns how late all timers of the runtime were so far.
+func lateAfter(t *testing.T, r *foliot.Runtime, n int) foliot.Histogram {
+	t.Helper()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Add(1)
+		kit.After(t, r, kit.Random(2*millisecond), wg.Done)
+	}
+	testkit.Returns(t, "all timers", wg.Wait)
+	return r.Stats().Late
+}
+
+func TestSumIsTheSumOfTheDurations(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	late := lateAfter(t, r, 500)
+	n := time.Duration(late.Count())
+	if sum := late.Sum(); sum/n != late.Mean() || sum > n*late.Max() {
+		t.Errorf("Sum is %v of %d durations, with the mean %v and the maximum %v", sum, n, late.Mean(), late.Max())
+	}
+	if sum := (foliot.Histogram{}).Sum(); sum != 0 {
+		t.Errorf("Sum of the zero Histogram is %v", sum)
+	}
+}
+
+func TestSubIsWhatWasAddedSince(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	earlier := lateAfter(t, r, 300)
+	later := lateAfter(t, r, 200)
+	added := later.Sub(earlier)
+	if added.Count() != 200 || added.Sum() != later.Sum()-earlier.Sum() {
+		t.Errorf("%d durations of %v were added, want 200 of %v", added.Count(), added.Sum(), later.Sum()-earlier.Sum())
+	}
+	if added.Max() > later.Max() || added.Mean() > added.Max() || added.Quantile(0.5) > added.Max() {
+		t.Errorf("the median is %v, the mean %v and the maximum %v, of all %v",
+			added.Quantile(0.5), added.Mean(), added.Max(), later.Max())
+	}
+	counts := map[time.Duration]uint64{}
+	for d, n := range later.All() {
+		counts[d] = n
+	}
+	for d, n := range earlier.All() {
+		counts[d] -= n
+	}
+	for d, n := range added.All() {
+		if counts[d] != n {
+			t.Errorf("%d durations up to %v were added, want %d", n, d, counts[d])
+		}
+	}
+	if later.Count() != 500 || earlier.Count() != 300 {
+		t.Errorf("Sub has changed its arguments: they have %d and %d durations", later.Count(), earlier.Count())
+	}
+}
+
+func TestSubOfWhatIsNotEarlierIsEmpty(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	earlier := lateAfter(t, r, 100)
+	later := lateAfter(t, r, 100)
+	var none foliot.Histogram
+	for what, h := range map[string]foliot.Histogram{
+		"the earlier one minus the later one": earlier.Sub(later),
+		"one minus itself":                    later.Sub(later),
+		"the empty one minus another":         none.Sub(later),
+		"the empty one minus itself":          none.Sub(none),
+	} {
+		if h.Count() != 0 || h.Sum() != 0 || h.Max() != 0 || h.Mean() != 0 {
+			t.Errorf("%s has %d durations with the sum %v and the maximum %v", what, h.Count(), h.Sum(), h.Max())
+		}
+	}
+	if h := later.Sub(none); h.Count() != 200 || h.Sum() != later.Sum() {
+		t.Errorf("minus the empty one there are %d durations, want 200", h.Count())
+	}
+}
