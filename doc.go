@@ -142,7 +142,8 @@
 //
 // # Statistics
 //
-// [Runtime.Stats] returns counters and a histogram of how late callbacks were.
+// [Runtime.Stats] returns counters, and histograms of how late callbacks were and how long they
+// took. [Histogram.Sub] returns what was added between two snapshots.
 // expvar.Publish("timers", rt) shows them at /debug/vars. Options.Logger gets the events that an
 // operator should know. Profiles show the goroutines of a runtime under the label "foliot".
 //

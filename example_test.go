@@ -146,7 +146,10 @@ func ExampleRuntime_Stats() {
 	clock.Advance(4 * time.Second)
 	st := rt.Stats()
 	fmt.Println(st.Fired, "fired,", st.Armed, "armed, at most", st.Late.Max(), "late")
-	// Output: 5 fired, 5 armed, at most 0s late
+	fmt.Println(st.Ran.Count(), "callbacks took less than a minute:", st.Ran.Sum() < time.Minute)
+	// Output:
+	// 5 fired, 5 armed, at most 0s late
+	// 5 callbacks took less than a minute: true
 }
 
 // Snapshots of the statistics make a rate: how late the timers of the last minute were, not those

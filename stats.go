@@ -25,7 +25,21 @@ type Stats struct {
 	Handed  int    // callbacks for Options.Go that have not started yet
 	Rescued uint64 // callbacks that the runtime ran itself because Options.Go dropped them or panicked
 
-	Late   Histogram     // how late timers fired
+	Late Histogram // how late timers fired
+
+	// Ran is how long callbacks and polls took. It counts the callbacks of timers, on workers or by
+	// Options.Go, and all polls; those that panic or call Goexit, too. They are measured in real
+	// time, also on a manual clock, and in a synctest bubble in the time of the bubble.
+	//
+	// One reading of the clock is the end of a callback and the beginning of the next. So a
+	// duration may include what the worker does in between, usually less than a microsecond. A
+	// callback is counted when its worker takes the next one or has nothing left to do.
+	//
+	// Not counted are functions that package time of this module starts on their own goroutines,
+	// and what the library itself does when a timer fires: wake a Sleep or a Queue.Wait, end a
+	// context, send on a channel.
+	Ran Histogram
+
 	Worker []WorkerStats // one for each of Workers
 }
 
@@ -66,6 +80,7 @@ func (rt *Runtime) Stats() Stats {
 		Rescued: e.Rescued,
 
 		Late: Histogram{e.Late},
+		Ran:  Histogram{e.Ran},
 	}
 	for _, w := range e.Worker {
 		st.Worker = append(st.Worker, WorkerStats(w))

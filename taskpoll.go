@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"runtime"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/foliot-go/foliot/internal/engine"
@@ -71,6 +70,7 @@ func pollerOf(t *engine.Turn, ts *tasks) *poller {
 func (p *poller) Abandon(t *engine.Turn) {
 	p.count(t)
 	if p.cx.t != nil {
+		t.Ended()
 		p.finish(taskFinished)
 	}
 }
@@ -132,6 +132,7 @@ func (p *poller) poll(turn *engine.Turn, t *task, gen uint32, limit int, now int
 			status = p.pollObserved(turn, t.body)
 		} else {
 			status = t.body.Poll(cx)
+			turn.Ended()
 		}
 		if status == Done {
 			p.finish(taskFinished)
@@ -154,9 +155,8 @@ func (p *poller) pollObserved(turn *engine.Turn, body Task) Status {
 	} else {
 		turn.SetCurrent(body, p.ts)
 	}
-	began := time.Now()
 	status := body.Poll(&p.cx)
-	p.ts.s.Engine().SlowItem(time.Since(began), func() string { return p.ts.nameOf(body) })
+	p.ts.s.Engine().SlowItem(turn.Ended(), func() string { return p.ts.nameOf(body) })
 	return status
 }
 

@@ -24,6 +24,7 @@ var sensitive = map[string]string{
 	"worker.call":               "runs a worker",
 	"worker.finishAbnormal":     "runs a worker, or a callback on its own goroutine",
 	"worker.runSpawnedOnce":     "runs a callback",
+	"Turn.Ended":                "runs an item",
 	"worker.delegate":           "runs a worker",
 	"worker.linger":             "runs a worker",
 	"worker.spawn":              "runs a worker",

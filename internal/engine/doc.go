@@ -21,7 +21,7 @@
 //	state.go        the states of a timer and its legal moves
 //	entry.go        what the wheel keeps for a timer; the kinds
 //	shard.go        a lock and a wheel: arm, stop; fire.go: fire
-//	worker.go       the turn of a worker; run.go: what a goroutine does that has it
+//	worker.go       the turn of a worker; run.go: what a goroutine does that has it; ran.go: for how long
 //	timekeeper.go   waits for the next deadline; alarm.go, watchdog.go
 //	source.go       work beside timers
 //	roster.go       workers and shards, Resize; adopted.go: the shards of retired workers

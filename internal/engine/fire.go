@@ -22,9 +22,13 @@ type call struct {
 // It returns the callback, if there is one, and the number of timers that have fired. Timers
 // without a callback fire in pop. If no timer is due, pop raises next. It may also
 // return without a callback before that, to unlock the shard or to let items be run; then the
-// caller finds next still due and calls pop again.
-func (s *Shard) pop(now int64) (c call, fired int64) {
+// caller finds next still due and calls pop again. It also takes the durations in t.ran, if t is
+// not nil.
+func (s *Shard) pop(now int64, t *Turn) (c call, fired int64) {
 	s.mu.Lock()
+	if t != nil && t.ran.n > 0 {
+		s.recordRan(t)
+	}
 	c, fired = s.popLocked(now)
 	announce := false
 	if len(s.expired) > 0 {

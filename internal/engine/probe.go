@@ -62,7 +62,7 @@ func (p Probe) SetTime(now int64) { p.manual.now.Store(now) }
 
 // Pop pops timers of items that are due at the time now, and returns how many have expired.
 func (p Probe) Pop(s *Shard, now int64) (fired int64) {
-	_, fired = s.pop(now)
+	_, fired = s.pop(now, nil)
 	return fired
 }
 

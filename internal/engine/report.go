@@ -54,22 +54,6 @@ func (eng *Engine) logSlow(name string, took int64) {
 	logger.Warn("foliot: slow callback", "callback", name, "took", time.Duration(took))
 }
 
-// processStart is the origin of real time, where the clock of the engine may be a manual one.
-var processStart = time.Now()
-
-// realTime returns a time for measuring how long a callback takes. That is now, the time of
-// the engine; on a manual clock it is the real time since processStart. It is 0 if
-// Config.SlowCallback is not set.
-func (eng *Engine) realTime(now int64) int64 {
-	switch {
-	case eng.slowAfter == 0:
-		return 0
-	case eng.manual == nil:
-		return now
-	}
-	return int64(time.Since(processStart))
-}
-
 // startFunc starts a goroutine that calls f, as time.AfterFunc does.
 func (eng *Engine) startFunc(f func()) {
 	if eng.slowAfter == 0 {

@@ -67,6 +67,7 @@ func (w *worker) run(m runMode) (fired int64, more bool) {
 		w.eng.label()
 	}
 	if p.turn != nil {
+		p.turn.flushRan()
 		w.turn.Store(p.turn)
 	}
 	returned = true
@@ -76,7 +77,8 @@ func (w *worker) run(m runMode) (fired int64, more bool) {
 // progress is the state of a run.
 type progress struct {
 	c       call  // the callback that is running, if c.fn is set
-	turn    *Turn // for items; nil before the first one
+	ended   bool  // the callback has returned, and turn.ran has how long it took
+	turn    *Turn // nil after a callback or an item that has not returned normally
 	fired   int64 // how many timers have fired
 	relabel bool  // items were run since the labels were set; an item may have changed them
 }
@@ -85,6 +87,7 @@ type progress struct {
 func (w *worker) serve(m runMode, p *progress) (more bool) {
 	eng := w.eng
 	limit := itemBatch
+	t := w.turnFor(m.claim, p)
 	now := eng.Now()
 	began := now
 	for first := true; first || now-began <= m.span; first = false {
@@ -97,10 +100,13 @@ func (w *worker) serve(m runMode, p *progress) (more bool) {
 			if s.Ready.Empty() {
 				continue
 			}
-			s.source.Run(w.turnFor(m.claim, p), limit, now)
+			t.begin(now)
+			s.source.Run(t, limit, now)
 			ran, p.relabel = true, true
 			was := now
-			now = eng.Now()
+			if now = t.now; now == was { // no item has ended
+				now = eng.Now()
+			}
 			w.since.Store(now)
 			limit = itemBatch
 			if now-was > slowBatch {
@@ -118,7 +124,7 @@ func (w *worker) serve(m runMode, p *progress) (more bool) {
 			continue
 		}
 		var fired int64
-		p.c, fired = s.pop(now)
+		p.c, fired = s.pop(now, t)
 		p.fired += fired
 		if p.c.fn == nil {
 			now = eng.Now()
@@ -128,7 +134,10 @@ func (w *worker) serve(m runMode, p *progress) (more bool) {
 			p.relabel = false
 			eng.label()
 		}
-		now = w.call(&p.c, now)
+		if first {
+			now = eng.Now() // after a pause the pop takes long, and should not count as the callback
+		}
+		now = w.call(p, now)
 	}
 	return true
 }
@@ -136,20 +145,19 @@ func (w *worker) serve(m runMode, p *progress) (more bool) {
 // turnFor returns the Turn of a run. Only one goroutine uses a Turn at a time, so a run takes the
 // one that the last run of the worker has left, or makes one.
 func (w *worker) turnFor(claim uint64, p *progress) *Turn {
-	if p.turn == nil {
-		if p.turn = w.turn.Swap(nil); p.turn == nil {
-			p.turn = &Turn{w: w}
-		}
-		p.turn.claim = claim
+	if p.turn = w.turn.Swap(nil); p.turn == nil {
+		p.turn = &Turn{w: w}
 	}
+	p.turn.claim = claim
 	return p.turn
 }
 
-// call runs a callback, and again if its timer comes due meanwhile. It returns the time
-// afterwards. It clears c.fn when the callback has returned or was handed to another
+// call runs the callback p.c, and again if its timer comes due meanwhile. It returns the time
+// afterwards. It clears p.c.fn when the callback has returned or was handed to another
 // goroutine.
-func (w *worker) call(c *call, now int64) int64 {
+func (w *worker) call(p *progress, now int64) int64 {
 	eng := w.eng
+	c := &p.c
 	if c.kind == kindGoFunc {
 		fn := c.fn
 		c.fn = nil
@@ -174,12 +182,15 @@ func (w *worker) call(c *call, now int64) int64 {
 		if eng.logger != nil {
 			w.current.setFunc(pointer(c.fn))
 		}
-		began := eng.realTime(now)
+		p.ended = false
+		p.turn.begin(now)
 		c.fn()
 		now = eng.Now()
 		if c.kind == kindFunc {
+			took := p.turn.end(now)
+			p.ended = true
 			eng.label() // the callback may have changed the labels
-			eng.slow(c.fn, eng.realTime(now)-began)
+			eng.slow(c.fn, took)
 		}
 		again := false
 		if timer := c.timer; timer != 0 {
@@ -198,8 +209,14 @@ func (w *worker) call(c *call, now int64) int64 {
 func (w *worker) finishAbnormal(p *progress) {
 	c, turn := p.c, p.turn
 	p.c, p.turn = call{}, nil
-	if turn != nil && turn.Work != nil {
-		turn.Work.Abandon(turn)
+	if turn != nil {
+		if turn.Work != nil {
+			turn.Work.Abandon(turn)
+		}
+		if c.fn != nil && c.kind == kindFunc && !p.ended {
+			turn.end(w.eng.Now())
+		}
+		turn.flushRan()
 	}
 	if c.fn != nil && c.timer != 0 {
 		if again, ok := c.shard.finish(c.timer, w.eng.Now()); ok {
@@ -253,13 +270,15 @@ func (w *worker) runSpawned(c call) {
 
 func (w *worker) runSpawnedOnce(p *progress) {
 	eng := w.eng
+	p.turn.begin(eng.Now())
 	if p.c.item != nil {
 		p.c.item(p.turn)
 		return
 	}
-	began := eng.realTime(eng.Now())
 	p.c.fn()
-	eng.slow(p.c.fn, eng.realTime(eng.Now())-began)
+	took := p.turn.end(eng.Now())
+	p.ended = true
+	eng.slow(p.c.fn, took)
 }
 
 // ready returns a shard that has ready items, or nil. An adopted shard that it returns may have

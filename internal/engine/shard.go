@@ -44,6 +44,7 @@ type Shard struct {
 	stopped    uint64
 	rearmed    uint64
 	late       *hist.Hist // how late timers fired; made when the first one fires
+	ran        *hist.Hist // how long callbacks and items of any shard took; made when the first one has ended
 	prefetched int        // how many of the next entries prefetch has read and pop has not reached
 	sink       uint64     // what prefetch has read, stored so that the reads are not optimised away
 

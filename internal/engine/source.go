@@ -15,8 +15,8 @@ import (
 // The engine calls a Source once for a batch of items, because a call for each item would cost
 // as much as many items do.
 type Source interface {
-	// Run runs ready items, at most limit. The time is now. The calling goroutine has the turn
-	// of the worker that owns the shard. If an item panics or calls Goexit, Run does not return,
+	// Run runs ready items, at most limit, and calls Ended of the Turn after each. The time is now.
+	// The calling goroutine has the turn of the worker that owns the shard. If an item panics or calls Goexit, Run does not return,
 	// and the engine calls Abandon of Turn.Work.
 	Run(t *Turn, limit int, now int64)
 
@@ -50,23 +50,27 @@ func (r *Ready) Empty() bool {
 	return r.Inbox.Load() == 0 && uint32(r.Todo.Load()) == 0
 }
 
-// itemBatch is how many items a Source may run between two readings of the clock, and how many
-// timers of items expire in one call of pop.
+// itemBatch is how many items a Source may run before timers are looked at, and how many timers of
+// items expire in one call of pop.
 const itemBatch = 32
 
-// A Turn is the turn of a worker on a goroutine that runs items, or a goroutine that runs one
-// item apart from its worker.
+// A Turn is the turn of a worker on a goroutine that runs callbacks and items, or a goroutine that
+// runs one callback or item apart from its worker.
 type Turn struct {
 	Work    Work // what the Source is doing; nil until it sets it. It stays when the Turn is used again
 	w       *worker
 	claim   uint64
-	spawned bool // the goroutine runs one item apart from its worker
+	spawned bool // the goroutine runs one callback or item apart from its worker
+
+	now   int64  // when the last callback or item began or ended
+	began int64  // the same in real time, see realTime
+	ran   ranLog // how long the last ones took
 }
 
 // Work is what a Source does in a Turn.
 type Work interface {
-	// Abandon is called after an item did not return normally. It ends that item. It may also be
-	// called if no item is running.
+	// Abandon is called after an item did not return normally. It ends that item, and calls Ended of
+	// the Turn. It may also be called if no item is running.
 	Abandon(t *Turn)
 }
 

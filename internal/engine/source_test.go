@@ -100,9 +100,10 @@ type testWork struct{ running *testItem }
 // abandoned counts how often Abandon was called while an item was running.
 var abandoned atomic.Int64
 
-func (w *testWork) Abandon(*Turn) {
+func (w *testWork) Abandon(t *Turn) {
 	if w.running != nil {
 		w.running = nil
+		t.Ended()
 		abandoned.Add(1)
 	}
 }
@@ -126,6 +127,7 @@ func (src *testSource) Run(t *Turn, limit int, now int64) {
 		work.running = it
 		it.f(it)
 		work.running = nil
+		t.Ended()
 	}
 }
 

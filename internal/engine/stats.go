@@ -13,7 +13,8 @@ type Stats struct {
 
 	ItemsRun, Fired, Stopped, Rearmed, Scrubbed, Migrated, Wakeups, Blocked, Panics, Rescued uint64
 
-	Late   *hist.Hist
+	Late, Ran *hist.Hist
+
 	Worker []WorkerStats
 }
 
@@ -31,6 +32,7 @@ func (eng *Engine) Stats() Stats {
 	workers := *eng.workers.Load()
 	st := Stats{
 		Late:     new(hist.Hist),
+		Ran:      new(hist.Hist),
 		Workers:  len(workers),
 		Wakeups:  eng.timekeeper.wakeups.Load(),
 		Migrated: eng.migrated.Load(),
@@ -82,5 +84,8 @@ func (s *Shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 	st.Scrubbed += s.scrub.total
 	if s.late != nil {
 		st.Late.Merge(s.late)
+	}
+	if s.ran != nil {
+		st.Ran.Merge(s.ran)
 	}
 }
