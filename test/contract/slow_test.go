@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,31 @@ func TestTheLogNamesTheCallbackThatBlocks(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantLogged(t, &h, "block", "(*contract_test.blockingTask).Poll")
+		})
+	}
+}
+
+// lostCallback is a callback that Options.Go loses.
+func lostCallback() {}
+
+func TestTheLogNamesTheCallbackThatOptionsGoLoses(t *testing.T) {
+	for name, fail := range map[string]func(){
+		"drops it": func() {},
+		"panics":   func() { panic("the pool is broken") },
+		"Goexit":   runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h testkit.LogRecorder
+			r := kit.NewRuntime(t, foliot.Options{
+				Workers: 1, Logger: slog.New(&h), OnPanic: func(any, []byte) {},
+				Go: func(func()) { fail() },
+			})
+			kit.After(t, r, 0, lostCallback)
+			testkit.Eventually(t, "a rescued callback", func() bool {
+				runtime.GC() // finds a callback that was dropped
+				return r.Stats().Rescued == 1
+			})
+			wantLogged(t, &h, "Options.Go", "contract_test.lostCallback")
 		})
 	}
 }
