@@ -95,7 +95,7 @@ func (q *Queue[V]) push(due, now int64, v V) (wheel.Handle, error) {
 	if q.state.closed {
 		return 0, ErrClosed
 	}
-	q.rewind(min(due, now), due)
+	q.rewindFor(due, now)
 	h := q.w.Schedule(tickOf(due), v)
 	q.wakeFor(due, now)
 	return h, nil
@@ -116,18 +116,19 @@ func (q *Queue[V]) Reset(h wheel.Handle, d time.Duration) bool {
 	if q.state.closed || q.w.Value(h) == nil {
 		return false
 	}
-	q.rewind(min(due, now), due)
+	q.rewindFor(due, now)
 	q.w.Reschedule(h, tickOf(due))
 	q.wakeFor(due, now)
 	return true
 }
 
-// rewind moves the wheel back to the time to if it is after the deadline due. The wheel arms
-// nothing before its time, so without this a value that is overdue would lose its deadline. The
-// caller holds the lock.
-func (q *Queue[V]) rewind(to, due int64) {
+// rewindFor moves the wheel back if it has passed the deadline due, so that a value can be armed for
+// it: the wheel arms nothing before its time. Peek and Drain may have moved the wheel ahead of the
+// time now. Then it goes back to now, so that the next values need no rewind. The caller holds the
+// lock.
+func (q *Queue[V]) rewindFor(due, now int64) {
 	if tickOf(due) < q.w.Now() {
-		q.w.Rewind(tickOf(to))
+		q.w.Rewind(tickOf(min(due, now)))
 	}
 }
 
