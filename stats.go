@@ -32,8 +32,11 @@ type Stats struct {
 	// time, also on a manual clock, and in a synctest bubble in the time of the bubble.
 	//
 	// One reading of the clock is the end of a callback and the beginning of the next. So a
-	// duration may include what the worker does in between, usually less than a microsecond. A
-	// callback is counted when its worker takes the next one or has nothing left to do.
+	// duration may include what the worker does in between, usually less than a microsecond.
+	// Polls of less than 300 ns are measured in groups of up to 32, and each counts as the
+	// average of its group. If a group takes longer than its polls usually do, the difference
+	// counts as part of one of them. Count and Sum are always exact. A callback is counted when
+	// its worker takes the next one or has nothing left to do.
 	//
 	// Not counted are functions that package time of this module starts on their own goroutines,
 	// and what the library itself does when a timer fires: wake a Sleep or a Queue.Wait, end a

@@ -132,7 +132,7 @@ func (p *poller) poll(turn *engine.Turn, t *task, gen uint32, limit int, now int
 			status = p.pollObserved(turn, t.body)
 		} else {
 			status = t.body.Poll(cx)
-			turn.Ended()
+			turn.EndedOne()
 		}
 		if status == Done {
 			p.finish(taskFinished)

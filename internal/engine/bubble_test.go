@@ -25,6 +25,7 @@ var sensitive = map[string]string{
 	"worker.finishAbnormal":     "runs a worker, or a callback on its own goroutine",
 	"worker.runSpawnedOnce":     "runs a callback",
 	"Turn.Ended":                "runs an item",
+	"Turn.endGroup":             "runs an item",
 	"worker.delegate":           "runs a worker",
 	"worker.linger":             "runs a worker",
 	"worker.spawn":              "runs a worker",

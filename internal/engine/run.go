@@ -103,6 +103,7 @@ func (w *worker) serve(m runMode, p *progress) (more bool) {
 			t.begin(now)
 			s.source.Run(t, limit, now)
 			ran, p.relabel = true, true
+			t.closeGroup()
 			was := now
 			if now = t.now; now == was { // no item has ended
 				now = eng.Now()
@@ -213,6 +214,7 @@ func (w *worker) finishAbnormal(p *progress) {
 		if turn.Work != nil {
 			turn.Work.Abandon(turn)
 		}
+		turn.closeGroup()
 		if c.fn != nil && c.kind == kindFunc && !p.ended {
 			turn.end(w.eng.Now())
 		}

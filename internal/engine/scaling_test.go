@@ -106,6 +106,7 @@ func TestTheDriverRunsCallbacksItselfForPassTimeOnly(t *testing.T) {
 			defer mu.Unlock()
 			calls[goroutine()]++
 		})
+		time.Sleep(time.Millisecond) // until the tick of the last timer has come
 		eng.timekeeper.dispatch(1)
 		total := func() (n int) {
 			mu.Lock()

@@ -70,6 +70,21 @@ func (h *Hist) Record(v int64) {
 	h.hi += carry
 }
 
+// RecordN counts v n times.
+func (h *Hist) RecordN(v int64, n uint64) {
+	if n == 0 {
+		return
+	}
+	v = max(v, 0)
+	h.counts[index(uint64(v))] += n
+	h.count += n
+	h.max = max(h.max, v)
+	high, low := bits.Mul64(uint64(v), n)
+	var carry uint64
+	h.lo, carry = bits.Add64(h.lo, low, 0)
+	h.hi += high + carry
+}
+
 // Merge adds everything that o has recorded to h, and does not change o. If o is h, h then has
 // everything twice.
 func (h *Hist) Merge(o *Hist) {
