@@ -89,18 +89,17 @@ func (t *testbed) copyLibrary(ctx context.Context, l library, name string) (dir 
 // move runs foliot fix in a copy. It returns the number of changed files, and the messages of
 // foliot fix about what it did not change.
 func (t *testbed) move(ctx context.Context, dir string) (files int, refused []string, err error) {
-	cmd := command(ctx, dir, t.foliot, "fix", "--api", "./...")
+	cmd := command(ctx, dir, t.foliot, "fix", "--api", "--context", "--verbose", "./...")
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: something was refused
 		return 0, nil, fmt.Errorf("%s: %w\n%s", cmd, err, text)
 	}
-	refused = strings.Split(strings.TrimSpace(string(text)), "\n")
-	last := len(refused) - 1
-	if _, err := fmt.Sscan(refused[last], &files); err != nil {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if _, err := fmt.Sscan(lines[0], &files); err != nil {
 		return 0, nil, fmt.Errorf("%s: no count of files: %w\n%s", cmd, err, text)
 	}
-	return files, refused[:last], nil
+	return files, lines[1:], nil
 }
 
 // test runs the tests of a copy.

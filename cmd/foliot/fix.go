@@ -23,23 +23,28 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 
 func newFixCmd() *cobra.Command {
 	var o fix.Options
-	var showDiff, get, tests bool
+	var showDiff, get, tests, verbose bool
 	cmd := &cobra.Command{
 		Use:   "fix [packages]",
 		Short: "Move a program to Foliot's timers, or back",
-		Long: `Move a program to Foliot's timers: in the files that use timers, the imports of time and
-context are replaced by those of Foliot's packages of the same names. These have every
-exported name of the standard ones, so the rest of a file stays as it is. Packages are
-named as for go build; the default is the one in the current directory.
+		Long: `Move a program to Foliot's timers: in the files that use timers, the import of time is
+replaced by that of Foliot's package of the same name. That has every exported name of the
+standard one, so the rest of a file stays as it is. Packages are named as for go build; the
+default is the one in the current directory.
 
 A file uses timers if it mentions time.AfterFunc, NewTimer, NewTicker, After, Tick, Sleep,
-Timer or Ticker, or context.WithTimeout or WithDeadline, also with a cause.
+Timer or Ticker.
+
+With --context the import of context is replaced too, in files that mention
+context.WithTimeout or WithDeadline, also with a cause. Without it such files are counted
+only. A context of Foliot costs less on its own, but more once other modules derive standard
+contexts from it: measure your program before and after.
 
 The code compiles before and after. Foliot's Timer and Ticker are not the types of the
 standard library. So a file that exchanges timers with code that does not change cannot
 change either. To find such files, all packages of the main module are type-checked as
 they would be after the change, tests included. These are not changed, but listed with
-file, line and reason:
+file, line and reason, likely causes first and the first few of each kind; -v lists all:
   - files that exchange timers with packages that do not change, because they are outside
     the main module or not named on the command line, and files that exchange timers with
     these files;
@@ -57,21 +62,31 @@ The imports keep their names, comments, order and sections. --undo goes back. It
 a file byte for byte if its imports were arranged as gofmt and goimports do.
 
 The module need not require Foliot yet: the go command that adds the requirement is
-printed, or run with --get.
+printed, or run with --get. It raises the go line of go.mod to that of Foliot. For all code
+of the module, that changes GODEBUG defaults and may change the language: what changes is
+printed before anything is written, also with -d.
 
 Exit status: 0 if all timers were changed or there were none, 1 if some were not changed,
 2 if nothing was done because of wrong usage or code that does not compile.`,
-		Example: "  foliot fix -d ./...\n  foliot fix ./...\n  foliot fix --platform linux/amd64 --platform windows/amd64 ./...\n  foliot fix --undo ./...",
+		Example: "  foliot fix -d ./...\n  foliot fix ./...\n  foliot fix --context ./...\n  foliot fix --platform linux/amd64 --platform windows/amd64 ./...\n  foliot fix --undo ./...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Packages, o.SkipTests = args, !tests
 			result, err := fix.Run(cmd.Context(), o)
 			var broken *fix.BrokenError
 			if errors.As(err, &broken) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%v\n", broken)
+				fmt.Fprintln(cmd.ErrOrStderr(), broken)
+				printNotes(cmd.ErrOrStderr(), broken.Errors, verbose)
 				return exitStatus(2)
 			}
 			if err != nil {
 				return err
+			}
+			if !o.Undo && !result.HasFoliot {
+				for _, m := range result.Modules {
+					for _, line := range fix.RaiseGo(m) {
+						fmt.Fprintln(cmd.ErrOrStderr(), line)
+					}
+				}
 			}
 			if showDiff {
 				err = printDiff(cmd.OutOrStdout(), result.Changes)
@@ -81,7 +96,7 @@ Exit status: 0 if all timers were changed or there were none, 1 if some were not
 			if err != nil {
 				return err
 			}
-			printReport(cmd.ErrOrStderr(), result, showDiff)
+			printReport(cmd.ErrOrStderr(), result, showDiff, verbose)
 			if err := updateModules(cmd, result, o.Undo, get && !showDiff); err != nil {
 				return err
 			}
@@ -95,8 +110,10 @@ Exit status: 0 if all timers were changed or there were none, 1 if some were not
 	flags.BoolVarP(&showDiff, "diff", "d", false, "print the changes as a unified diff and write nothing")
 	flags.BoolVarP(&o.Undo, "undo", "u", false, "go back to the standard library's timers")
 	flags.BoolVar(&tests, "tests", true, "change _test.go files too; they have to compile in any case")
+	flags.BoolVar(&o.Context, "context", false, "change imports of context, too")
 	flags.BoolVar(&o.API, "api", false, "change timers even where other modules can see their types")
 	flags.BoolVar(&get, "get", false, "run go get if go.mod does not require Foliot")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "list all errors and all refused places")
 	flags.StringVar(&o.Tags, "tags", "", "build tags, separated by commas")
 	flags.StringArrayVar(&o.Platforms, "platform", nil, "GOOS/GOARCH to build for; may be repeated")
 	return cmd
@@ -121,27 +138,40 @@ func printDiff(w io.Writer, changes []fix.Change) error {
 	return err
 }
 
-// printReport prints what was not changed and why, and the number of changed files.
-func printReport(w io.Writer, r *fix.Result, showDiff bool) {
-	for _, n := range r.Refused {
-		fmt.Fprintln(w, n)
-	}
-	for _, n := range r.Skipped {
-		fmt.Fprintln(w, n)
-	}
+// printReport prints the number of changed files, and then what was not changed and why.
+func printReport(w io.Writer, r *fix.Result, showDiff, verbose bool) {
 	verb := "changed"
 	if showDiff {
 		verb = "to change"
 	}
-	files := "files"
-	if len(r.Changes) == 1 {
-		files = "file"
-	}
-	fmt.Fprintf(w, "%d %s %s", len(r.Changes), files, verb)
+	fmt.Fprintf(w, "%s %s", countFiles(len(r.Changes)), verb)
 	if len(r.Refused) > 0 {
 		fmt.Fprintf(w, ", %d refused", len(r.Refused))
 	}
 	fmt.Fprintln(w)
+	printNotes(w, r.Refused, verbose)
+	printNotes(w, r.Skipped, verbose)
+	switch {
+	case r.Contexts == 1:
+		fmt.Fprintln(w, "1 file imports context for deadlines and keeps it; --context changes it")
+	case r.Contexts > 1:
+		fmt.Fprintf(w, "%d files import context for deadlines and keep it; --context changes them\n", r.Contexts)
+	}
+}
+
+func countFiles(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}
+
+// printNotes prints notes, and how to see those that it leaves out.
+func printNotes(w io.Writer, notes []fix.Note, verbose bool) {
+	fix.Print(w, notes, verbose)
+	if !verbose && !fix.Complete(notes) {
+		fmt.Fprintln(w, "(-v lists all)")
+	}
 }
 
 // updateModules runs or prints the go command that makes each go.mod fit the changed imports.

@@ -15,10 +15,12 @@
 //     drop-ins if the module does not require Foliot, and api.go finds timers that other modules can see
 //   - rewrite.go: rewrite the imports
 //
-// Write, in write.go, writes the changed files.
+// Write, in write.go, writes the changed files. Print, in group.go, prints notes, those of a kind together. RaiseGo, in
+// godebug.go, says what a module changes by requiring Foliot.
 package fix
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,15 +35,21 @@ const Module = "github.com/foliot-go/foliot"
 // A swap replaces one import path by another.
 type swap struct{ from, to string }
 
+// GoVersion is the go line of that module: a module that requires it needs one as high.
+const GoVersion = "1.26"
+
 // dropIns are the paths of the standard packages that have a drop-in. The path of the drop-in is Module + "/" + path.
 var dropIns = []string{"time", "context"}
 
-// swaps returns the replacements of a run.
-func swaps(undo bool) []swap {
+// swaps returns the replacements of a run. The way back is for all packages.
+func swaps(o Options) []swap {
 	var list []swap
 	for _, std := range dropIns {
+		if std == "context" && !o.Context && !o.Undo {
+			continue
+		}
 		s := swap{std, Module + "/" + std}
-		if undo {
+		if o.Undo {
 			s = swap{s.to, s.from}
 		}
 		list = append(list, s)
@@ -55,6 +63,7 @@ type Options struct {
 	Packages  []string // patterns of packages; default: "."
 	Undo      bool     // move from Foliot back to the standard library
 	SkipTests bool     // do not change _test.go files; they must still compile
+	Context   bool     // change imports of context too
 	API       bool     // allow changes of types that other modules can see
 	Tags      string   // build tags, separated by commas
 	Platforms []string // GOOS/GOARCH pairs to load the packages for; default: that of the go command
@@ -68,13 +77,19 @@ type Change struct {
 
 // A Note is a message about a place in a file.
 type Note struct {
-	Pos  token.Position // Line 0: the file or directory as a whole
+	Pos  token.Position // Line 0: the file or directory as a whole; no Filename: no place
 	Text string
+
+	kind string // notes of the same kind say the same, apart from the names of the program
+	rank int    // see rankImport
 }
 
 func (n Note) String() string {
 	name := shorten(n.Pos.Filename)
-	if n.Pos.Line == 0 {
+	switch {
+	case name == "":
+		return n.Text
+	case n.Pos.Line == 0:
 		return fmt.Sprintf("%s: %s", name, n.Text)
 	}
 	return fmt.Sprintf("%s:%d:%d: %s", name, n.Pos.Line, n.Pos.Column, n.Text)
@@ -85,18 +100,23 @@ type Result struct {
 	Changes   []Change
 	Refused   []Note       // timers that are not changed, and why
 	Skipped   []Note       // files with timers that are not changed because none of the platforms builds them
+	Contexts  int          // files whose deadlines of package context are left as they are, see Options.Context
 	Modules   []MainModule // the modules of the changed files
 	HasFoliot bool         // the build list contains Foliot
 }
 
-// A MainModule is a main module of the build.
-type MainModule struct{ Path, Dir string }
+// A MainModule is a main module of the build. Go is its go line.
+type MainModule struct{ Path, Dir, Go string }
 
 // A BrokenError says that the program does not compile before the change.
-type BrokenError struct{ Errors []string }
+type BrokenError struct{ Errors []Note }
 
 func (e *BrokenError) Error() string {
-	return strings.Join(e.Errors, "\n") + "\nthe code does not compile; nothing was changed"
+	count := fmt.Sprintf("%d errors", len(e.Errors))
+	if len(e.Errors) == 1 {
+		count = "1 error"
+	}
+	return "the code does not compile, " + count + "; nothing was changed"
 }
 
 // Run returns what to change. The error is a *BrokenError if the program does not compile before the change.
@@ -138,7 +158,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 // result rewrites the files whose units are moved.
 func (p *plan) result() (*Result, error) {
-	r := &Result{}
+	r := &Result{Contexts: len(p.contexts)}
 	for _, b := range p.builds {
 		r.HasFoliot = r.HasFoliot || b.hasFoliot
 	}
@@ -179,16 +199,16 @@ func (p *plan) result() (*Result, error) {
 }
 
 // sortNotes sorts notes by position and removes duplicates, which occur because a file belongs to several variants of
-// its package.
+// its package. Of duplicates the one with the lowest rank stays.
 func sortNotes(notes []Note) []Note {
 	slices.SortStableFunc(notes, func(a, b Note) int {
 		if c := strings.Compare(a.Pos.Filename, b.Pos.Filename); c != 0 {
 			return c
 		}
-		if c := a.Pos.Offset - b.Pos.Offset; c != 0 {
+		if c := cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column); c != 0 {
 			return c
 		}
-		return strings.Compare(a.Text, b.Text)
+		return cmp.Or(strings.Compare(a.Text, b.Text), a.rank-b.rank)
 	})
-	return slices.Compact(notes)
+	return slices.CompactFunc(notes, func(a, b Note) bool { return a.Pos == b.Pos && a.Text == b.Text })
 }

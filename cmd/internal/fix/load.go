@@ -100,7 +100,8 @@ func (b *build) selectFiles(cfg *packages.Config, patterns []string) ([]string, 
 	if len(roots) == 0 {
 		return nil, fmt.Errorf("%s: no packages", strings.Join(patterns, " "))
 	}
-	var paths, broken []string
+	var paths []string
+	var broken []Note
 	testMains := testMains(roots)
 	for _, p := range roots {
 		switch {
@@ -108,14 +109,14 @@ func (b *build) selectFiles(cfg *packages.Config, patterns []string) ([]string, 
 		case len(p.GoFiles) == 0 && len(p.IgnoredFiles) > 0:
 			b.ignored = append(b.ignored, p.IgnoredFiles...)
 		case len(p.GoFiles) == 0 && len(p.Errors) > 0:
-			broken = append(broken, errorTexts(p)...)
+			broken = append(broken, errorNotes(p)...)
 		case p.Module == nil || !p.Module.Main:
 			if p.ForTest == "" {
-				b.refuse(p, "package "+p.PkgPath+" is outside the main module")
+				b.refuse(p, "is outside the main module")
 			}
 		case p.Module.Path == Module:
 			if p.ForTest == "" {
-				b.refuse(p, "package "+p.PkgPath+" is part of Foliot")
+				b.refuse(p, "is part of Foliot")
 			}
 		default:
 			for _, name := range p.GoFiles {
@@ -128,20 +129,21 @@ func (b *build) selectFiles(cfg *packages.Config, patterns []string) ([]string, 
 		}
 	}
 	if len(broken) > 0 {
-		return nil, &BrokenError{dedup(broken)}
+		return nil, &BrokenError{sortNotes(broken)}
 	}
 	return paths, nil
 }
 
 func (b *build) refuse(p *packages.Package, why string) {
 	if len(p.GoFiles) > 0 {
-		b.refused = append(b.refused, Note{token.Position{Filename: filepath.Dir(p.GoFiles[0])}, why})
+		dir := token.Position{Filename: filepath.Dir(p.GoFiles[0])}
+		b.refused = append(b.refused, Note{dir, "package " + p.PkgPath + " " + why, why, rankFirst})
 	}
 }
 
 // keepPackages keeps the packages of the main modules that compile. The selected ones all must.
 func (b *build) keepPackages(roots []*packages.Package, o Options) error {
-	var broken []string
+	var broken []Note
 	testMains := testMains(roots)
 	keep := map[*packages.Package]bool{}
 	for _, p := range roots {
@@ -151,14 +153,14 @@ func (b *build) keepPackages(roots []*packages.Package, o Options) error {
 		chosen := slices.ContainsFunc(p.GoFiles, func(name string) bool { return b.selected[name] })
 		if len(p.Errors) > 0 {
 			if chosen && (p.ForTest == "" || !o.SkipTests) {
-				broken = append(broken, errorTexts(p)...)
+				broken = append(broken, errorNotes(p)...)
 			}
 			continue
 		}
 		keep[p] = p.Types != nil
 	}
 	if len(broken) > 0 {
-		return &BrokenError{dedup(broken)}
+		return &BrokenError{sortNotes(broken)}
 	}
 	// Checking a package again makes new types. So every package that depends on a kept one has to be checked
 	// again too. Such a package need not be a root: it may belong to another module, or be a variant built for
@@ -270,26 +272,38 @@ func testMains(roots []*packages.Package) map[string]bool {
 	return mains
 }
 
-// errorTexts returns the errors of a package. Errors without a position are left out if there are others, because the
+// errorNotes returns the errors of a package. Errors without a position are left out if there are others, because the
 // go command repeats the errors of the compiler in one piece and without a position.
-func errorTexts(p *packages.Package) []string {
-	var placed, others []string
-	for _, e := range p.Errors {
-		if file, rest, ok := cutFile(e.Pos); ok {
-			placed = append(placed, shorten(file)+":"+rest+": "+e.Msg)
-		} else {
-			others = append(others, e.Msg)
-		}
-	}
+func errorNotes(p *packages.Package) []Note {
+	var notes, others []Note
+	rank := rankFirst
 	for _, path := range slices.Sorted(maps.Keys(p.Imports)) {
-		if imp := p.Imports[path]; len(imp.GoFiles) == 0 { // the package is missing, and only the go command knows why
+		imp := p.Imports[path]
+		if len(imp.Errors) > 0 {
+			rank = rankFollows
+		}
+		if len(imp.GoFiles) == 0 { // the package is missing, and only the go command knows why
 			for _, e := range imp.Errors {
-				placed = append(placed, path+": "+e.Msg)
+				notes = append(notes, Note{Text: path + ": " + e.Msg, kind: "could not import " + path, rank: rankImport})
 			}
 		}
 	}
-	if len(placed) > 0 {
-		return placed
+	for _, e := range p.Errors {
+		n, ok := placed(e.Pos, e.Msg)
+		n.kind, n.rank = kindOf(e.Msg), rank
+		switch {
+		case !ok:
+			others = append(others, Note{Text: e.Msg, kind: e.Msg, rank: rankImport})
+			continue
+		case importError.MatchString(e.Msg):
+			n.Text, n.rank = n.kind, rankImport
+		case e.Kind == packages.ParseError:
+			n.kind, n.rank = "syntax of "+n.Pos.Filename, rankSyntax // the first one may be the cause of the rest
+		}
+		notes = append(notes, n)
+	}
+	if len(notes) > 0 {
+		return notes
 	}
 	return others
 }
@@ -313,10 +327,4 @@ func shorten(name string) string {
 		}
 	}
 	return name
-}
-
-// dedup sorts and removes duplicates, which occur because each variant of a package reports its errors.
-func dedup(list []string) []string {
-	slices.Sort(list)
-	return slices.Compact(list)
 }

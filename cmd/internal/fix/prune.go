@@ -21,11 +21,11 @@ type refusal struct {
 // program is unchanged, and so it compiles.
 func (p *plan) prune() error {
 	p.refuseReaders()
-	for {
+	for rank := rankFirst; ; rank = rankFollows {
 		var refusals []refusal
 		for _, b := range p.builds {
 			for _, pr := range b.check(p) {
-				refusals = append(refusals, p.refusalsFor(b, pr)...)
+				refusals = append(refusals, p.refusalsFor(b, pr, rank)...)
 			}
 		}
 		refusals = append(refusals, p.assertRefusals()...)
@@ -61,11 +61,11 @@ func (p *plan) refuseReaders() {
 // refusalsFor returns the units to remove because of a problem. If the problem is in a moved file, that is the unit of
 // this file. Otherwise it is the units that declare the timers used by the declaration at that place, and if there are
 // none, all moved units of the package, of its dependencies or of the program.
-func (p *plan) refusalsFor(b *build, pr problem) []refusal {
+func (p *plan) refusalsFor(b *build, pr problem, rank int) []refusal {
 	from := p.timers()
 	pos := b.position(pr.pos)
 	if u := (unit{pos.Filename, from}); p.moved[u] {
-		return []refusal{{u, Note{pos, pr.why}}}
+		return []refusal{{u, Note{pos, pr.why, pr.kind, rank}}}
 	}
 	units := p.declaringUnits(b, pr.pos)
 	for _, pkgs := range [][]*packages.Package{{pr.pkg}, b.dependencies(pr.pkg), b.pkgs} {
@@ -81,11 +81,11 @@ func (p *plan) refusalsFor(b *build, pr problem) []refusal {
 		}
 	}
 	if len(units) == 0 {
-		return []refusal{{unit{}, Note{pos, pr.why}}}
+		return []refusal{{unit{}, Note{pos, pr.why, pr.kind, rank}}}
 	}
 	var refusals []refusal
 	for _, u := range units {
-		refusals = append(refusals, refusal{u, Note{p.units[u].pos, shortPosition(pos) + " " + pr.why}})
+		refusals = append(refusals, refusal{u, Note{p.units[u].pos, shortPosition(pos) + " " + pr.why, pr.kind, rank}})
 	}
 	return refusals
 }
@@ -164,7 +164,7 @@ func (p *plan) assertRefusals() []refusal {
 		}
 		for _, u := range moved {
 			why := fmt.Sprintf("type assertion at %s: cannot change while %s does not", shortPosition(where[0]), filepath.Base(stays))
-			refusals = append(refusals, refusal{u, Note{p.units[u].pos, why}})
+			refusals = append(refusals, refusal{u, Note{p.units[u].pos, why, "type assertion", rankFollows}})
 		}
 	}
 	return refusals

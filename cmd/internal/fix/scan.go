@@ -43,6 +43,8 @@ type plan struct {
 	refused []Note
 	skipped []Note
 
+	contexts map[string]bool // files that would be changed if Options.Context were set
+
 	assigned     map[string]token.Position   // by variable, such as "time.Local": where the program assigns to it
 	reads        map[unit]map[string]bool    // by unit: variables of the imported package that the file mentions
 	asserts      map[string][]token.Position // by package path: type assertions to Timer or Ticker
@@ -52,7 +54,8 @@ type plan struct {
 func newPlan(o Options) *plan {
 	return &plan{
 		Options:      o,
-		swaps:        swaps(o.Undo),
+		swaps:        swaps(o),
+		contexts:     map[string]bool{},
 		sources:      map[string]*source{},
 		units:        map[unit]finding{},
 		moved:        map[unit]bool{},
@@ -96,9 +99,28 @@ func (p *plan) scan(b *build) error {
 					return err
 				}
 			}
+			if !p.Context && !p.Undo {
+				p.countContext(b, pkg, f, name)
+			}
 		}
 	}
 	return nil
+}
+
+// countContext records a file with deadlines of package context, which stays as it is without Options.Context.
+func (p *plan) countContext(b *build, pkg *packages.Package, f *ast.File, name string) {
+	if !b.selected[name] || p.SkipTests && strings.HasSuffix(name, "_test.go") || imported(f, "context") == nil {
+		return
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && timerNames["context"][id.Name] {
+			obj := pkg.TypesInfo.Uses[id]
+			if obj != nil && obj.Pkg() != nil && obj.Pkg().Path() == "context" {
+				p.contexts[name] = true
+			}
+		}
+		return !p.contexts[name]
+	})
 }
 
 // scanFile looks for the unit of a file and an import path.
@@ -127,7 +149,7 @@ func (p *plan) scanFile(b *build, pkg *packages.Package, f *ast.File, name strin
 	if err != nil {
 		return err
 	}
-	p.sources[name] = &source{text, MainModule{pkg.Module.Path, pkg.Module.Dir}}
+	p.sources[name] = &source{text, MainModule{pkg.Module.Path, pkg.Module.Dir, pkg.Module.GoVersion}}
 	switch head, err := parser.ParseFile(token.NewFileSet(), name, text, parser.PackageClauseOnly|parser.ParseComments); {
 	case err != nil:
 		return err
@@ -148,7 +170,7 @@ func (p *plan) scanFile(b *build, pkg *packages.Package, f *ast.File, name strin
 
 // refuse records a place that is not changed, and why.
 func (p *plan) refuse(pos token.Position, why string) {
-	p.refused = append(p.refused, Note{pos, why})
+	p.refused = append(p.refused, Note{pos, why, why, rankFirst})
 }
 
 // A fileUse describes how a file uses an imported package.
@@ -237,6 +259,9 @@ func (p *plan) inspect(b *build, pkg *packages.Package, f *ast.File, s swap) fil
 	return use
 }
 
+// notBuilt is why a file is skipped.
+const notBuilt = "not built here, so left as it is; see --platform and --tags"
+
 // scanIgnored looks for timers in a file that the platform does not build. It has only the syntax of the file.
 func (p *plan) scanIgnored(name string) (Note, bool) {
 	if filepath.Ext(name) != ".go" || p.SkipTests && strings.HasSuffix(name, "_test.go") {
@@ -273,7 +298,7 @@ func (p *plan) scanIgnored(name string) (Note, bool) {
 			return !pos.IsValid()
 		})
 		if pos.IsValid() {
-			return Note{fset.PositionFor(pos, false), "not built here, so left as it is; see --platform and --tags"}, true
+			return Note{fset.PositionFor(pos, false), notBuilt, notBuilt, rankFirst}, true
 		}
 	}
 	return Note{}, false
