@@ -9,6 +9,27 @@
 //	…
 //	t.Stop() // true: the callback will not run
 //
+// # Which part do I need?
+//
+//	you have                                                use
+//
+//	many timers that are mostly stopped                     Runtime.AfterFunc, Runtime.NewTimer
+//	a few timers that must be sharp                         the same, maybe with Options.Precise
+//	many sessions with something to do periodically         Task and Interval
+//	values that are due later, in memory                    Queue
+//	tests that must not wait                                ManualClock, or a synctest bubble
+//	an event loop: scripts, actors, games, simulations      package loop
+//	deadlines behind your own lock, or on one goroutine     package wheel
+//	an existing program with many AfterFunc, WithTimeout    packages time and context, the drop-ins
+//
+//	a few thousand timers, none of them in a profile        the standard library
+//	deadlines of reads and writes on sockets                SetDeadline of net.Conn
+//	a cache with a bound, expiry and loaders                github.com/maypok86/otter
+//	jobs and workflows that survive a restart               River, Temporal
+//	calendars: every day at three                           github.com/robfig/cron
+//
+// README.md has figures for the first eight but the tests, and docs/benchmarks.md has all.
+//
 // # Timers
 //
 // [Runtime.AfterFunc] makes a one-shot timer. It is freed when it fires or is stopped.

@@ -73,6 +73,18 @@ func TestARunMeasuresEveryScenarioWithoutErrors(t *testing.T) {
 			t.Errorf("summary: %s, %q is not a comparison of %s with the standard library", l.scenario, l.measure, l.contender)
 		}
 	}
+	for _, l := range choices {
+		if l.scenario == "" {
+			continue
+		}
+		m, err := r.findPrefix(l.scenario, l.measure)
+		if err != nil {
+			t.Error("choice:", err)
+		}
+		if m.Base == "" || !slices.ContainsFunc(m.Rows, func(row Row) bool { return row.Contender == l.contender }) {
+			t.Errorf("choice: %s, %q is not a comparison of %s", l.scenario, l.measure, l.contender)
+		}
+	}
 	checkWritten(t, r)
 }
 

@@ -16,9 +16,9 @@ import (
 //	<!-- /figures -->
 //
 // A space in the name of a measure is written as an underscore. Without a selection the tables of the scenario follow
-// the sentence that describes it. Three other names may stand in place of a scenario: "environment" for the conditions
-// of the run, "summary" for a table of a few comparisons from all scenarios, and "worse" for a list of the figures that
-// are worse than those of the standard library.
+// the sentence that describes it. Four other names may stand in place of a scenario: "environment" for the conditions
+// of the run, "summary" for a table of a few comparisons from all scenarios, "choice" for a table of what to use for what,
+// and "worse" for a list of the figures that are worse than those of the standard library.
 const (
 	markBegin = "<!-- figures:"
 	markClose = "-->"
@@ -72,6 +72,8 @@ func (r Report) figuresFor(mark string) (string, error) {
 		return r.Conditions(), nil
 	case whole && name == "summary":
 		return r.Summary()
+	case whole && name == "choice":
+		return r.Choice()
 	case whole && name == "worse":
 		if list := r.LossList(); list != "" {
 			return list, nil
