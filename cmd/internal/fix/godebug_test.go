@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -27,7 +28,11 @@ func TestTheGoVersionIsThatOfTheModule(t *testing.T) {
 // default.
 func standardSettings(t *testing.T) map[string]int {
 	t.Helper()
-	name := filepath.Join(runtime.GOROOT(), "src", "internal", "godebugs", "table.go")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(strings.TrimSpace(string(root)), "src", "internal", "godebugs", "table.go")
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 	if err != nil {
 		t.Fatal(err)
