@@ -68,6 +68,7 @@ var sensitive = map[string]string{
 	"timekeeper.startWorker": "calls Enter",
 	"scrubber.start":         "calls foreign",
 	"stdTimer.reset":         "the callers are in this list",
+	"stdTimerPair.reset":     "the callers are in this list",
 }
 
 func TestFunctionsThatAForeignBubbleWouldBreakAreListed(t *testing.T) {

@@ -40,3 +40,26 @@ func (t *stdTimer) stop() {
 	t.timer.Stop()
 	t.holds.Store(nil)
 }
+
+// A stdTimerPair is a stdTimer that is mostly set again before it fires. Go's timer heap moves a
+// timer to a later place only at the time for which the timer was set before, and for that it
+// wakes an idle process. A timer that was stopped leaves the heap when its processor next looks
+// for work. So reset sets the other timer of the pair, and then stops the one that was set. In
+// this order the heap is not without a timer meanwhile: Go wakes another thread for a timer that
+// comes first in its heap.
+type stdTimerPair struct{ set, other stdTimer }
+
+func (p *stdTimerPair) open(eng *Engine, f func(eng *Engine)) {
+	p.set.open(eng, f)
+	p.other.open(eng, f)
+}
+
+func (p *stdTimerPair) reset(ns int64) {
+	p.other.reset(ns)
+	p.set.stop()
+	p.set, p.other = p.other, p.set
+}
+
+func (p *stdTimerPair) stop() {
+	p.set.stop()
+}

@@ -88,7 +88,7 @@ type timekeeper struct {
 	epoch        uint64       // of the current driver; a driver with another epoch has been replaced
 	closed       bool         // by Shutdown
 	std          stdTimer     // starts a driver for far deadlines
-	watchdog     stdTimer     // calls onWatchdog
+	watchdog     stdTimerPair // calls onWatchdog
 	alarm        *alarm.Alarm // the timerfd, for near deadlines; nil: none is open
 	alarmUsed    int64        // when the alarm was last set
 	alarmRetryAt int64        // no timerfd is opened before this time

@@ -15,7 +15,7 @@ const driverLate = int64(time.Millisecond)
 // goroutines, but checks the poller only when no goroutine can run, or every 10 ms.
 //
 // The watchdog handles both. It is a timer of the standard library. It is set before the driver
-// sleeps, to shortly after the time of the alarm. So it is normally moved before it fires.
+// sleeps, to shortly after the time of the alarm. So it is normally set again before it fires.
 // Setting it at each wake-up instead would wake another thread each time.
 
 // scheduleWatchdog sets the watchdog when the driver is about to sleep until the time at; never
