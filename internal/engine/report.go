@@ -60,11 +60,18 @@ func (eng *Engine) startFunc(f func()) {
 		go f()
 		return
 	}
-	go func() {
-		began := time.Now()
+	go eng.callFunc(f)
+}
+
+// callFunc calls f, the function of a GoFunc.
+func (eng *Engine) callFunc(f func()) {
+	if eng.slowAfter == 0 {
 		f()
-		eng.slow(f, int64(time.Since(began)))
-	}()
+		return
+	}
+	began := time.Now()
+	f()
+	eng.slow(f, int64(time.Since(began)))
 }
 
 // A panicked is a recovered panic: its value and its stack.

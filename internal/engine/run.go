@@ -48,6 +48,12 @@ func (m runMode) restart(w *worker) {
 // Without OnPanic run cannot tell the last two apart. After a panic the new goroutine lives
 // until the program has crashed.
 func (w *worker) run(m runMode) (fired int64, more bool) {
+	return w.runAsDriver(m, nil)
+}
+
+// runAsDriver is run for the driver. last is not a field of runMode, because it would be allocated then:
+// run starts goroutines with a part of m.
+func (w *worker) runAsDriver(m runMode, last *lastFunc) (fired int64, more bool) {
 	var p progress
 	returned := false
 	defer func() {
@@ -57,8 +63,8 @@ func (w *worker) run(m runMode) (fired int64, more bool) {
 		}
 	}()
 	if w.eng.onPanic == nil {
-		more = w.serve(m, &p)
-	} else if v := catch(func() { more = w.serve(m, &p) }); v != nil {
+		more = w.serve(m, &p, last)
+	} else if v := catch(func() { more = w.serve(m, &p, last) }); v != nil {
 		w.eng.reportPanic(v) // OnPanic may not return
 		w.finishAbnormal(&p)
 		more = true
@@ -84,7 +90,7 @@ type progress struct {
 }
 
 // serve is run without the handling of panics.
-func (w *worker) serve(m runMode, p *progress) (more bool) {
+func (w *worker) serve(m runMode, p *progress, last *lastFunc) (more bool) {
 	eng := w.eng
 	limit := itemBatch
 	t := w.turnFor(m.claim, p)
@@ -100,6 +106,7 @@ func (w *worker) serve(m runMode, p *progress) (more bool) {
 			if s.Ready.Empty() {
 				continue
 			}
+			eng.beforeUserCode(last, now)
 			t.begin(now)
 			s.source.Run(t, limit, now)
 			ran, p.relabel = true, true
@@ -135,6 +142,16 @@ func (w *worker) serve(m runMode, p *progress) (more bool) {
 			p.relabel = false
 			eng.label()
 		}
+		if p.c.kind == kindGoFunc {
+			f := p.c.fn
+			p.c.fn = nil
+			eng.startGoFunc(last.exchange(f))
+			now = eng.Now()
+			continue
+		}
+		if p.c.kind == kindFunc {
+			eng.beforeUserCode(last, now)
+		}
 		if first {
 			now = eng.Now() // after a pause the pop takes long, and should not count as the callback
 		}
@@ -159,14 +176,6 @@ func (w *worker) turnFor(claim uint64, p *progress) *Turn {
 func (w *worker) call(p *progress, now int64) int64 {
 	eng := w.eng
 	c := &p.c
-	if c.kind == kindGoFunc {
-		fn := c.fn
-		c.fn = nil
-		unlabel() // the new goroutine inherits the labels
-		eng.startFunc(fn)
-		eng.label()
-		return eng.Now()
-	}
 	for {
 		if c.kind == kindFunc && (eng.goFunc != nil || w.shouldSpawn(now)) {
 			away := *c

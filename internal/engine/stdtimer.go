@@ -41,12 +41,13 @@ func (t *stdTimer) stop() {
 	t.holds.Store(nil)
 }
 
-// A stdTimerPair is a stdTimer that is mostly set again before it fires. Go's timer heap moves a
-// timer to a later place only at the time for which the timer was set before, and for that it
-// wakes an idle process. A timer that was stopped leaves the heap when its processor next looks
-// for work. So reset sets the other timer of the pair, and then stops the one that was set. In
-// this order the heap is not without a timer meanwhile: Go wakes another thread for a timer that
-// comes first in its heap.
+// A stdTimerPair is a stdTimer that is often set again before it fires. Go does not move such a
+// timer in its heap at once. If it was set to a later time, an idle process wakes at the old time,
+// and moves it then. If it was set to an earlier time, Go looks at all timers of the heap when that
+// time has come. A timer that was stopped leaves the heap when its processor next looks for work.
+// So reset sets the other timer of the pair, and then stops the one that was set. In this order
+// the heap is not without a timer meanwhile: Go wakes another thread for a timer that comes first
+// in its heap.
 type stdTimerPair struct{ set, other stdTimer }
 
 func (p *stdTimerPair) open(eng *Engine, f func(eng *Engine)) {

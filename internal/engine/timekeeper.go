@@ -30,8 +30,10 @@ const (
 	spacing    = int64(10 * time.Microsecond)
 	spacingMax = int64(time.Millisecond)
 
-	// spacingMin is the n from which on this holds for an engine that waits with a timer of the
-	// standard library. There a wake-up for some timers costs no more than with package time.
+	// An engine that waits with a timer of the standard library uses spacingStd, from spacingMin
+	// timers on. Its next wake-up comes when the functions of these timers have run, before the
+	// processor is idle: an idle process would sleep for a millisecond.
+	spacingStd = int64(500 * time.Nanosecond)
 	spacingMin = 32
 
 	// A wake-up takes 30 to 50 µs of processor time, however many timers it fires. So in the
@@ -87,7 +89,7 @@ type timekeeper struct {
 	mode         mode
 	epoch        uint64       // of the current driver; a driver with another epoch has been replaced
 	closed       bool         // by Shutdown
-	std          stdTimer     // starts a driver for far deadlines
+	std          stdTimerPair // starts a driver for far deadlines
 	watchdog     stdTimerPair // calls onWatchdog
 	alarm        *alarm.Alarm // the timerfd, for near deadlines; nil: none is open
 	alarmUsed    int64        // when the alarm was last set
@@ -191,8 +193,11 @@ func (k *timekeeper) spaceOut(n int64) {
 		k.paidUntil.Store(paid)
 		pause = min(paid-now, wakePrice)
 	}
-	if n > 1 && (k.priced || n >= spacingMin) {
+	switch {
+	case k.priced && n > 1:
 		pause = max(pause, min(n*spacing, spacingMax))
+	case !k.priced && n >= spacingMin:
+		pause = min(n*spacingStd, spacingMax)
 	}
 	if pause > 0 {
 		k.notBefore.Store(now + pause)
@@ -211,8 +216,22 @@ func (k *timekeeper) onStdTimer() {
 	k.wakeups.Add(1)
 	e := k.startDriver()
 	k.mu.Unlock()
+	growStack()
 	k.drive(e)
 }
+
+// growStack makes Go grow the stack of the calling goroutine from 2 to 4 KiB, which the driver
+// needs. That takes some microseconds where it is first needed, under a dozen calls, because each
+// frame is moved, and less than one here.
+//
+//go:noinline
+func growStack() {
+	var frame [2 << 10]byte
+	useFrame(&frame)
+}
+
+//go:noinline
+func useFrame(*[2 << 10]byte) {}
 
 // startDriver makes a goroutine the driver, and returns its epoch. That goroutine, the caller
 // or one that it starts, calls drive. A previous driver is replaced. The caller holds mu.
@@ -228,19 +247,21 @@ func (k *timekeeper) startDriver() (epoch uint64) {
 // when another goroutine has become the driver.
 func (k *timekeeper) drive(e uint64) {
 	k.eng.label()
-	for k.driveOnce(e) {
+	var last lastFunc
+	for k.driveOnce(e, &last) {
 	}
 	k.eng.goroutines.done()
+	last.call(k.eng)
 }
 
 // driveOnce runs the timers that are due, sets the alarm for the next deadline and waits for
 // it. It returns false if the driver must end.
-func (k *timekeeper) driveOnce(e uint64) bool {
+func (k *timekeeper) driveOnce(e uint64, last *lastFunc) bool {
 	if !k.setPhase(e, 0) {
 		return false
 	}
 	for {
-		k.dispatch(e)
+		k.dispatch(e, last)
 		if !k.setPhase(e, never) {
 			return false
 		}
@@ -258,6 +279,7 @@ func (k *timekeeper) driveOnce(e uint64) bool {
 		now := k.eng.Now()
 		if at-now <= k.spinTime {
 			k.mu.Unlock()
+			last.start(k.eng)
 			k.spin()
 			continue
 		}
@@ -276,6 +298,7 @@ func (k *timekeeper) driveOnce(e uint64) bool {
 		if a == nil {
 			return false
 		}
+		last.start(k.eng)
 		k.waitForAlarm(a)
 		return true
 	}
@@ -340,7 +363,7 @@ func (k *timekeeper) spin() {
 // inlineTime, and then starts a goroutine for the rest. If a pass over the workers has taken
 // passTime, it starts a goroutine for each of the others. It returns when no worker that is not
 // busy has timers due, or when this driver has been replaced.
-func (k *timekeeper) dispatch(e uint64) {
+func (k *timekeeper) dispatch(e uint64, last *lastFunc) {
 	ran := int64(0)
 	for again := true; again; {
 		again = false
@@ -355,15 +378,15 @@ func (k *timekeeper) dispatch(e uint64) {
 				continue
 			}
 			again = true
-			k.ensureWatchdog(now)
 			n, more := int64(0), true
 			if now < until {
-				n, more = w.run(runMode{claim: c, span: min(inlineTime, until-now), driver: e})
+				n, more = w.runAsDriver(runMode{claim: c, span: min(inlineTime, until-now), driver: e}, last)
 			}
 			ran += n
 			ours := false
 			if more {
 				ran += spacingMax / spacing
+				k.ensureWatchdog(now)
 				ours = w.delegate(c)
 			} else {
 				ours = w.release(c)
