@@ -51,9 +51,9 @@ func (w *worker) run(m runMode) (fired int64, more bool) {
 	return w.runAsDriver(m, nil)
 }
 
-// runAsDriver is run for the driver. last is not a field of runMode, because it would be allocated then:
+// runAsDriver is run for the driver. kept is not a field of runMode, because it would be allocated then:
 // run starts goroutines with a part of m.
-func (w *worker) runAsDriver(m runMode, last *lastFunc) (fired int64, more bool) {
+func (w *worker) runAsDriver(m runMode, kept *keptFuncs) (fired int64, more bool) {
 	var p progress
 	returned := false
 	defer func() {
@@ -63,8 +63,8 @@ func (w *worker) runAsDriver(m runMode, last *lastFunc) (fired int64, more bool)
 		}
 	}()
 	if w.eng.onPanic == nil {
-		more = w.serve(m, &p, last)
-	} else if v := catch(func() { more = w.serve(m, &p, last) }); v != nil {
+		more = w.serve(m, &p, kept)
+	} else if v := catch(func() { more = w.serve(m, &p, kept) }); v != nil {
 		w.eng.reportPanic(v) // OnPanic may not return
 		w.finishAbnormal(&p)
 		more = true
@@ -90,7 +90,7 @@ type progress struct {
 }
 
 // serve is run without the handling of panics.
-func (w *worker) serve(m runMode, p *progress, last *lastFunc) (more bool) {
+func (w *worker) serve(m runMode, p *progress, kept *keptFuncs) (more bool) {
 	eng := w.eng
 	limit := itemBatch
 	t := w.turnFor(m.claim, p)
@@ -106,7 +106,7 @@ func (w *worker) serve(m runMode, p *progress, last *lastFunc) (more bool) {
 			if s.Ready.Empty() {
 				continue
 			}
-			eng.beforeUserCode(last, now)
+			eng.beforeUserCode(kept, now)
 			t.begin(now)
 			s.source.Run(t, limit, now)
 			ran, p.relabel = true, true
@@ -145,12 +145,12 @@ func (w *worker) serve(m runMode, p *progress, last *lastFunc) (more bool) {
 		if p.c.kind == kindGoFunc {
 			f := p.c.fn
 			p.c.fn = nil
-			eng.startGoFunc(last.exchange(f))
+			kept.keep(eng, f)
 			now = eng.Now()
 			continue
 		}
 		if p.c.kind == kindFunc {
-			eng.beforeUserCode(last, now)
+			eng.beforeUserCode(kept, now)
 		}
 		if first {
 			now = eng.Now() // after a pause the pop takes long, and should not count as the callback

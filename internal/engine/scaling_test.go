@@ -107,7 +107,7 @@ func TestTheDriverRunsCallbacksItselfForPassTimeOnly(t *testing.T) {
 			calls[goroutine()]++
 		})
 		time.Sleep(time.Millisecond) // until the tick of the last timer has come
-		eng.timekeeper.dispatch(1, new(lastFunc))
+		eng.timekeeper.dispatch(1, new(keptFuncs))
 		total := func() (n int) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -131,7 +131,7 @@ func BenchmarkLastOf64Workers(b *testing.B) {
 		}
 		last.Store(0)
 		began.Store(eng.Now())
-		eng.timekeeper.dispatch(1, new(lastFunc))
+		eng.timekeeper.dispatch(1, new(keptFuncs))
 		calls.Wait()
 		sum += last.Load()
 	}

@@ -374,7 +374,7 @@ func TestAClaimIsForATurnAndNotForACallback(t *testing.T) {
 		armInEachShard(t, eng, perShard, 0, func() { ran.Add(1) })
 		time.Sleep(time.Millisecond) // until the tick of the last timer has come
 		before := eng.claims.Load()
-		eng.timekeeper.dispatch(1, new(lastFunc))
+		eng.timekeeper.dispatch(1, new(keptFuncs))
 		callbacks := int64(perShard * len(*eng.shards.Load()))
 		testkit.Eventually(t, "all callbacks have run", func() bool { return ran.Load() == callbacks })
 		workers := uint64(len(*eng.workers.Load()))

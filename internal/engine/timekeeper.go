@@ -247,21 +247,21 @@ func (k *timekeeper) startDriver() (epoch uint64) {
 // when another goroutine has become the driver.
 func (k *timekeeper) drive(e uint64) {
 	k.eng.label()
-	var last lastFunc
-	for k.driveOnce(e, &last) {
+	var kept keptFuncs
+	for k.driveOnce(e, &kept) {
 	}
 	k.eng.goroutines.done()
-	last.call(k.eng)
+	kept.finish(k.eng)
 }
 
 // driveOnce runs the timers that are due, sets the alarm for the next deadline and waits for
 // it. It returns false if the driver must end.
-func (k *timekeeper) driveOnce(e uint64, last *lastFunc) bool {
+func (k *timekeeper) driveOnce(e uint64, kept *keptFuncs) bool {
 	if !k.setPhase(e, 0) {
 		return false
 	}
 	for {
-		k.dispatch(e, last)
+		k.dispatch(e, kept)
 		if !k.setPhase(e, never) {
 			return false
 		}
@@ -279,7 +279,7 @@ func (k *timekeeper) driveOnce(e uint64, last *lastFunc) bool {
 		now := k.eng.Now()
 		if at-now <= k.spinTime {
 			k.mu.Unlock()
-			last.start(k.eng)
+			kept.start(k.eng)
 			k.spin()
 			continue
 		}
@@ -298,7 +298,7 @@ func (k *timekeeper) driveOnce(e uint64, last *lastFunc) bool {
 		if a == nil {
 			return false
 		}
-		last.start(k.eng)
+		kept.start(k.eng)
 		k.waitForAlarm(a)
 		return true
 	}
@@ -363,7 +363,7 @@ func (k *timekeeper) spin() {
 // inlineTime, and then starts a goroutine for the rest. If a pass over the workers has taken
 // passTime, it starts a goroutine for each of the others. It returns when no worker that is not
 // busy has timers due, or when this driver has been replaced.
-func (k *timekeeper) dispatch(e uint64, last *lastFunc) {
+func (k *timekeeper) dispatch(e uint64, kept *keptFuncs) {
 	ran := int64(0)
 	for again := true; again; {
 		again = false
@@ -380,13 +380,14 @@ func (k *timekeeper) dispatch(e uint64, last *lastFunc) {
 			again = true
 			n, more := int64(0), true
 			if now < until {
-				n, more = w.runAsDriver(runMode{claim: c, span: min(inlineTime, until-now), driver: e}, last)
+				n, more = w.runAsDriver(runMode{claim: c, span: min(inlineTime, until-now), driver: e}, kept)
 			}
 			ran += n
 			ours := false
 			if more {
 				ran += spacingMax / spacing
 				k.ensureWatchdog(now)
+				kept.start(k.eng)
 				ours = w.delegate(c)
 			} else {
 				ours = w.release(c)

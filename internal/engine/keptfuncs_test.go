@@ -8,8 +8,8 @@ import (
 	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// The driver keeps one function back while it runs timers. It must start that function before it
-// runs a callback that may block.
+// The driver keeps functions while it runs timers. It must start them before it runs a callback
+// that may block.
 func TestAFunctionRunsAlthoughACallbackOfTheSameTickBlocks(t *testing.T) {
 	eng := Default()
 	for round := range 20 {
