@@ -89,6 +89,16 @@
 //
 // Values are not lost in [Runtime.Shutdown]: [Queue.Drain] returns those that are left.
 //
+// # Caches
+//
+// An [Expirer] holds the deadlines of a cache or a table of sessions. It can share a lock with
+// the map of the cache, so that an entry and its deadline never disagree:
+//
+//	c.expirer = foliot.NewExpirer(foliot.ExpirerOptions[string]{
+//		Locker: &c.mu,
+//		Evict:  func(key string) { delete(c.entries, key) },
+//	})
+//
 // # What it promises
 //
 //   - Nothing fires early, whatever the resolution, the slack or the clock.
@@ -171,13 +181,14 @@
 // # Reading the code
 //
 // Timers are in package internal/engine, whose documentation says how it works. This package
-// is the public face of it, and has tasks and queues on top. Read the files in this order:
+// is the public face of it, and has tasks, queues and expirers on top. Read the files in this order:
 //
 //	runtime.go      the runtime, in front of an engine; options.go, timer.go, stats.go
 //	taskstate.go    the states of a task and its legal moves
 //	task.go         tasks and their handles; delay.go
 //	taskpoll.go     polls tasks, for the engine; taskarena.go, readylist.go
 //	queue.go        the delay queue; queuewait.go, queuelook.go, queues.go
+//	expirer.go      deadlines of a cache; expirerpass.go
 //
 // docs/concurrency.md lists every lock and every shared field.
 package foliot

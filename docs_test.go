@@ -86,6 +86,7 @@ func TestTheTablesOfFieldsAreComplete(t *testing.T) {
 		}
 	}
 	names := doccheck.TableFields(files["docs/concurrency.md"], "engine")
+	names = append(names, doccheck.TableFields(files["docs/expiry.md"], "foliot")...)
 	names = append(names, doccheck.TableFields(files["docs/loop.md"], "loop")...)
 	reportFaults(t, doccheck.CheckFields(fields, names))
 }

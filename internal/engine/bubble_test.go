@@ -49,6 +49,8 @@ var sensitive = map[string]string{
 	"scrubber.onTimer":          "a standard timer",
 	"reaper.sweep":              "a cleanup",
 	"tasks.spawn":               "runs a task",
+	"Expirer.pass":              "a callback",
+	"Expirer.endPass":           "a callback",
 	"ManualClock.Now":           "a manual clock shows the same time in all bubbles",
 	"ManualClock.Advance":       "its goroutine and its channel are of one bubble",
 

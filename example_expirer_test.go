@@ -1,0 +1,74 @@
+package foliot_test
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// A table of tokens, each of which is valid for a while. The table has one lock, which protects
+// the Expirer, too: a token is in the map until it expires, and not a moment longer.
+func ExampleExpirer() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+
+	var mu sync.Mutex
+	tokens := map[string]wheel.Handle{}
+	expirer := foliot.NewExpirer(foliot.ExpirerOptions[string]{
+		Runtime: rt,
+		Locker:  &mu,
+		Evict:   func(token string) { delete(tokens, token) },
+	})
+
+	mu.Lock()
+	tokens["red"], _ = expirer.Schedule(time.Minute, "red")
+	tokens["green"], _ = expirer.Schedule(time.Minute, "green")
+	tokens["blue"], _ = expirer.Schedule(time.Hour, "blue")
+	mu.Unlock()
+
+	clock.Advance(30 * time.Second)
+	mu.Lock()
+	expirer.Reschedule(tokens["green"], time.Minute) // it was used
+	mu.Unlock()
+
+	clock.Advance(45 * time.Second)
+	fmt.Println(tokens["red"] != 0, tokens["green"] != 0, tokens["blue"] != 0)
+	clock.Advance(45 * time.Second)
+	fmt.Println(tokens["red"] != 0, tokens["green"] != 0, tokens["blue"] != 0)
+	// Output:
+	// false true true
+	// false false true
+}
+
+// Sessions that are closed when they have been idle for too long. The Expirer has its own lock,
+// and Expired is called without it, so it may take its time.
+func ExampleExpirer_expired() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	sessions := foliot.NewExpirer(foliot.ExpirerOptions[string]{
+		Runtime: rt,
+		Expired: func(names []string) { fmt.Println("close", names) },
+	})
+
+	alice, _ := sessions.Schedule(time.Minute, "alice")
+	sessions.Schedule(time.Minute, "bob")
+	carol, _ := sessions.Schedule(time.Minute, "carol")
+	sessions.Cancel(carol) // has logged out
+
+	clock.Advance(40 * time.Second)
+	sessions.Reschedule(alice, time.Minute)
+	clock.Advance(40 * time.Second)
+	fmt.Println("left:", sessions.Close())
+	// Output:
+	// close [bob]
+	// left: 1
+}
