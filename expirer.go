@@ -203,12 +203,12 @@ func (e *Expirer[V]) Lookup(h wheel.Handle) (v V, left time.Duration, ok bool) {
 		return v, 0, false
 	}
 	e.lock()
-	defer e.unlock()
 	at, p := e.w.Entry(h)
-	if p == nil {
-		return v, 0, false
+	if p != nil {
+		v, left, ok = *p, time.Duration(e.nanos(at)-now), true
 	}
-	return *p, time.Duration(e.nanos(at) - now), true
+	e.unlock()
+	return v, left, ok
 }
 
 // Value returns a pointer to a value, or nil if h names no value. The pointer is valid until the
@@ -216,8 +216,20 @@ func (e *Expirer[V]) Lookup(h wheel.Handle) (v V, left time.Duration, ok bool) {
 // ExpirerOptions.Locker.
 func (e *Expirer[V]) Value(h wheel.Handle) *V {
 	e.lock()
-	defer e.unlock()
-	return e.w.Value(h)
+	v := e.w.Value(h)
+	e.unlock()
+	return v
+}
+
+// Numbered returns the handle of the value whose handle has the number n, see [wheel.Handle.Number],
+// and what [Expirer.Value] returns for it. The pointer is nil if there is none. Numbered is for an
+// index that stores four bytes for each value, and can tell by the value whether it is the right
+// one. As with Value, the caller must hold the lock.
+func (e *Expirer[V]) Numbered(n uint32) (wheel.Handle, *V) {
+	e.lock()
+	h, _, v := e.w.Numbered(n)
+	e.unlock()
+	return h, v
 }
 
 // Len returns the number of values.

@@ -161,6 +161,9 @@ func TestTheLockOfACacheMakesExpiryAtomic(t *testing.T) {
 				if p := e.Value(h); p == nil || *p != key {
 					t.Errorf("key %d is in the map and not in the Expirer", key)
 				}
+				if got, p := e.Numbered(h.Number()); got != h || p == nil || *p != key {
+					t.Errorf("Numbered does not find key %d", key)
+				}
 			}
 			return len(keys) == 0
 		})

@@ -80,6 +80,11 @@ var expirerRows = []foreignRow{
 			t.Error("Value does not find the value")
 		}
 	}),
+	foreignExpirer("Expirer.Numbered", func(t *testing.T, e *foliot.Expirer[int], h wheel.Handle) {
+		if got, p := e.Numbered(h.Number()); got != h || p == nil || *p != 1 {
+			t.Error("Numbered does not find the value")
+		}
+	}),
 	foreignExpirer("Expirer.Len", func(t *testing.T, e *foliot.Expirer[int], _ wheel.Handle) {
 		if n := e.Len(); n != 2 {
 			t.Errorf("Len returns %d, want 2", n)
