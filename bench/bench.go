@@ -18,8 +18,8 @@
 //   - event loops of other programs: scripts.go
 //
 // Each scenario is a function. Those about timers are in requests.go, parts.go, resets.go, lateness.go, burst.go, density.go,
-// memory.go, dropin.go, tickers.go and periodic.go; the others in contexts.go, queue.go and in the files whose names begin
-// with task, wheel or loops.
+// memory.go, dropin.go, tickers.go and periodic.go; the others in contexts.go, queue.go, ttlcache.go and in the files whose
+// names begin with task, wheel or loops.
 // A report is shown by table.go, judged by verdict.go, compared with another by compare.go and put into a page by
 // splice.go.
 package bench

@@ -32,6 +32,7 @@ var contenders = append([]contender{
 	{Contender: Contender{Name: "tasks", Title: "Foliot's tasks", Module: foliotModule, Kind: Ours}},
 	{Contender: Contender{Name: "tasks-slack", Title: "Foliot's tasks, Slack: 10ms", Module: foliotModule, Kind: Ours, Price: priceLateness}},
 	{Contender: Contender{Name: "queue", Title: "Foliot's queue", Module: foliotModule, Kind: Ours}},
+	{Contender: Contender{Name: "ttl", Title: "Foliot's example ttl", Module: foliotModule, Kind: Ours}},
 	{Contender: Contender{Name: "wheel", Title: "Foliot's wheel", Module: foliotModule + "/wheel", Kind: Ours}},
 	{Contender: Contender{Name: "loop", Title: "Foliot's loop", Module: foliotModule + "/loop", Kind: Ours}},
 	{Contender: Contender{Name: "parts", Title: "the parts by themselves", Kind: Peer}},

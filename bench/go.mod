@@ -13,7 +13,10 @@ require (
 	github.com/chromedp/cdproto v0.158.6
 	github.com/chromedp/chromedp v0.21.0
 	github.com/dubbogo/gost v1.11.16
+	github.com/jellydator/ttlcache/v3 v3.4.1
+	github.com/maypok86/otter/v2 v2.4.0
 	github.com/nats-io/nats-server/v2 v2.15.2
+	github.com/patrickmn/go-cache v2.1.0+incompatible
 	github.com/siddontang/go v0.0.0-20180604090527-bdc77568d726
 	github.com/zeromicro/go-zero v1.10.3
 )
@@ -29,4 +32,5 @@ require (
 	go.opentelemetry.io/otel/trace v1.40.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/automaxprocs v1.6.0 // indirect
+	golang.org/x/sync v0.19.0 // indirect
 )

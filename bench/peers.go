@@ -30,6 +30,9 @@ var peers = []contender{
 		timers:    gostTimers, coarseTick: true,
 		maxTimers: 2000, maxTimersReason: "not measured with so many: each insertion walks a sorted list",
 	},
+	{Contender: Contender{Name: "go-cache", Title: "patrickmn's go-cache", Module: "github.com/patrickmn/go-cache", Kind: Peer}},
+	{Contender: Contender{Name: "ttlcache", Title: "jellydator's ttlcache", Module: "github.com/jellydator/ttlcache/v3", Kind: Peer}},
+	{Contender: Contender{Name: "otter", Title: "otter", Module: "github.com/maypok86/otter/v2", Kind: Peer}},
 	{Contender: Contender{Name: "thw", Title: "nats-server's thw", Module: "github.com/nats-io/nats-server/v2/server/thw", Kind: Peer}},
 }
 

@@ -95,6 +95,10 @@ var scenarios = []scenario{
 		about: "Values that come out of a queue when they are due, against a timer for each.",
 	},
 	{
+		name: "ttl-cache", title: "Cache with expiry", run: ttlCache,
+		about: "A map of numbers whose entries expire, all after the same time: the example ttl against packages for caches.",
+	},
+	{
 		name: "micro-delays", title: "Event loop: micro-delays", run: microDelays,
 		about: "Many timers of 0 to 9 ms on an event loop, from the first that is made to the last that has fired.",
 	},
