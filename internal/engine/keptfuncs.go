@@ -4,10 +4,9 @@ package engine
 const keptMax = 32
 
 // keptFuncs are functions of GoFuncs that are due. The driver keeps them until it has set the alarm
-// for the next deadline. Then it starts a goroutine for each but the last one, and ends with a call
-// of that one. So a single timer takes one goroutine for the driver and its function, as in package
-// time. A goroutine that is started wakes another thread, which would look for the next deadline
-// before the driver has set the alarm, and would have to be woken again.
+// for the next deadline, because starting a goroutine may wake another thread. Then it starts a
+// goroutine for each but the last one, and ends with a call of that one. So a single timer takes one
+// goroutine for the driver and its function, as in package time.
 //
 // The driver starts the functions earlier if there are keptMax, before it runs code of the user,
 // before it leaves work to another goroutine, and before it waits.

@@ -221,8 +221,8 @@ func (k *timekeeper) onStdTimer() {
 }
 
 // growStack makes Go grow the stack of the calling goroutine from 2 to 4 KiB, which the driver
-// needs. That takes some microseconds where it is first needed, under a dozen calls, because each
-// frame is moved, and less than one here.
+// needs. Growing it where it is first needed, a dozen calls deep, takes some microseconds longer,
+// because each frame is moved.
 //
 //go:noinline
 func growStack() {
