@@ -92,6 +92,9 @@ func (s *stepper) expired(values []int) {
 	if s.inExpired {
 		s.fail("two calls of Expired overlap")
 	}
+	if s.closed {
+		s.fail("Expired is called after Close")
+	}
 	s.inExpired = true
 	now := s.now()
 	for _, v := range values {
