@@ -11,7 +11,7 @@ import (
 
 var errNoBuffer = errors.New("foliot: Queue.Wait with an empty buffer; pass one with room for at least one value")
 
-// soonestMax bounds how many values setTimer looks at for the first deadline.
+// soonestMax bounds how many values a Queue or an Expirer looks at for the first deadline.
 const soonestMax = 64
 
 // A waiter is a call of Wait that waits.

@@ -21,7 +21,7 @@ var choices = []choice{
 	{"many sessions with something to do periodically", "[`foliot.Task`](task.go)", "periodic-tasks", "processor time, a tick every", "tasks"},
 	{"values that are due later, in memory", "[`foliot.Queue`](queue.go)", "delay-queue", "push and remove, against AfterFunc and Stop: CPU", "queue"},
 	{"an event loop: scripts, actors, games, simulations", "[`loop`](loop/doc.go)", "loop-delays", "delays of 10 to", "loop"},
-	{"deadlines behind your own lock or on one goroutine, as in a cache", "[`wheel`](wheel/doc.go)", "wheel-ops", "arm and cancel at once", "wheel"},
+	{"deadlines behind your own lock or on one goroutine, as in a cache", "[`foliot.Expirer`](expirer.go), or only [`wheel`](wheel/doc.go)", "wheel-ops", "arm and cancel at once", "wheel"},
 	{"an existing program with many `AfterFunc`", "[`time`](time/doc.go), a drop-in", "drop-in", "AfterFunc and Stop: CPU", "drop-in"},
 	{"an existing program with many `WithTimeout`", "[`context`](context/doc.go), a drop-in", "drop-in", "context.WithTimeout, Done and cancel: CPU", "drop-in"},
 	{"tests that must not wait", "[`foliot.ManualClock`](clock.go), `loop.Virtual`", "", "", ""},

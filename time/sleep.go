@@ -18,8 +18,8 @@ const short = 250 * std.Microsecond
 // it to the scheduler which of them runs.
 const leastWait = Microsecond
 
-// isShort reports whether the standard package serves a wait of d best. It does not if the
-// program has set another default engine: that may be more exact, or have a clock of its own.
+// isShort reports whether a wait of d is left to the standard package. If the program has set
+// another default engine, no wait is: that engine may be more exact.
 func isShort(d Duration) bool {
 	return d <= short && engine.Default().StdOnly()
 }

@@ -67,7 +67,7 @@ func (w *Wheel[V]) settleAll() {
 	if w.removalCount != 0 {
 		w.finishRemovals()
 	}
-	w.hasTidied = false
+	w.hasTidied = false // insertDeferred may have set it
 	n := w.recentCount
 	w.recentCount = 0
 	for k := range n {

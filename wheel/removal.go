@@ -8,9 +8,8 @@ import "math/bits"
 // wheel puts that off until it can take out a few refs together. Then their cache misses
 // overlap, and the caller waits for none of them.
 //
-// Until then the bucket counts the ref as live, but no slot has its position. So every method
-// that reads a bucket or moves refs calls settle first. Appending a ref to a bucket that has
-// room needs no such call.
+// Until then the bucket counts the ref as live, but no slot has its position. So everything that
+// reads a bucket or moves refs finishes the removals first.
 type removal struct {
 	at   Tick   // the tick of the entry
 	pos  refPos // the position of the ref

@@ -82,7 +82,7 @@ func (w *Wheel[V]) insert(i uint32, s *slot[V]) {
 }
 
 // makeRoom does one thing that insert needs for the given tick: it puts a node on the path,
-// splits a bucket that has too many entries, or appends a chunk to one that cannot be split.
+// splits a bucket that has too many entries, or appends a chunk to one that is not split now.
 //
 //go:noinline
 func (w *Wheel[V]) makeRoom(at Tick) {

@@ -104,9 +104,9 @@ func (t *Turn) flushRan() {
 	s.mu.Unlock()
 }
 
-// recordRan adds the durations of a Turn to the histogram of the shard. If a group of short items
-// took long, recordRan takes it that one of them did: the next group has one item, so when several
-// in a row are long, at most the first of them are not told apart. The caller holds the lock.
+// recordRan adds the durations of a Turn to the histogram of the shard. If a group took longer than
+// short items do, recordRan counts one of its items as long and the others as typical: which ones
+// were long is not known. The next group has one item. The caller holds the lock.
 func (s *Shard) recordRan(t *Turn) {
 	if s.ran == nil {
 		s.ran = new(hist.Hist)

@@ -51,8 +51,8 @@ func (w *worker) run(m runMode) (fired int64, more bool) {
 	return w.runAsDriver(m, nil)
 }
 
-// runAsDriver is run for the driver. kept is not a field of runMode, because it would be allocated then:
-// run starts goroutines with a part of m.
+// runAsDriver is run for the driver. kept is not a field of runMode, because it would be allocated
+// then: run starts goroutines with a part of m.
 func (w *worker) runAsDriver(m runMode, kept *keptFuncs) (fired int64, more bool) {
 	var p progress
 	returned := false

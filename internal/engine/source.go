@@ -15,9 +15,10 @@ import (
 // The engine calls a Source once for a batch of items, because a call for each item would cost
 // as much as many items do.
 type Source interface {
-	// Run runs ready items, at most limit, and calls Ended or EndedOne of the Turn after each. The time is now.
-	// The calling goroutine has the turn of the worker that owns the shard. If an item panics or calls Goexit, Run does not return,
-	// and the engine calls Abandon of Turn.Work.
+	// Run runs ready items, at most limit, and calls Ended or EndedOne of the Turn after each.
+	// The time is now. The calling goroutine has the turn of the worker that owns the shard. If
+	// an item panics or calls Goexit, Run does not return, and the engine calls Abandon of
+	// Turn.Work.
 	Run(t *Turn, limit int, now int64)
 
 	// Expired makes items ready. Their timers have expired in this order. The lock of the shard
