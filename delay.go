@@ -82,6 +82,24 @@ func NewInterval(period time.Duration, m Missed) (Interval, error) {
 	return Interval{period: int64(period), missed: m}, nil
 }
 
+// MustInterval is like [NewInterval] and panics instead of returning an error.
+func MustInterval(period time.Duration, m Missed) Interval {
+	i, err := NewInterval(period, m)
+	if err != nil {
+		panic(err)
+	}
+	return i
+}
+
+// Reset makes i an Interval with another period that starts at the next Poll, and with the same
+// Missed. It panics if the period is not positive.
+func (i *Interval) Reset(period time.Duration) {
+	if period <= 0 {
+		panic(fmt.Errorf("foliot: Interval.Reset with a period of %v; it must be positive", period))
+	}
+	*i = Interval{period: int64(period), missed: i.missed}
+}
+
 // Poll returns how many ticks are due since the last Poll, and has the task polled at the next
 // tick. If several have passed, the number depends on Missed.
 func (i *Interval) Poll(cx *Context) int {

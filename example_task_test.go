@@ -175,3 +175,54 @@ func ExampleInterval() {
 	// 4.5s: skip 0, burst 0, shift 1
 	//   5s: skip 1, burst 1, shift 0
 }
+
+// MustInterval is for a period that is known to be positive, here in the literal of a task.
+func ExampleMustInterval() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	beat := foliot.MustInterval(time.Minute, foliot.Skip)
+	_, err = rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		if beat.Poll(cx) > 0 {
+			fmt.Println("beat after", cx.Now())
+		}
+		return foliot.Pending
+	}))
+	if err != nil {
+		panic(err)
+	}
+	clock.Advance(2 * time.Minute)
+	// Output:
+	// beat after 1m0s
+	// beat after 2m0s
+}
+
+// A task that polls less often after each tick.
+func ExampleInterval_Reset() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	period := time.Second
+	beat := foliot.MustInterval(period, foliot.Skip)
+	_, err = rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		if beat.Poll(cx) > 0 {
+			fmt.Println("tick after", cx.Now())
+			period *= 2
+			beat.Reset(period)
+			beat.Poll(cx) // the new period begins
+		}
+		return foliot.Pending
+	}))
+	if err != nil {
+		panic(err)
+	}
+	clock.Advance(10 * time.Second)
+	// Output:
+	// tick after 1s
+	// tick after 3s
+	// tick after 7s
+}

@@ -231,6 +231,58 @@ func TestNewIntervalRefusesInvalidArguments(t *testing.T) {
 	}
 }
 
+func TestMustIntervalPanicsWhereNewIntervalReturnsAnError(t *testing.T) {
+	for _, f := range []func(){
+		func() { foliot.MustInterval(0, foliot.Skip) },
+		func() { foliot.MustInterval(-second, foliot.Burst) },
+		func() { foliot.MustInterval(second, 255) },
+	} {
+		err, _ := testkit.PanicValue(f).(error)
+		wantError(t, "the panic of MustInterval", err)
+	}
+	want, _ := foliot.NewInterval(second, foliot.Burst)
+	if got := foliot.MustInterval(second, foliot.Burst); got != want {
+		t.Errorf("MustInterval returns %v, want %v", got, want)
+	}
+}
+
+func TestResetOfAnIntervalCountsFromTheNextPoll(t *testing.T) {
+	for _, m := range []foliot.Missed{foliot.Skip, foliot.Burst, foliot.Shift} {
+		r, clock := kit.NewManual(t, foliot.Options{})
+		interval := foliot.MustInterval(10*second, m)
+		var ticks []tick
+		h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
+			if n := interval.Poll(cx); n != 0 {
+				ticks = append(ticks, tick{cx.Now(), n})
+			}
+			return foliot.Pending
+		})
+		clock.Advance(15 * second)
+		interval.Reset(4 * second) // the task is next polled at 20 s
+		clock.Advance(15 * second) // to 30 s
+		interval.Reset(100 * second)
+		h.Wake()
+		clock.Advance(0)
+		clock.Advance(5 * second) // to 35 s
+		interval.Reset(2 * second)
+		h.Wake()
+		clock.Advance(4 * second)
+		want := []tick{{10 * second, 1}, {24 * second, 1}, {28 * second, 1}, {37 * second, 1}, {39 * second, 1}}
+		if !slices.Equal(ticks, want) {
+			t.Errorf("policy %d: got ticks %v, want %v", m, ticks, want)
+		}
+	}
+	var interval foliot.Interval
+	for _, period := range []time.Duration{0, -second} {
+		err, _ := testkit.PanicValue(func() { interval.Reset(period) }).(error)
+		wantError(t, "the panic of Reset", err)
+	}
+	interval.Reset(second)
+	if want := foliot.MustInterval(second, foliot.Skip); interval != want {
+		t.Errorf("Reset makes the zero Interval %v, want %v", interval, want)
+	}
+}
+
 // A tick is a result of Interval.Poll that is not 0.
 type tick struct {
 	at time.Duration

@@ -90,6 +90,13 @@ var contextRows = []foreignRow{
 			},
 		})
 	}},
+	{"Interval.Reset", notEnded, func(f *foreignTest) {
+		i := foliot.MustInterval(hour, foliot.Skip)
+		f.poll(&foreignPoll{lasts: brief, use: func(t *testing.T, p *foreignPoll, cx *foliot.Context) {
+			i.Reset(brief)
+			p.accept(t, "Interval.Poll", func() { i.Poll(cx) })
+		}})
+	}},
 }
 
 // A foreignPoll is a task whose second poll uses its Context in the foreign place.

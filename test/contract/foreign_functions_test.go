@@ -102,6 +102,11 @@ func functionCases() []foreignCase {
 			})
 			wantPolledAgain(t, func(cx *foliot.Context) bool { return interval.Poll(cx) > 0 })
 		}},
+		{"MustInterval", []string{"foliot.MustInterval"}, func(t *testing.T) {
+			var interval foliot.Interval
+			synctest.Test(t, func(t *testing.T) { interval = foliot.MustInterval(brief, foliot.Skip) })
+			wantPolledAgain(t, func(cx *foliot.Context) bool { return interval.Poll(cx) > 0 })
+		}},
 		{"TaskFunc.Poll", []string{"foliot.TaskFunc.Poll"}, func(t *testing.T) {
 			polls := 0
 			task := foliot.TaskFunc(func(*foliot.Context) foliot.Status { polls++; return foliot.Done })
