@@ -54,6 +54,11 @@
 // context can end. A [Timer] is a plain value of two words. All methods may be called from any
 // goroutine, callbacks included. None of them waits for a callback.
 //
+// # Channels
+//
+// [Runtime.NewTicker], [Runtime.NewChanTimer] and [Runtime.After] send the time on channels, as in
+// package time. All are on the clock of the runtime, which may be a manual one. They count as timers.
+//
 // # Tasks
 //
 // A [Task] is a small state machine. It is polled when it is woken, and at the time that it has
@@ -184,6 +189,7 @@
 // is the public face of it, and has tasks, queues and expirers on top. Read the files in this order:
 //
 //	runtime.go      the runtime, in front of an engine; options.go, timer.go, stats.go
+//	ticker.go       timers with a channel
 //	taskstate.go    the states of a task and its legal moves
 //	task.go         tasks and their handles; delay.go
 //	taskpoll.go     polls tasks, for the engine; taskarena.go, readylist.go

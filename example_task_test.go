@@ -178,13 +178,9 @@ func ExampleInterval() {
 
 // MustInterval is for a period that is known to be positive, here in the literal of a task.
 func ExampleMustInterval() {
-	clock := foliot.NewManualClock(time.Time{})
-	rt, err := foliot.New(foliot.Options{Clock: clock})
-	if err != nil {
-		panic(err)
-	}
+	rt, clock := manualRuntime()
 	beat := foliot.MustInterval(time.Minute, foliot.Skip)
-	_, err = rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+	_, err := rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
 		if beat.Poll(cx) > 0 {
 			fmt.Println("beat after", cx.Now())
 		}
@@ -201,14 +197,10 @@ func ExampleMustInterval() {
 
 // A task that polls less often after each tick.
 func ExampleInterval_Reset() {
-	clock := foliot.NewManualClock(time.Time{})
-	rt, err := foliot.New(foliot.Options{Clock: clock})
-	if err != nil {
-		panic(err)
-	}
+	rt, clock := manualRuntime()
 	period := time.Second
 	beat := foliot.MustInterval(period, foliot.Skip)
-	_, err = rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+	_, err := rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
 		if beat.Poll(cx) > 0 {
 			fmt.Println("tick after", cx.Now())
 			period *= 2

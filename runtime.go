@@ -53,6 +53,12 @@ func (rt *Runtime) NewTimer(f func()) (Timer, error) {
 	return Timer{t}, err
 }
 
+// Now returns the time of the runtime's clock. In a synctest bubble that is the time of the bubble of
+// the caller, unless the clock is a manual one.
+func (rt *Runtime) Now() time.Time {
+	return rt.eng.Wall()
+}
+
 // A Call is a callback and the delay after which it runs, for [Runtime.AfterFuncBatch].
 type Call struct {
 	After time.Duration

@@ -5,7 +5,7 @@ package foliot
 type Stats struct {
 	Workers int // workers that have not retired
 	Armed   int // timers that are armed: neither fired nor stopped. Timers of tasks count, too
-	Slots   int // timers of the user, armed or not
+	Slots   int // timers of the user, armed or not, as Options.MaxTimers counts them
 	Tasks   int // tasks
 	Queued  int // values in queues, due or not
 

@@ -27,7 +27,7 @@ func NewTicker(d Duration) *Ticker {
 	}
 	c := make(chan Time, 1)
 	t := &Ticker{C: c, timer: engine.Chan{C: c}}
-	if !t.timer.Start(d, d) {
+	if t.timer.Start(engine.Default(), d, d) != nil {
 		return newStdTicker(d)
 	}
 	return t
@@ -71,7 +71,7 @@ func (t *Ticker) Reset(d Duration) {
 	if t.timer.C == nil {
 		panic("time: Reset called on uninitialized Ticker")
 	}
-	if _, ok := t.timer.Reset(d, d); !ok {
+	if _, err := t.timer.Reset(d, d); err != nil {
 		panic("time: Reset, in a synctest bubble, of a Ticker that was made outside of it")
 	}
 }

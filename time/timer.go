@@ -64,7 +64,7 @@ func AfterFunc(d Duration, f func()) *Timer {
 func NewTimer(d Duration) *Timer {
 	c := make(chan Time, 1)
 	t := &chanTimer{Timer{C: c, fn: engine.GoFunc{F: hasChannel}}, engine.Chan{C: c}}
-	if !t.timer.Start(d, 0) {
+	if t.timer.Start(engine.Default(), d, 0) != nil {
 		return newBubbleTimer(std.NewTimer(d))
 	}
 	return &t.Timer
@@ -104,7 +104,9 @@ func (t *Timer) Reset(d Duration) bool {
 	var was, ok bool
 	switch t.fn.F {
 	case hasChannel:
-		was, ok = t.chanTimer().Reset(d, 0)
+		var err error
+		was, err = t.chanTimer().Reset(d, 0)
+		ok = err == nil
 	case inBubble:
 		return t.stdTimer().Reset(d)
 	case engine.Callback{}:

@@ -6,68 +6,92 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A Chan is a timer that sends the time on a channel. The caller allocates it.
+// A Chan is a timer that sends the time on a channel. The caller allocates it. It counts as a
+// timer, also for Config.MaxTimers, while it is armed.
 type Chan struct {
 	C      chan time.Time // has room for one
 	handle wheel.Handle   // the handle of its last wheel entry. Protected by the shard's lock
-	shard  uint32         // the number of its shard in the default engine. Set by Start; 0: it was never armed
+	shard  *Shard         // set by Start; nil: it was never armed
 }
 
-// Start arms a new timer in the default engine. The timer sends the time after d, and then after
-// every period if the period is not 0. Start returns false, and does nothing, if the caller is in
-// a synctest bubble, because the default engine is in none.
-func (t *Chan) Start(d, period time.Duration) bool {
-	eng := Default()
-	now, err := eng.Enter()
+// Start arms a new timer in an engine. The timer sends the time after d, and then after every
+// period if the period is not 0. Start returns an error, and does nothing, if the engine is shut
+// down or full, and if the call is foreign.
+func (t *Chan) Start(eng *Engine, d, period time.Duration) error {
+	now, err := eng.EnterToWait()
 	if err != nil {
-		return false
+		return err
 	}
-	soon := period == 0 && eng.waitShort(now, d)
+	soon := period == 0 && eng.isSoon(now, d)
 	due := eng.Add(now, d)
 	s := eng.lockShard()
-	t.shard = s.number
-	early := s.armChan(t, due, soon, period)
+	if s.closed || !eng.quota.acquire(1) {
+		err := s.refusal()
+		s.mu.Unlock()
+		return err
+	}
+	t.shard = s
+	early := false
+	if soon {
+		s.sendNow(t)
+		eng.quota.release(1)
+	} else {
+		early = s.armChan(t, due, period)
+	}
 	s.mu.Unlock()
 	if early {
 		s.afterArming(due, true, false)
 	}
-	return true
+	return nil
 }
 
 // Reset arms a timer again, and returns in was whether it was armed. It takes a value that has
-// not been received out of the channel; then was is true, too. Reset returns ok false, and does
-// nothing, if the caller is in a synctest bubble.
-func (t *Chan) Reset(d, period time.Duration) (was, ok bool) {
-	return shardByNumber(t.shard).resetChan(t, d, period)
+// not been received out of the channel; then was is true, too. Reset returns an error, and does
+// nothing, if the engine is full or the call is foreign. If the engine is shut down, Reset returns an
+// error and only takes a value out of the channel.
+func (t *Chan) Reset(d, period time.Duration) (was bool, err error) {
+	return t.shard.resetChan(t, d, period)
 }
 
 // Stop stops a timer, and reports whether it was armed. It takes a value that has not been
-// received out of the channel; then it also returns true.
+// received out of the channel; then it also returns true. A foreign call on the timer of an
+// engine that belongs to a bubble does nothing and returns false.
 func (t *Chan) Stop() bool {
-	return shardByNumber(t.shard).stopChan(t)
+	return t.shard.stopChan(t)
 }
 
-func (s *Shard) resetChan(t *Chan, d, period time.Duration) (was, ok bool) {
+func (s *Shard) resetChan(t *Chan, d, period time.Duration) (was bool, err error) {
 	now, err := s.eng.Enter()
 	if err != nil {
-		return false, false
+		return false, err
 	}
-	soon := period == 0 && s.eng.waitShort(now, d)
+	soon := period == 0 && s.eng.isSoon(now, d)
 	due := s.eng.Add(now, d)
 	early, dirty := false, false
 	s.mu.Lock()
 	filed, b := s.w.Entry(t.handle)
+	pending := b != nil && b.state.pending()
+	if s.closed || !soon && !pending && !s.eng.quota.acquire(1) {
+		err := s.refusal()
+		if s.closed {
+			drain(t.C)
+		}
+		s.mu.Unlock()
+		return false, err
+	}
 	switch {
-	case b == nil:
-		was = drain(t.C)
-		early = s.armChan(t, due, soon, period)
 	case soon:
 		was, dirty = s.cancelForRearm(t.handle, b)
 		was = drain(t.C) || was
-		s.armChan(t, due, true, period)
+		s.sendNow(t)
+	case b == nil:
+		was = drain(t.C)
+		early = s.armChan(t, due, period)
 	default:
-		was = b.state.pending()
-		was = drain(t.C) || was
+		if !pending {
+			s.chans.parked--
+		}
+		was = drain(t.C) || pending
 		s.chans.at(b.aux).schedule(due, period)
 		_, early = s.move(t.handle, b, filed, s.eng.Ceil(due))
 	}
@@ -75,10 +99,13 @@ func (s *Shard) resetChan(t *Chan, d, period time.Duration) (was, ok bool) {
 	if early || dirty {
 		s.afterArming(due, early, dirty)
 	}
-	return was, true
+	return was, nil
 }
 
 func (s *Shard) stopChan(t *Chan) bool {
+	if s.eng.bubble != "" && s.eng.foreign() {
+		return false // the channel belongs to the bubble
+	}
 	s.mu.Lock()
 	was, dirty := s.cancel(t.handle, s.w.Value(t.handle), eventStop)
 	was = drain(t.C) || was
@@ -89,18 +116,25 @@ func (s *Shard) stopChan(t *Chan) bool {
 	return was
 }
 
-// armChan arms a timer in a new slot. If soon is set, the timer is due, and armChan sends
-// directly. The caller holds the lock, and calls afterArming with the result after it has
-// unlocked.
-func (s *Shard) armChan(t *Chan, due int64, soon bool, period time.Duration) (early bool) {
-	if soon {
-		s.fired++
-		s.recordLate(0)
-		send(t.C, time.Now())
-		return false
-	}
+// isSoon reports whether a timer that is armed at the time now, for after d, is due: then it has
+// waited for d. On a manual clock and in a bubble all timers go through the wheel, so that they
+// fire in order.
+func (c *Clock) isSoon(now int64, d time.Duration) bool {
+	return !c.fake && c.waitShort(now, d)
+}
+
+// sendNow lets a timer that is due fire without the wheel: the way through the wheel and a worker
+// would take some microseconds. The caller holds the lock.
+func (s *Shard) sendNow(t *Chan) {
+	s.fired++
+	s.recordLate(0)
+	send(t.C, time.Now())
+}
+
+// armChan arms a timer in a new slot. The caller holds the lock, has acquired the quota, and calls
+// afterArming with the result after it has unlocked.
+func (s *Shard) armChan(t *Chan, due int64, period time.Duration) (early bool) {
 	at := s.eng.Ceil(due)
-	s.eng.quota.acquire(1)
 	s.armed++
 	t.handle = s.newChanTimer(at, due, t.C, period)
 	return s.lowerNext(at)

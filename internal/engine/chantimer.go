@@ -32,7 +32,11 @@ type chanTimer struct {
 	timer  wheel.Handle        // the wheel entry; 0 if the chanTimer is free
 	due    int64               // the deadline; the wheel entry may be filed at an earlier tick
 	period int64               // 0: it fires once
-	unread int64               // since when each send has found the channel full; 0: the last one did not
+
+	// mark depends on the clock. On a manual clock it is the sequence number of the arming, see
+	// nextSeq. On the clock of the system it is the time since when each send has found the channel
+	// full; 0: the last send did not. In a bubble it is 0.
+	mark int64
 }
 
 // hchan stands for the struct behind a channel. A channel is a pointer to it. Its contents
@@ -50,7 +54,7 @@ func (b *chanTimer) channel() chan time.Time {
 
 // schedule sets the deadline and the period. A period of 0 means that the timer fires once.
 func (b *chanTimer) schedule(due int64, period time.Duration) {
-	b.due, b.period, b.unread = due, int64(period), 0
+	b.due, b.period, b.mark = due, int64(period), 0
 }
 
 const (
@@ -64,17 +68,25 @@ const (
 // it. If the channel has not been read for some time, it skips ticks: as many as fit into
 // an eighth of that time, and into a tenth of a second. Otherwise an unread ticker with a
 // short period would keep a processor busy. It would also look at its channel during every
-// garbage collection, so that the channel would never be collected.
+// garbage collection, so that the channel would never be collected. On a manual clock and in a
+// bubble it skips none: tests count on each tick.
 func (b *chanTimer) nextTick(c *Clock, now int64) int64 {
-	b.due = c.Add(b.due, time.Duration(b.period))
-	if missed := now - b.due; missed >= 0 {
-		b.due += (missed/b.period + 1) * b.period
-	}
-	if b.unread != 0 {
-		pause := min((now-b.unread)/unreadShare, unreadMax)
+	b.due = c.nextOnGrid(b.due, b.period, now)
+	if b.mark != 0 && !c.fake {
+		pause := min((now-b.mark)/unreadShare, unreadMax)
 		b.due += pause / b.period * b.period
 	}
 	return b.due
+}
+
+// nextOnGrid returns the first time after now on the grid of times that are a whole number of
+// periods after due.
+func (c *Clock) nextOnGrid(due, period, now int64) int64 {
+	next := c.Add(due, time.Duration(period))
+	if missed := now - next; missed >= 0 {
+		next += (missed/period + 1) * period
+	}
+	return next
 }
 
 const (
@@ -92,7 +104,9 @@ type chanTimers struct {
 	open  []uint32 // slabs that may have free places, each once; take removes the full ones
 	isin  []bool   // by slab: it is in open
 	gone  []uint32 // slabs whose memory was given back: they are nil
-	count int      // channel timers in use
+
+	count  int // channel timers in use
+	parked int // those that are not armed: weak ones that have fired or been stopped
 
 	strong [strongMax]strongRef
 	next   int // the index of the oldest in strong
@@ -181,6 +195,9 @@ func (s *Shard) newChanTimer(at wheel.Tick, due int64, c chan time.Time, period 
 	b := bs.at(i)
 	b.c, b.timer = c, h
 	b.schedule(due, period)
+	if s.eng.manual != nil {
+		b.mark = int64(s.eng.nextSeq())
+	}
 	s.weaken(bs.strong[bs.next])
 	bs.strong[bs.next] = strongRef{i, h}
 	bs.next = (bs.next + 1) % strongMax
@@ -203,27 +220,37 @@ func (s *Shard) weaken(y strongRef) {
 	s.w.Value(b.timer).state = stateArmed
 }
 
+// parkedChan records that a weak timer is not armed any more. It keeps its place in the wheel, but
+// that is of no interest to the program: the timer does not count for Config.MaxTimers and Stats.
+func (s *Shard) parkedChan() {
+	s.chans.parked++
+	s.eng.quota.release(1)
+}
+
 // fireChan sends the time wall on the channel of a timer that was popped from the wheel.
 // Then it arms the timer again, parks it or frees it.
 func (s *Shard) fireChan(h wheel.Handle, b *entry, now int64, wall time.Time) {
 	slot := s.chans.at(b.aux)
 	s.fired++
 	s.recordLate(now - s.eng.Nanos(s.eng.Ceil(slot.due)))
-	if c := slot.channel(); c == nil || send(c, wall) {
-		slot.unread = 0
-	} else if slot.unread == 0 {
-		slot.unread = now
+	switch c := slot.channel(); {
+	case c == nil || send(c, wall):
+		slot.mark = 0
+	case slot.mark == 0 && !s.eng.fake:
+		slot.mark = now
 	}
-	switch {
-	case slot.period != 0:
+	if slot.period != 0 {
+		s.setSeq(b)
 		s.w.Requeue(h, s.eng.Ceil(slot.nextTick(&s.eng.Clock, now)))
-	case slot.c == nil:
-		b.state = stateIdle
-		s.armed--
-	default:
-		s.armed--
-		s.chans.put(b.aux)
-		s.w.Cancel(h)
-		s.eng.quota.release(1)
+		return
 	}
+	s.armed--
+	if slot.c == nil {
+		b.state = stateIdle
+		s.parkedChan()
+		return
+	}
+	s.chans.put(b.aux)
+	s.w.Cancel(h)
+	s.eng.quota.release(1)
 }

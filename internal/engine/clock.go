@@ -48,6 +48,15 @@ func (c *Clock) Now() int64 {
 	return int64(time.Since(c.start))
 }
 
+// Wall returns the time of the clock as a point in time. Any goroutine may call it: on the clock of
+// the system and in a bubble it is what time.Now returns to the caller.
+func (c *Clock) Wall() time.Time {
+	if c.manual != nil {
+		return c.manual.Now()
+	}
+	return time.Now()
+}
+
 // Last returns the latest deadline that a timer can have.
 func (c *Clock) Last() int64 { return c.last }
 

@@ -71,6 +71,25 @@ func (eng *Engine) nextSeq() uint32 {
 	return eng.manual.seq.Add(1)
 }
 
+// setSeq gives a new arming its sequence number on a manual clock. It also records that the entry
+// is filed at its tick. The caller holds the lock.
+func (s *Shard) setSeq(b *entry) {
+	switch {
+	case b.kind != kindChan:
+		b.aux = s.eng.nextSeq()
+	case s.eng.manual != nil:
+		s.chans.at(b.aux).mark = int64(s.eng.nextSeq())
+	}
+}
+
+// seq returns the sequence number of an arming on a manual clock. The caller holds the lock.
+func (s *Shard) seq(b *entry) uint32 {
+	if b.kind == kindChan {
+		return uint32(s.chans.at(b.aux).mark)
+	}
+	return b.aux
+}
+
 // postpone records in the entry a deadline that is not before the tick at which the entry is
 // filed, and leaves the wheel alone. It returns false if the entry must be moved instead.
 //

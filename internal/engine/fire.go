@@ -75,10 +75,13 @@ func (s *Shard) popLocked(now int64) (c call, fired int64) {
 			fired++
 		case kindChan:
 			if wall.IsZero() {
-				wall = time.Now()
+				wall = s.eng.Wall()
 			}
 			s.fireChan(h, b, now, wall)
 			fired++
+			if s.eng.manual != nil {
+				return call{}, fired // the next timer may belong to another engine
+			}
 		default:
 			m := nextMove(b.state, eventExpire)
 			b.state = m.to

@@ -7,13 +7,14 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// GoFunc and Chan are timers for the drop-in package time. They are one-shots like those of
-// AfterFunc, in the default engine. Such a timer can be armed again after its wheel entry was
-// freed. It then gets a new entry in the same shard. So these timers need no Free: a timer that
-// is not armed and becomes unreachable leaves nothing in the engine. (A weak channel timer is
+// GoFunc and Chan are one-shots like those of AfterFunc that need no Free. Such a timer can be
+// armed again after its wheel entry was freed. It then gets a new entry in the same shard. A timer
+// that is not armed and becomes unreachable leaves nothing in the engine. (A weak channel timer is
 // freed by the reaper.)
 
-// A GoFunc is a timer that runs a function on a new goroutine. The caller allocates it. It must
+// A GoFunc is a timer that runs a function on a new goroutine, for the drop-in package time. It is
+// in the default engine: with a pointer to its shard in place of a number it would be larger by a
+// third. The caller allocates it. It must
 // not be copied after it was armed, because the engine identifies it by its address: its wheel
 // entry has a pointer to it, and it has the slot number of the entry. If the slot was given to
 // another timer meanwhile, the pointer in the entry is a different one.

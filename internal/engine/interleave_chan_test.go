@@ -8,9 +8,9 @@ import (
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A chanHarness is a harness with timers of the drop-in package time in one shard: with a channel
-// or, for comparison, with a function. Everything that happens to such a timer happens under the
-// lock of its shard. So the interleavings of several goroutines are the orders of these steps.
+// A chanHarness is a harness with timers in one shard that need no Free: with a channel or, for
+// comparison, with a function. Everything that happens to such a timer happens under the lock of
+// its shard. So the interleavings of several goroutines are the orders of these steps.
 //
 // Some letters of a script act on the timer of the actor:
 //
@@ -67,7 +67,8 @@ func (p *chanProbe) reset(s *Shard, d, period time.Duration) (was, ok bool) {
 	if p.c == nil {
 		return s.resetGoFunc(&p.f, d)
 	}
-	return s.resetChan(&p.t, d, period)
+	was, err := s.resetChan(&p.t, d, period)
+	return was, err == nil
 }
 
 func (p *chanProbe) stop(s *Shard) bool {
@@ -114,8 +115,9 @@ func (h *chanHarness) arm(p *chanProbe, ticks int64) error {
 	if p.slots() == 0 {
 		p.weak = false // it has a new chanTimer
 	}
-	p.armed, p.value, p.due = ticks > 0, ticks == 0, h.now+ticks
-	if ticks == 0 {
+	sent := ticks == 0 && !h.eng.fake // it does not go through the wheel
+	p.armed, p.value, p.due = !sent, sent, h.now+ticks
+	if sent {
 		h.fired++
 	}
 	return nil
@@ -226,12 +228,15 @@ func (h *chanHarness) pop() error {
 
 // check compares the shard with the probes.
 func (h *chanHarness) check() error {
-	slots, chans, armed, earliest := 0, 0, 0, never
+	slots, chans, parked, armed, earliest := 0, 0, 0, 0, never
 	for i, p := range h.probes {
 		n := p.slots()
 		slots += n
 		if p.c != nil {
 			chans += n
+			if !p.armed {
+				parked += n
+			}
 			if value := len(p.c) == 1; value != p.value && !p.dropped {
 				return fmt.Errorf("timer %d has a value in its channel: %t, want %t", i, value, p.value)
 			}
@@ -253,6 +258,10 @@ func (h *chanHarness) check() error {
 	case s.w.Len() != slots || s.armed != armed || s.chans.count != chans:
 		return fmt.Errorf("%d slots, %d armed timers, %d channel timers, want %d, %d, %d",
 			s.w.Len(), s.armed, s.chans.count, slots, armed, chans)
+	case s.chans.parked != parked:
+		return fmt.Errorf("%d channel timers are parked, want %d", s.chans.parked, parked)
+	case h.eng.quota.used.Load() != int64(armed):
+		return fmt.Errorf("%d timers count for MaxTimers, want %d", h.eng.quota.used.Load(), armed)
 	case s.fired != h.fired:
 		return fmt.Errorf("%d timers have fired, want %d", s.fired, h.fired)
 	case s.next.Load() > earliest:

@@ -80,7 +80,7 @@ func (s *Shard) firstSeq(at int64) (n uint32, ok bool) {
 		s.updateNext()
 		return 0, false
 	}
-	return s.w.Value(h).aux, true
+	return s.seq(s.w.Value(h)), true
 }
 
 // lowerNext lowers next to a deadline that has been armed, and reports whether next was later.
@@ -135,9 +135,7 @@ func (s *Shard) move(h wheel.Handle, b *entry, filed, at wheel.Tick) (ok, early 
 	default:
 		return m.ok, false
 	}
-	if b.kind != kindChan {
-		b.aux = s.eng.nextSeq()
-	}
+	s.setSeq(b)
 	s.w.Reschedule(h, at)
 	return m.ok, s.lowerNext(at)
 }
@@ -162,26 +160,32 @@ func (s *Shard) cancel(h wheel.Handle, b *entry, e event) (ok, dirty bool) {
 		return false, false
 	}
 	m := nextMove(b.state, e)
-	if b.state.pending() && b.kind != kindInternal {
+	pending := b.state.pending()
+	if pending && b.kind != kindInternal {
 		s.armed--
 		s.stopped++
 	}
 	b.state = m.to
 	switch m.do {
 	case effectPark:
+		if b.kind == kindChan {
+			s.parkedChan()
+		}
 		b.clearOffset()
 		s.w.Park(h)
 	case effectForget:
 		b.aux = 0
 	case effectFree:
-		switch b.kind {
-		case kindInternal:
+		switch {
+		case b.kind == kindInternal:
 			s.internal--
-		case kindChan:
-			s.chans.put(b.aux)
-			fallthrough
+		case b.kind == kindChan && !pending:
+			s.chans.parked--
 		default:
 			s.eng.quota.release(1)
+		}
+		if b.kind == kindChan {
+			s.chans.put(b.aux)
 		}
 		s.w.Cancel(h)
 	}
@@ -289,6 +293,7 @@ func (s *Shard) close() (pending int) {
 	if s.source != nil {
 		s.source.Close()
 	}
+	s.chans = nil
 	s.w = wheel.Wheel[entry]{}
 	s.setNext(0, false)
 	return pending

@@ -74,6 +74,9 @@ func (s *Shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 	}
 	st.Armed += s.armed
 	st.Slots += s.w.Len() - s.itemTimers - s.internal
+	if s.chans != nil {
+		st.Slots -= s.chans.parked
+	}
 	if s.source != nil {
 		st.Items += s.source.Len()
 	}

@@ -63,7 +63,7 @@ func fromOutside(w variant) bool       { return !w.setting.made && !w.manual }
 func runtimeGroups() (groups []foreignGroup) {
 	var rows []foreignRow
 	for _, table := range [][]foreignRow{
-		timerRows, taskRows, contextRows, queueRows, expirerRows, sleepRows, manualRows, statsRows, shutdownRows,
+		timerRows, verbRows, taskRows, contextRows, queueRows, expirerRows, sleepRows, manualRows, statsRows, shutdownRows,
 	} {
 		rows = append(rows, table...)
 	}

@@ -1,0 +1,90 @@
+package foliot_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/foliot-go/foliot"
+)
+
+// manualRuntime makes a runtime on a manual clock that shows midnight.
+func manualRuntime() (*foliot.Runtime, *foliot.ManualClock) {
+	clock := foliot.NewManualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	return rt, clock
+}
+
+// A test moves the clock of a ticker from one tick to the next.
+func ExampleRuntime_NewTicker() {
+	rt, clock := manualRuntime()
+	ticker := rt.NewTicker(time.Hour)
+	defer ticker.Stop()
+	for range 3 {
+		clock.Advance(time.Hour)
+		fmt.Println((<-ticker.C).Format(time.TimeOnly))
+	}
+	// Output:
+	// 01:00:00
+	// 02:00:00
+	// 03:00:00
+}
+
+// After Reset, a tick that was sent before is not received.
+func ExampleTicker_Reset() {
+	rt, clock := manualRuntime()
+	ticker := rt.NewTicker(time.Hour)
+	clock.Advance(time.Hour)
+	ticker.Reset(time.Minute)
+	clock.Advance(time.Minute)
+	fmt.Println((<-ticker.C).Format(time.TimeOnly))
+	// Output: 01:01:00
+}
+
+// A select that waits for a reply or for the time.
+func ExampleRuntime_NewChanTimer() {
+	rt, clock := manualRuntime()
+	replies := make(chan string)
+	timeout := rt.NewChanTimer(5 * time.Second)
+	defer timeout.Stop()
+	clock.Advance(5 * time.Second)
+	select {
+	case reply := <-replies:
+		fmt.Println(reply)
+	case at := <-timeout.C:
+		fmt.Println("timed out at", at.Format(time.TimeOnly))
+	}
+	// Output: timed out at 00:00:05
+}
+
+// Reset takes back a value that was not received, so there is no need to drain the channel.
+func ExampleChanTimer_Reset() {
+	rt, clock := manualRuntime()
+	timer := rt.NewChanTimer(time.Second)
+	clock.Advance(time.Minute)
+	fmt.Println("was armed:", timer.Reset(time.Second))
+	clock.Advance(time.Second)
+	fmt.Println((<-timer.C).Format(time.TimeOnly))
+	// Output:
+	// was armed: true
+	// 00:01:01
+}
+
+func ExampleRuntime_After() {
+	rt, clock := manualRuntime()
+	alarm := rt.After(8 * time.Hour)
+	clock.Advance(24 * time.Hour)
+	fmt.Println((<-alarm).Format(time.TimeOnly))
+	// Output: 08:00:00
+}
+
+// Code that asks the runtime for the time can be tested on a manual clock.
+func ExampleRuntime_Now() {
+	rt, clock := manualRuntime()
+	since := rt.Now()
+	clock.Advance(90 * time.Minute)
+	fmt.Println(rt.Now().Sub(since))
+	// Output: 1h30m0s
+}

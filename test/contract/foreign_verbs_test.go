@@ -1,0 +1,100 @@
+package contract_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+)
+
+// verbRows has cases for timers with a channel.
+var verbRows = []foreignRow{
+	{"Runtime.Now", nil, func(f *foreignTest) {
+		f.start()
+		f.foreign(func(t *testing.T) {
+			want := time.Now()
+			if f.manual {
+				want = f.clock.Now()
+			}
+			if d := f.rt.Now().Sub(want).Abs(); d > second {
+				t.Errorf("Now differs by %v from the clock of the caller, or the manual clock", d)
+			}
+		})
+	}},
+	{"Runtime.NewTicker", nil, func(f *foreignTest) {
+		f.makeChan("NewTicker", func() (<-chan time.Time, func()) {
+			ticker := f.rt.NewTicker(brief)
+			return ticker.C, ticker.Stop
+		})
+	}},
+	{"Runtime.NewChanTimer", nil, func(f *foreignTest) {
+		f.makeChan("NewChanTimer", func() (<-chan time.Time, func()) {
+			timer := f.rt.NewChanTimer(brief)
+			return timer.C, func() { timer.Stop() }
+		})
+	}},
+	{"Runtime.NewChanTimer, with no delay", nil, func(f *foreignTest) {
+		f.makeChan("NewChanTimer", func() (<-chan time.Time, func()) {
+			timer := f.rt.NewChanTimer(0)
+			return timer.C, func() { timer.Stop() }
+		})
+	}},
+	{"Runtime.After", nil, func(f *foreignTest) {
+		f.makeChan("After", func() (<-chan time.Time, func()) { return f.rt.After(brief), func() {} })
+	}},
+	{"Ticker.Stop", nil, func(f *foreignTest) {
+		f.useChan("Ticker.Stop", func(_ *foliot.ChanTimer, ticker *foliot.Ticker) { ticker.Stop() })
+	}},
+	{"Ticker.Reset", nil, func(f *foreignTest) {
+		f.useChan("Ticker.Reset", func(_ *foliot.ChanTimer, ticker *foliot.Ticker) { ticker.Reset(2 * hour) })
+	}},
+	{"ChanTimer.Stop", nil, func(f *foreignTest) {
+		f.useChan("ChanTimer.Stop", func(timer *foliot.ChanTimer, _ *foliot.Ticker) { timer.Stop() })
+	}},
+	{"ChanTimer.Reset", nil, func(f *foreignTest) {
+		f.useChan("ChanTimer.Reset", func(timer *foliot.ChanTimer, _ *foliot.Ticker) { timer.Reset(2 * hour) })
+	}},
+}
+
+// makeChan tries to make a timer with a channel. It must panic with a text that names the bubble, or
+// work.
+func (f *foreignTest) makeChan(what string, make func() (c <-chan time.Time, stop func())) {
+	f.start()
+	var c <-chan time.Time
+	stop := func() {}
+	f.foreign(func(t *testing.T) {
+		if text := foreignPanic(func() { c, stop = make() }); text != "" && !namesBubble(text, "foliot") {
+			t.Errorf("%s panics with %q", what, text)
+		}
+	})
+	if c == nil {
+		return
+	}
+	f.inWorkingPlace(func(t *testing.T) {
+		f.within(t, "a value is sent", func() bool { return len(c) == 1 })
+		stop()
+	})
+}
+
+// useChan calls a method of a timer or ticker that was made in the place of the runtime. It must
+// panic with a text that names the bubble, do nothing, or work.
+func (f *foreignTest) useChan(what string, use func(*foliot.ChanTimer, *foliot.Ticker)) {
+	var timer *foliot.ChanTimer
+	var ticker *foliot.Ticker
+	f.own(func(*testing.T) { timer, ticker = f.rt.NewChanTimer(hour), f.rt.NewTicker(hour) })
+	f.start()
+	f.armed, f.slots = -2, -2
+	f.foreign(func(t *testing.T) {
+		text := foreignPanic(func() { use(timer, ticker) })
+		if text != "" && !namesBubble(text, "foliot") {
+			t.Errorf("%s panics with %q", what, text)
+		}
+	})
+	f.own(func(t *testing.T) {
+		timer.Reset(brief)
+		ticker.Reset(brief)
+		f.within(t, "both have fired", func() bool { return len(timer.C) == 1 && len(ticker.C) == 1 })
+		timer.Stop()
+		ticker.Stop()
+	})
+}
