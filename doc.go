@@ -50,9 +50,10 @@
 // defer Free where NewTimer is called, or call it where the owner of the timer is closed. The
 // example of Timer.Free shows a way for owners that are only dropped.
 //
-// [Runtime.AfterFuncBatch] arms many timers at once. [Runtime.Sleep] is a time.Sleep that a
-// context can end. A [Timer] is a plain value of two words. All methods may be called from any
-// goroutine, callbacks included. None of them waits for a callback.
+// [Runtime.Every] makes a timer that runs at a fixed rate. [Runtime.AfterFuncBatch] arms many timers
+// at once. [Runtime.Sleep] is a time.Sleep that a context can end. A [Timer] is a plain value of two
+// words. All methods may be called from any goroutine, callbacks included. None of them waits for a
+// callback.
 //
 // # Channels
 //

@@ -17,6 +17,24 @@ func manualRuntime() (*foliot.Runtime, *foliot.ManualClock) {
 	return rt, clock
 }
 
+// A heartbeat every ten seconds, until the connection is closed.
+func ExampleRuntime_Every() {
+	rt, clock := manualRuntime()
+	beat, err := rt.Every(10*time.Second, func() { fmt.Println("beat at", rt.Now().Format(time.TimeOnly)) })
+	if err != nil {
+		panic(err)
+	}
+	defer beat.Free()
+	clock.Advance(25 * time.Second)
+	beat.Reset(time.Minute) // less often from now on
+	clock.Advance(2 * time.Minute)
+	// Output:
+	// beat at 00:00:10
+	// beat at 00:00:20
+	// beat at 00:01:25
+	// beat at 00:02:25
+}
+
 // A test moves the clock of a ticker from one tick to the next.
 func ExampleRuntime_NewTicker() {
 	rt, clock := manualRuntime()

@@ -53,6 +53,24 @@ func (rt *Runtime) NewTimer(f func()) (Timer, error) {
 	return Timer{t}, err
 }
 
+// Every makes a timer that runs f at a fixed rate: after d, and then every d. The ticks are on a grid.
+// A tick that comes while f runs waits until f has returned, and is then late. Further ticks that
+// are missed are skipped, so f never runs concurrently with itself and never to catch up.
+//
+// The timer is reusable, like one of NewTimer. [Timer.Stop] stops it. If it returns true, f does not
+// run until Reset. If f runs, or is about to, Stop returns false, and that run is the last one until
+// Reset. [Timer.Reset] starts it anew, stopped or not: the first run comes after the new d, which is
+// also the new period. With a d of 0 or less the first run comes as soon as possible, and the period
+// stays; it also stays with [Timer.ResetAt]. [Timer.Free] stops the timer and frees it. Until then it
+// counts in Options.MaxTimers and keeps f alive.
+//
+// Every returns an error if d is not positive, and like NewTimer. It allocates once; the runs and
+// Reset do not allocate.
+func (rt *Runtime) Every(d time.Duration, f func()) (Timer, error) {
+	t, err := rt.eng.Every(d, f)
+	return Timer{t}, err
+}
+
 // Now returns the time of the runtime's clock. In a synctest bubble that is the time of the bubble of
 // the caller, unless the clock is a manual one.
 func (rt *Runtime) Now() time.Time {

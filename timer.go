@@ -22,6 +22,8 @@ type Timer struct {
 // runtime is shut down, and if the caller is in a synctest bubble to which the runtime does not
 // belong. In contrast, Reset of a time.Timer reports whether the timer was armed before.
 //
+// A timer of [Runtime.Every] starts anew, with the period d if d is positive.
+//
 // A later deadline is cheaper than an earlier one, because it leaves the timing wheel alone.
 func (t Timer) Reset(d time.Duration) bool { return t.t.Reset(d) }
 
@@ -32,7 +34,8 @@ func (t Timer) ResetAt(when time.Time) bool { return t.t.ResetAt(when) }
 
 // Stop disarms the timer. It returns true if the timer was armed: then the callback will not
 // run for that arming, whatever else happens at the same time. It returns false if the timer
-// was not armed, in particular if its callback has started. Stop frees a timer of AfterFunc.
+// was not armed, in particular if its callback has started. Stop frees a timer of AfterFunc. If the
+// callback of a timer of Every runs, Stop returns false, and the callback does not run again.
 func (t Timer) Stop() bool { return t.t.Stop() }
 
 // Free stops the timer and frees it. Every copy of the Timer becomes stale. Free returns true

@@ -26,6 +26,7 @@
 //	source.go       work beside timers
 //	roster.go       workers and shards, Resize; adopted.go: the shards of retired workers
 //	handoff.go      Config.Go; shutdown.go; scrub.go: memory
+//	every.go        timers that arm themselves
 //	gofunc.go       timers of package time; keptfuncs.go, chan.go, chantimer.go, reaper.go
 //	bubble.go       synctest bubbles; clock.go, manual.go
 //

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/foliot-go/foliot/internal/bubble"
 	"github.com/foliot-go/foliot/wheel"
@@ -139,7 +140,7 @@ func (eng *Engine) AfterFunc(d time.Duration, f func()) (Timer, error) {
 	if err != nil {
 		return Timer{}, err
 	}
-	return eng.arm(due, f, kindFunc)
+	return eng.arm(due, pointer(f), stateOneShot, kindFunc)
 }
 
 // AfterBrief does what AfterFunc does, for a function that does not block and does not call code
@@ -150,11 +151,11 @@ func (eng *Engine) AfterBrief(now time.Time, d time.Duration, f func()) (Timer, 
 	if err != nil {
 		return Timer{}, err
 	}
-	return eng.arm(eng.Add(at, d), f, kindBrief)
+	return eng.arm(eng.Add(at, d), pointer(f), stateOneShot, kindBrief)
 }
 
-// arm makes a one-shot of a kind.
-func (eng *Engine) arm(due int64, f func(), k kind) (Timer, error) {
+// arm makes a timer that is armed. p is the pointer in its entry.
+func (eng *Engine) arm(due int64, p unsafe.Pointer, st state, k kind) (Timer, error) {
 	at := eng.Ceil(due)
 	s := eng.lockShard()
 	if s.closed || !eng.quota.acquire(1) {
@@ -162,7 +163,7 @@ func (eng *Engine) arm(due int64, f func(), k kind) (Timer, error) {
 		s.mu.Unlock()
 		return Timer{}, err
 	}
-	h := s.w.Schedule(at, entry{ptr: pointer(f), aux: eng.nextSeq(), state: stateOneShot, kind: k})
+	h := s.w.Schedule(at, entry{ptr: p, aux: eng.nextSeq(), state: st, kind: k})
 	s.armed++
 	early := s.lowerNext(at)
 	s.mu.Unlock()

@@ -12,6 +12,7 @@ type entry struct {
 	// ptr depends on kind:
 	//
 	//	kindFunc, kindInternal, kindBrief   the callback, a func(), which is a pointer
+	//	kindEvery                           the *repeat that holds the callback
 	//	kindGoFunc                          the *GoFunc that holds the callback
 	//	kindChan                            nil
 	//	kindItem                            the item, see Source
@@ -44,6 +45,7 @@ const (
 	kindFunc     kind = iota // runs a callback of the user, on the worker or by Config.Go
 	kindInternal             // like kindBrief, but not counted by Stats and Config.MaxTimers
 	kindBrief                // runs a callback that does not block and is not the user's, on the worker
+	kindEvery                // like kindFunc, and arms itself again, see every.go
 	kindGoFunc               // starts a goroutine for its callback, as time.AfterFunc does
 	kindChan                 // sends on a channel, see chantimer.go
 	kindItem                 // makes an item of the Source ready. Its state is stateIdle or stateArmed
@@ -51,8 +53,11 @@ const (
 
 // callback returns the function that the timer calls when it fires.
 func (b *entry) callback() func() {
-	if b.kind == kindGoFunc {
+	switch b.kind {
+	case kindGoFunc:
 		return (*GoFunc)(b.ptr).F.Func()
+	case kindEvery:
+		return (*repeat)(b.ptr).f
 	}
 	return *(*func())(unsafe.Pointer(&b.ptr))
 }

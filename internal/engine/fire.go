@@ -86,7 +86,8 @@ func (s *Shard) popLocked(now int64) (c call, fired int64) {
 			m := nextMove(b.state, eventExpire)
 			b.state = m.to
 			if m.do != effectNone {
-				return s.start(h, b, m, now-s.eng.Nanos(at)), fired + 1
+				c, _ = s.start(h, b, m, now, at) // next is due, so the next tick of Every is not early
+				return c, fired + 1
 			}
 			b.aux, b.auxHigh = uint32(at), uint16(at>>32)
 		}
@@ -108,20 +109,26 @@ func (s *Shard) itemsFirst(tick wheel.Tick) bool {
 	return due && s.w.Value(h).kind != kindItem
 }
 
-// start updates the counters for a callback that is about to run, and frees a one-shot.
-func (s *Shard) start(h wheel.Handle, b *entry, m move, late int64) call {
+// start updates the counters for a callback that is about to run, at the time now for the deadline
+// at. It frees a one-shot, and arms a timer of Every for its next tick. The caller calls
+// timekeeper.notify afterwards if early is true.
+func (s *Shard) start(h wheel.Handle, b *entry, m move, now int64, at wheel.Tick) (c call, early bool) {
 	if b.kind != kindInternal {
 		s.armed--
 		s.fired++
-		s.recordLate(late)
+		s.recordLate(now - s.eng.Nanos(at))
 	}
-	c := call{fn: b.callback(), shard: s, timer: h, kind: b.kind}
-	if m.do == effectFreeAndRun {
+	c = call{fn: b.callback(), shard: s, timer: h, kind: b.kind}
+	switch {
+	case m.do == effectFreeAndRun:
 		c.timer = 0
 		s.w.Cancel(h)
 		s.eng.quota.release(1)
+	case b.kind == kindEvery:
+		c.kind = kindFunc
+		early = s.armNext(h, b, now)
 	}
-	return c
+	return c, early
 }
 
 // recordLate records how late a timer fires. The caller holds the lock.
@@ -136,17 +143,26 @@ func (s *Shard) recordLate(ns int64) {
 // armed again and has come due, finish returns the call to run next, and true.
 func (s *Shard) finish(h wheel.Handle, now int64) (c call, again bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	c, again, early := s.finishLocked(h, now)
+	s.mu.Unlock()
+	if early {
+		s.eng.timekeeper.notify(s.next.Load())
+	}
+	return c, again
+}
+
+func (s *Shard) finishLocked(h wheel.Handle, now int64) (c call, again, early bool) {
 	b := s.w.Value(h)
 	if b == nil {
-		return call{}, false
+		return call{}, false, false
 	}
 	m := nextMove(b.state, eventDone)
 	b.state = m.to
 	if m.do != effectRun {
-		return call{}, false
+		return call{}, false, false
 	}
 	at := s.wasDue(b)
 	b.aux = 0
-	return s.start(h, b, m, now-s.eng.Nanos(at)), true
+	c, early = s.start(h, b, m, now, at)
+	return c, true, early
 }

@@ -40,6 +40,7 @@ type timerRecord struct {
 	live    bool  // handles are valid: not freed; a one-shot has neither run nor been stopped
 	armed   bool  // an arming has neither run nor been stopped nor replaced
 	due     int64 // the tick of that arming
+	period  int64 // in ticks, of a timer of Every; 0: it is none
 	seq     int   // the number of that arming
 	runs    int   // how many callbacks are running
 }
@@ -84,21 +85,37 @@ func (h *harness) delay(ticks int64) time.Duration {
 
 // newTimer makes a timer in a shard: a one-shot that is due in some ticks, or an idle timer.
 func (h *harness) newTimer(shard int, oneShot bool, ticks int64) (*timerRecord, error) {
-	rec := &timerRecord{oneShot: oneShot, live: true, counts: &h.counts[shard]}
-	call := func() {
+	rec := &timerRecord{oneShot: oneShot}
+	if oneShot {
+		h.recordArming(rec, ticks)
+	}
+	return rec, h.make(shard, rec, func(call func()) (Timer, error) {
+		if oneShot {
+			return h.eng.AfterFunc(h.delay(ticks), call)
+		}
+		return h.eng.NewTimer(call)
+	})
+}
+
+// newEvery makes a timer of Every in a shard.
+func (h *harness) newEvery(shard int, period int64) (*timerRecord, error) {
+	rec := &timerRecord{period: period}
+	h.recordArming(rec, period)
+	return rec, h.make(shard, rec, func(call func()) (Timer, error) {
+		return h.eng.Every(h.delay(period), call)
+	})
+}
+
+// make makes a timer by a function that gets its callback.
+func (h *harness) make(shard int, rec *timerRecord, arm func(call func()) (Timer, error)) (err error) {
+	rec.live, rec.counts = true, &h.counts[shard]
+	h.eng.openShards.Store(&[]*Shard{h.shards[shard]})
+	rec.t, err = arm(func() {
 		h.started = rec
 		if h.onCall != nil {
 			h.onCall(rec)
 		}
-	}
-	h.eng.openShards.Store(&[]*Shard{h.shards[shard]})
-	var err error
-	if oneShot {
-		h.recordArming(rec, ticks)
-		rec.t, err = h.eng.AfterFunc(h.delay(ticks), call)
-	} else {
-		rec.t, err = h.eng.NewTimer(call)
-	}
+	})
 	for _, old := range h.records {
 		if old.runs > 0 && uint32(old.t.h) == uint32(rec.t.h) {
 			h.reused++
@@ -106,7 +123,7 @@ func (h *harness) newTimer(shard int, oneShot bool, ticks int64) (*timerRecord, 
 		}
 	}
 	h.records = append(h.records, rec)
-	return rec, err
+	return err
 }
 
 // recordArming records that a timer is armed for some ticks ahead.
@@ -125,20 +142,24 @@ func (h *harness) reset(rec *timerRecord, ticks int64) error {
 		if rec.armed {
 			rec.counts.rearmed++
 		}
+		if rec.period != 0 && ticks > 0 {
+			rec.period = ticks
+		}
 		h.recordArming(rec, ticks)
 	}
 	return nil
 }
 
 func (h *harness) stop(rec *timerRecord) error {
-	if got := rec.t.Stop(); got != rec.armed {
-		return fmt.Errorf("Stop returns %t, want %t", got, rec.armed)
+	want := rec.armed && (rec.period == 0 || rec.runs == 0)
+	if got := rec.t.Stop(); got != want {
+		return fmt.Errorf("Stop returns %t, want %t", got, want)
 	}
-	if rec.armed {
+	if want {
 		rec.counts.stopped++
-		rec.armed = false
 		rec.live = !rec.oneShot
 	}
+	rec.armed = false
 	return nil
 }
 
@@ -206,7 +227,8 @@ func (h *harness) startCallback(r *runner, c call) error {
 	return h.recordRun(rec)
 }
 
-// recordRun records that the callback of a timer was started. That ends its arming.
+// recordRun records that the callback of a timer was started. That ends its arming. A timer of Every
+// has a new arming for the next tick on its grid.
 func (h *harness) recordRun(rec *timerRecord) error {
 	switch {
 	case !rec.armed:
@@ -220,6 +242,9 @@ func (h *harness) recordRun(rec *timerRecord) error {
 	rec.armed = false
 	rec.live = !rec.oneShot
 	rec.runs++
+	if rec.period != 0 {
+		h.recordArming(rec, rec.period-(h.now-rec.due)%rec.period)
+	}
 	return nil
 }
 
@@ -304,8 +329,10 @@ func (h *harness) checkShard(s *Shard, want *counts) error {
 }
 
 // settle lets all callbacks return and all deadlines pass, and checks that every arming is
-// accounted for. Then it frees all timers.
+// accounted for. A timer of Every is always armed, so settle lets some of its ticks pass. Then it
+// frees all timers.
 func (h *harness) settle(runners []runner) error {
+	begin := h.now
 	for range 100 {
 		idle := true
 		for i := range runners {
@@ -334,7 +361,7 @@ func (h *harness) settle(runners []runner) error {
 		}
 		armed := false
 		for _, rec := range h.records {
-			armed = armed || rec.armed
+			armed = armed || rec.armed && (rec.period == 0 || h.now < begin+2*ticksLater)
 		}
 		if !armed {
 			return h.freeAll()

@@ -16,6 +16,7 @@ import (
 //	s f     stop it, free it
 //	R       make an idle timer, which becomes the timer of the actor
 //	N E L   make a one-shot that is due now, soon, later, which becomes the timer of the actor
+//	Y       make a timer of Every with a period of soon, which becomes the timer of the actor
 //
 // Other steps are those of a goroutine that runs callbacks. The timers are in a shard that
 // belongs to the second worker:
@@ -38,7 +39,7 @@ const (
 
 // A timerScenario has the timer that the actors share, and the script of each actor.
 type timerScenario struct {
-	timer  byte // 'R', 'E' or 'L' as in scripts; 'A': like R, but armed for soon
+	timer  byte // 'R', 'E', 'L' or 'Y' as in scripts; 'A': like R, but armed for soon
 	actors []script
 }
 
@@ -127,6 +128,9 @@ func (h *harness) step(op byte, rec **timerRecord, r *runner) (err error) {
 	case 'L':
 		*rec, err = h.newTimer(1, true, ticksLater)
 		return err
+	case 'Y':
+		*rec, err = h.newEvery(1, ticksSoon)
+		return err
 	case '-', '+':
 		return h.eng.Resize(1 + strings.IndexByte("-+", op))
 	case 'T':
@@ -158,6 +162,12 @@ func timerScenarios() (all []timerScenario) {
 		add('R', a, "pdTdTd")
 		add('A', a, "TdpdTd")
 	}
+	for _, a := range interleave.Scripts("nlsf", 2) { // Every: one runner, and two of which one is late
+		add('Y', a, "TdpdTd")
+		add('Y', a, "Tdpd", "pTd")
+	}
+	add('Y', "fYs", "s", "Tdpd")
+	add('Y', "ns", "-+", "TdPd")
 	for _, a := range interleave.Scripts("nls", 2) { // Resize, which gives the shard away and back
 		add('A', a, "-+", "TdTd")
 		add('A', a, "-+", "PdTPd")

@@ -3,6 +3,7 @@ package engine
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/foliot-go/foliot/internal/hist"
@@ -95,16 +96,20 @@ func (s *Shard) lowerNext(at wheel.Tick) bool {
 	return false
 }
 
-// reset arms a timer for a tick, and reports whether there is such a timer. If the caller has
-// not called enter, reset does that before it changes anything, and returns false if the call
-// is foreign. It does so only if the timekeeper must be notified: nothing else in reset can go
-// wrong in a foreign call.
-func (s *Shard) reset(h wheel.Handle, at wheel.Tick, entered bool) bool {
+// reset arms a timer for the time due, and reports whether there is such a timer. A timer of Every
+// gets the period d, unless d is 0 or less. If the caller has not called enter, reset does that
+// before it changes anything, and returns false if the call is foreign. It does so only if the
+// timekeeper must be notified: nothing else in reset can go wrong in a foreign call.
+func (s *Shard) reset(h wheel.Handle, due int64, d time.Duration, entered bool) bool {
+	at := s.eng.Ceil(due)
 	s.mu.Lock()
 	filed, b := s.w.Entry(h)
 	if b == nil || !entered && s.eng.Nanos(at) < s.next.Load() && s.eng.refuses() {
 		s.mu.Unlock()
 		return false
+	}
+	if b.kind == kindEvery {
+		(*repeat)(b.ptr).begin(due, d)
 	}
 	ok, early := s.move(h, b, filed, at)
 	s.mu.Unlock()
@@ -166,14 +171,17 @@ func (s *Shard) cancel(h wheel.Handle, b *entry, e event) (ok, dirty bool) {
 		s.stopped++
 	}
 	b.state = m.to
+	ok = m.ok
 	switch m.do {
 	case effectPark:
 		if b.kind == kindChan {
 			s.parkedChan()
 		}
+		ok = m.ok && s.stoppedInTime(b)
 		b.clearOffset()
 		s.w.Park(h)
 	case effectForget:
+		ok = m.ok && s.stoppedInTime(b)
 		b.aux = 0
 	case effectFree:
 		switch {
@@ -189,7 +197,7 @@ func (s *Shard) cancel(h wheel.Handle, b *entry, e event) (ok, dirty bool) {
 		}
 		s.w.Cancel(h)
 	}
-	return m.ok, m.ok && (s.scrub.stopped(s) || s.armed == 0)
+	return ok, m.ok && (s.scrub.stopped(s) || s.armed == 0)
 }
 
 // deadline returns the tick for which a timer is armed, and false if it is not armed.

@@ -59,7 +59,7 @@ func (eng *Engine) Sleep(ctx context.Context, d time.Duration) error {
 	}
 	eng.MustNotBlock("Sleep")
 	s := eng.sleepers.Get().(*sleeper)
-	t, err := eng.arm(eng.Add(now, d), s.wake, kindBrief)
+	t, err := eng.arm(eng.Add(now, d), pointer(s.wake), stateOneShot, kindBrief)
 	if err != nil {
 		eng.sleepers.Put(s)
 		return err

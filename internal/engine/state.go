@@ -21,14 +21,20 @@ package engine
 //	                                              │ └──── stop ── runningDue
 //	                                              └──── done: run again ─┘
 //
+//	             Every
+//	               │
+//	               ▼   expire, arm
+//	             armed ────────────► runningArmed, and so on as a timer of NewTimer
+//
 // Not drawn: the event free leads from every state to the state free, and arm leads from
 // oneShot, armed and runningArmed back to the same state.
 //
 // The callback of a timer never runs concurrently with itself. If a timer is armed while its
 // callback runs, and comes due before the callback returns, it waits for the callback to
 // return (runningDue). A one-shot needs no such states: its slot is freed when its callback
-// starts. Channel timers and the timers of tasks have no callback and are never in a running
-// state.
+// starts. A timer of Every is a reusable timer: the goroutine that starts its callback also arms
+// it, see repeat. Channel timers and the timers of tasks have no callback and are never in a
+// running state.
 type state uint8
 
 const (

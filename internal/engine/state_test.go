@@ -60,7 +60,7 @@ var timerMachine = testkit.Machine[state, event, effect, facts]{
 	Facts:   meaning[:],
 	Outcome: outcome,
 	Effect:  requiredEffect,
-	First:   []state{stateOneShot, stateIdle}, // AfterFunc, NewTimer
+	First:   []state{stateOneShot, stateIdle, stateArmed}, // AfterFunc, NewTimer, Every
 	Last:    stateFree,
 }
 

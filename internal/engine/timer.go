@@ -13,13 +13,14 @@ type Timer struct {
 	h wheel.Handle
 }
 
-// Reset arms the timer to fire after d. It reports whether it has armed the timer.
+// Reset arms the timer to fire after d. It reports whether it has armed the timer. A timer of Every
+// then has the period d, if d is positive.
 func (t Timer) Reset(d time.Duration) bool {
 	if t.s == nil {
 		return false
 	}
 	due, err := t.s.eng.after(d)
-	return err == nil && t.s.reset(t.h, t.s.eng.Ceil(due), true)
+	return err == nil && t.s.reset(t.h, due, d, true)
 }
 
 // ResetAt arms the timer to fire at the time when. It reports whether it has armed the timer.
@@ -28,13 +29,13 @@ func (t Timer) ResetAt(when time.Time) bool {
 		return false
 	}
 	due, err := t.s.eng.at(when)
-	return err == nil && t.s.reset(t.h, t.s.eng.Ceil(due), false)
+	return err == nil && t.s.reset(t.h, due, 0, false)
 }
 
 // ResetTick arms the timer to fire at a tick. The caller has called Clock.Enter. It reports
 // whether it has armed the timer.
 func (t Timer) ResetTick(at wheel.Tick) bool {
-	return t.s.reset(t.h, at, true)
+	return t.s.reset(t.h, t.s.eng.Nanos(at), 0, true)
 }
 
 // Stop disarms the timer, and reports whether it was armed. It frees a timer of AfterFunc.

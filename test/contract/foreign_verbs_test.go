@@ -1,13 +1,14 @@
 package contract_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/foliot-go/foliot"
 )
 
-// verbRows has cases for timers with a channel.
+// verbRows has cases for timers with a channel and Every.
 var verbRows = []foreignRow{
 	{"Runtime.Now", nil, func(f *foreignTest) {
 		f.start()
@@ -18,6 +19,27 @@ var verbRows = []foreignRow{
 			}
 			if d := f.rt.Now().Sub(want).Abs(); d > second {
 				t.Errorf("Now differs by %v from the clock of the caller, or the manual clock", d)
+			}
+		})
+	}},
+	{"Runtime.Every", nil, func(f *foreignTest) {
+		c := f.callback("the callback", brief)
+		f.start()
+		var timer foliot.Timer
+		made := false
+		var first sync.Once
+		f.foreign(func(t *testing.T) {
+			var err error
+			timer, err = f.rt.Every(brief, func() { first.Do(c.run) })
+			if made = !refused(t, "Every", err); !made {
+				wantStale(t, "the Timer that Every returns with an error", timer)
+			}
+			c.expect(made)
+		})
+		f.inWorkingPlace(func(t *testing.T) {
+			f.awaitCallbacks(t)
+			if made && !timer.Free() {
+				t.Error("Free returns false")
 			}
 		})
 	}},
