@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/foliot-go/foliot/context"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 func TestAllocationsOfADeadlineThatIsNotReached(t *testing.T) {
-	if raceEnabled {
+	if testkit.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	standard, cancelStandard := std.WithCancel(std.Background())

@@ -15,7 +15,7 @@
 // # What is implemented here
 //
 // [WithTimeout], [WithTimeoutCause], [WithDeadline] and [WithDeadlineCause] arm a timer of
-// [foliot.Default]. [WithCancel] and [WithCancelCause] make a context of this package below
+// [foliot.Default]. A [foliot.Runtime] has methods of the same names, for its timers. [WithCancel] and [WithCancelCause] make a context of this package below
 // another one, and a standard one elsewhere. Everything else is the standard package's.
 //
 // # What it costs
@@ -48,23 +48,7 @@
 //
 // # Files
 //
-// In the order in which they are best read:
-//
-//	cancel.go    WithCancel and its context
-//	deadline.go  WithDeadline and its context
-//	reason.go    why a context has ended
-//	node.go      the common part of the contexts: how they end, with a table of its phases
-//	parent.go    finds what a new context ends with
-//	relay.go     tells many contexts of the end of a standard one
-//	bridge.go    standard contexts below contexts of this package
-//	standard.go  what must be known of the standard package
-//	timer.go     the timers of the runtime
-//
-// Words that the files use:
-//
-//	end      a context has ended when Err returns an error
-//	above    the parent, its parent and so on; below is the opposite
-//	source   the standard context above the topmost context of this package
-//	wrapper  a type of a program with a context in it, or a context of WithValue
-//	foreign  a context of an unknown type with its own Done
+// deadline.go and cancel.go have the functions; the contexts themselves are in internal/context, because
+// those of [foliot.Runtime] are the same. zaliases.go is generated and has everything else, as
+// aliases of the standard package.
 package context

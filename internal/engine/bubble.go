@@ -30,10 +30,10 @@ func (c *Clock) Enter() (now int64, err error) {
 	return checkNow(int64(time.Since(c.start)))
 }
 
-// enterAt is Enter for a caller to which time.Now has just returned now.
-func (c *Clock) enterAt(now time.Time) (int64, error) {
+// enterToWaitAt is EnterToWait for a caller to which time.Now has just returned now.
+func (c *Clock) enterToWaitAt(now time.Time) (int64, error) {
 	if c.fake {
-		return c.enterFake()
+		return c.EnterToWait()
 	}
 	return checkNow(int64(now.Sub(c.start)))
 }

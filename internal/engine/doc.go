@@ -1,5 +1,6 @@
 // Package engine keeps timers and runs their callbacks. Package foliot is its public face; the
-// drop-in packages time and context use it directly. It knows none of them.
+// drop-in packages time and context and package internal/context use it directly. It knows none of
+// them.
 //
 // An engine consists of shards. Each is a timing wheel behind a lock, which decides everything
 // about its timers. Workers run the callbacks of their shards. The timekeeper wakes them:
@@ -26,8 +27,8 @@
 //	source.go       work beside timers
 //	roster.go       workers and shards, Resize; adopted.go: the shards of retired workers
 //	handoff.go      Config.Go; shutdown.go; scrub.go: memory
-//	every.go        timers that arm themselves
-//	gofunc.go       timers of package time; keptfuncs.go, chan.go, chantimer.go, reaper.go
+//	every.go        timers that arm themselves; deadline.go: timers of contexts
+//	gofunc.go       timers of package time; keptfuncs.go; chan.go, chantimer.go, reaper.go: timers with a channel
 //	bubble.go       synctest bubbles; clock.go, manual.go
 //
 // The words:

@@ -143,17 +143,6 @@ func (eng *Engine) AfterFunc(d time.Duration, f func()) (Timer, error) {
 	return eng.arm(due, pointer(f), stateOneShot, kindFunc)
 }
 
-// AfterBrief does what AfterFunc does, for a function that does not block and does not call code
-// of the user. It never goes through Config.Go. now is what time.Now has just returned to the
-// caller: that saves a reading of the clock.
-func (eng *Engine) AfterBrief(now time.Time, d time.Duration, f func()) (Timer, error) {
-	at, err := eng.enterAt(now)
-	if err != nil {
-		return Timer{}, err
-	}
-	return eng.arm(eng.Add(at, d), pointer(f), stateOneShot, kindBrief)
-}
-
 // arm makes a timer that is armed. p is the pointer in its entry.
 func (eng *Engine) arm(due int64, p unsafe.Pointer, st state, k kind) (Timer, error) {
 	at := eng.Ceil(due)
@@ -165,6 +154,9 @@ func (eng *Engine) arm(due int64, p unsafe.Pointer, st state, k kind) (Timer, er
 	}
 	h := s.w.Schedule(at, entry{ptr: p, aux: eng.nextSeq(), state: st, kind: k})
 	s.armed++
+	if k == kindContext {
+		s.hasContexts = true
+	}
 	early := s.lowerNext(at)
 	s.mu.Unlock()
 	if early {

@@ -12,6 +12,7 @@ type entry struct {
 	// ptr depends on kind:
 	//
 	//	kindFunc, kindInternal, kindBrief   the callback, a func(), which is a pointer
+	//	kindContext                         the same
 	//	kindEvery                           the *repeat that holds the callback
 	//	kindGoFunc                          the *GoFunc that holds the callback
 	//	kindChan                            nil
@@ -45,6 +46,7 @@ const (
 	kindFunc     kind = iota // runs a callback of the user, on the worker or by Config.Go
 	kindInternal             // like kindBrief, but not counted by Stats and Config.MaxTimers
 	kindBrief                // runs a callback that does not block and is not the user's, on the worker
+	kindContext              // like kindBrief; Shutdown calls the callback, too, see deadline.go
 	kindEvery                // like kindFunc, and arms itself again, see every.go
 	kindGoFunc               // starts a goroutine for its callback, as time.AfterFunc does
 	kindChan                 // sends on a channel, see chantimer.go

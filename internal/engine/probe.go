@@ -66,6 +66,27 @@ func (p Probe) Pop(s *Shard, now int64) (fired int64) {
 	return fired
 }
 
+// PopCalls takes the timers that are due at the time now off the wheel of a shard, and returns their
+// callbacks.
+func (p Probe) PopCalls(s *Shard, now int64) (calls []func()) {
+	for s.next.Load() <= now {
+		if c, _ := s.pop(now, nil); c.fn != nil {
+			calls = append(calls, c.fn)
+		}
+	}
+	return calls
+}
+
+// CloseShards does what Shutdown does under its locks. It returns the functions that end contexts.
+func (p Probe) CloseShards() (contexts []func()) {
+	p.closed.Store(true)
+	for _, s := range *p.shards.Load() {
+		_, ends := s.close()
+		contexts = append(contexts, ends...)
+	}
+	return contexts
+}
+
 // ShardState is the state of a shard.
 type ShardState struct {
 	Next       int64 // no timer is due before this time

@@ -31,6 +31,11 @@ func (r *quota) tryAcquire(n int64) bool {
 	}
 }
 
+// full reports whether acquire would return false for 1.
+func (r *quota) full() bool {
+	return r.max != 0 && r.used.Load() >= r.max
+}
+
 // release subtracts n.
 func (r *quota) release(n int64) {
 	if r.max != 0 {

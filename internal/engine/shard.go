@@ -54,6 +54,9 @@ type Shard struct {
 
 	chans *chanTimers // made with the first channel timer
 
+	hasContexts bool                      // there was a timer of a context
+	left        map[wheel.Handle]struct{} // see Timer.WasLeft
+
 	source     Source           // set before the first item is made, and not changed afterwards
 	itemTimers int              // the number of timers of kindItem
 	expired    []unsafe.Pointer // items whose timers pop has found expired; empty while mu is not held
@@ -290,11 +293,13 @@ func (s *Shard) updateNextIfEmpty() {
 	}
 }
 
-// close empties the shard and returns the number of timers that were armed.
-func (s *Shard) close() (pending int) {
+// close empties the shard. It returns the number of timers that were armed, and the functions that
+// end the contexts among them.
+func (s *Shard) close() (pending int, contexts []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pending = s.armed
+	contexts = s.leaveContexts()
 	s.closed = true
 	s.armed, s.internal = 0, 0
 	s.itemTimers = 0
@@ -304,5 +309,5 @@ func (s *Shard) close() (pending int) {
 	s.chans = nil
 	s.w = wheel.Wheel[entry]{}
 	s.setNext(0, false)
-	return pending
+	return pending, contexts
 }

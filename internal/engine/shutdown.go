@@ -8,7 +8,8 @@ import (
 
 // Shutdown closes the engine. No timer fires and no item is run any more. Shutdown waits for the
 // callbacks and items that are running, and returns the number of timers that were still armed.
-// The first call also calls onClose after it has closed the shards, and adds its result.
+// The first call also calls onClose after it has closed the shards, and adds its result. Then it
+// ends the contexts whose timers were armed: a callback that is running may wait for one.
 //
 // If ctx ends first, Shutdown returns that number and the error of ctx. The engine is closed all
 // the same, and another call of Shutdown waits again.
@@ -20,11 +21,16 @@ func (eng *Engine) Shutdown(ctx context.Context, onClose func() int) (armed int,
 		return 0, errBubble // its timers may only be stopped, and its channels only closed, in its bubble
 	}
 	eng.mu.Lock()
-	if !eng.closed.Load() {
+	var contexts []func()
+	first := !eng.closed.Load()
+	if first {
+		eng.goroutines.add() // another Shutdown waits until the contexts have ended
 		eng.batch.Lock()
 		eng.closed.Store(true)
 		for _, s := range *eng.shards.Load() {
-			eng.leftArmed += s.close()
+			armed, ends := s.close()
+			eng.leftArmed += armed
+			contexts = append(contexts, ends...)
 		}
 		eng.leftArmed += onClose()
 		eng.handoffs.close()
@@ -37,6 +43,12 @@ func (eng *Engine) Shutdown(ctx context.Context, onClose func() int) (armed int,
 		close(eng.done)
 	}
 	eng.mu.Unlock()
+	if first {
+		for _, end := range contexts {
+			end()
+		}
+		eng.goroutines.done()
+	}
 	err = eng.waitForCallbacks(ctx)
 	eng.mu.Lock()
 	defer eng.mu.Unlock()

@@ -3,6 +3,8 @@ package context
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/foliot-go/foliot/internal/engine"
 )
 
 // A node is the common part of the contexts of this package.
@@ -25,7 +27,8 @@ import (
 //
 //	phase    meaning                                   written  locks
 //	idle     the node is made                                   -
-//	armed    its timer is armed                        timer    none: the program does not have the context yet
+//	called   the callback of the timer was called               none: the program does not have the context yet
+//	armed    its timer was armed                       timer    none, for the same reason
 //	linked   it is in the list of up                            up.mu, mu
 //	waited   linked, and Done has returned a channel   done     up.mu, mu
 //	bridged  waited, and has an inner context          bridge   mu
@@ -50,7 +53,7 @@ type node struct {
 
 	mu     sync.Mutex
 	phase  atomic.Uint32
-	timer  timer         // see phase. The zero timer if there is no deadline
+	timer  engine.Timer  // see phase. The zero Timer if there is no deadline
 	done   chan struct{} // see phase. A node that ends without a channel gets one that is closed
 	bridge *bridge       // see phase. If it is nil at the end, it may be set later, under mu
 	reason *reason       // see phase
@@ -63,6 +66,7 @@ type node struct {
 // The phases of a node.
 const (
 	idle = iota
+	called
 	armed
 	linked
 	waited
@@ -114,9 +118,9 @@ func (n *node) finish(r *reason) (before uint32) {
 	return before
 }
 
-// stopTimer stops the timer, and reports whether it was armed. The caller holds mu. In the phase
-// idle the timer may be about to be set.
-func (n *node) stopTimer() bool { return n.phase.Load() != idle && n.timer.stop() }
+// stopTimer stops the timer, and reports whether it was armed. The caller holds mu. Before the phase
+// armed the timer may be about to be set.
+func (n *node) stopTimer() bool { return n.phase.Load() >= armed && n.timer.Stop() }
 
 // finishLocked ends the node, which has not ended. The caller holds mu, and has stopped the
 // timer.

@@ -1,4 +1,4 @@
-package context_test
+package context
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // The actions below are what a program does. They check what it may rely on.
@@ -268,7 +270,7 @@ func scenes() (all []simScene) {
 
 func TestTheProtocolOfNodesIsSoundInEveryInterleaving(t *testing.T) {
 	states, all, stride := 0, scenes(), 1
-	if raceEnabled || testing.Short() {
+	if testkit.RaceEnabled || testing.Short() {
 		stride = 4 // a quarter is enough where time matters
 	}
 	for i := 0; i < len(all); i += stride {

@@ -166,44 +166,6 @@ func TestAContextThatHasEndedIsNotLinked(t *testing.T) {
 	}
 }
 
-// The callback of the timer may run before WithTimeout has returned.
-func TestACallbackBeforeTheTimerIsKnownIsTheDeadline(t *testing.T) {
-	ctx, cancel := WithTimeout(Background(), time.Hour)
-	defer cancel()
-	c := &timerCtx{node: node{parent: Background(), timer: nodeOf(ctx).timer}, late: exceeded}
-	c.stop()
-	if err := c.Err(); err != DeadlineExceeded {
-		t.Errorf("Err is %v, want %v", err, DeadlineExceeded)
-	}
-	if err := ctx.Err(); err != nil {
-		t.Errorf("Err of the context with this timer is %v", err)
-	}
-	cancel()
-	if err := ctx.Err(); err != Canceled {
-		t.Errorf("Err is %v after cancel, want %v: the timer is not armed any more", err, Canceled)
-	}
-}
-
-// The callback runs while WithTimeout sets the timer. The race detector finds a read of it.
-func TestACallbackDoesNotUseATimerThatIsNotKnown(t *testing.T) {
-	parent, cancelParent := WithTimeout(Background(), time.Hour)
-	cancelParent()
-	for _, up := range []*node{nil, nodeOf(parent)} {
-		c := &timerCtx{node: node{parent: parent, up: up}, late: exceeded}
-		returned := make(chan struct{})
-		go func() {
-			defer close(returned)
-			c.stop()
-		}()
-		c.timer = timer{}
-		c.phase.CompareAndSwap(idle, armed)
-		<-returned
-		if err := c.Err(); up == nil && err != DeadlineExceeded || up != nil && err != Canceled {
-			t.Errorf("Err is %v", err)
-		}
-	}
-}
-
 // A goroutine ends the context in the middle, and has not told the others yet.
 func TestContextsBelowKnowOfAnEndThatIsKnown(t *testing.T) {
 	top, cancel := WithTimeout(Background(), time.Hour)

@@ -1,6 +1,10 @@
 package context
 
-import std "context"
+import (
+	std "context"
+
+	"github.com/foliot-go/foliot/internal/engine"
+)
 
 // A reason says why a context has ended. It is not changed once it is made. All contexts that
 // end for it share it.
@@ -12,6 +16,7 @@ type reason struct {
 var (
 	canceled = &reason{std.Canceled, std.Canceled}
 	exceeded = &reason{std.DeadlineExceeded, std.DeadlineExceeded}
+	left     = &reason{std.Canceled, engine.ErrClosed} // the engine of its timer is shut down
 )
 
 // reasonOf returns why a context of another package has ended. It returns nil if the context has

@@ -1,5 +1,0 @@
-//go:build race
-
-package context_test
-
-const raceEnabled = true
