@@ -12,8 +12,8 @@ var (
 	ErrClosed = engine.ErrClosed
 
 	// ErrFull is returned when a runtime has as many timers as Options.MaxTimers allows. A
-	// timer of AfterFunc stops counting when it is stopped or fires, a timer of NewTimer when
-	// it is freed.
+	// timer of AfterFunc and a timer with a channel stop counting when they are stopped or fire, a
+	// context when it ends, a timer of NewTimer or Every when it is freed.
 	ErrFull = engine.ErrFull
 )
 

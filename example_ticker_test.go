@@ -1,6 +1,8 @@
 package foliot_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,4 +107,53 @@ func ExampleRuntime_Now() {
 	clock.Advance(90 * time.Minute)
 	fmt.Println(rt.Now().Sub(since))
 	// Output: 1h30m0s
+}
+
+// A context whose deadline is on a manual clock. Contexts of the standard library below it end with
+// it.
+func ExampleRuntime_WithTimeout() {
+	rt, clock := manualRuntime()
+	ctx, cancel := rt.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	child, cancelChild := context.WithCancel(ctx)
+	defer cancelChild()
+	clock.Advance(time.Minute)
+	<-child.Done()
+	fmt.Println(child.Err())
+	// Output: context deadline exceeded
+}
+
+func ExampleRuntime_WithTimeoutCause() {
+	rt, clock := manualRuntime()
+	ctx, cancel := rt.WithTimeoutCause(context.Background(), time.Minute, errors.New("the disk is slow"))
+	defer cancel()
+	clock.Advance(time.Minute)
+	fmt.Println(ctx.Err(), "because", context.Cause(ctx))
+	// Output: context deadline exceeded because the disk is slow
+}
+
+// Shutdown ends the contexts of its runtime.
+func ExampleRuntime_WithDeadline() {
+	rt, _ := manualRuntime()
+	ctx, cancel := rt.WithDeadline(context.Background(), rt.Now().Add(time.Hour))
+	defer cancel()
+	armed, err := rt.Shutdown(context.Background())
+	fmt.Println(armed, err)
+	fmt.Println(ctx.Err(), errors.Is(context.Cause(ctx), foliot.ErrClosed))
+	// Output:
+	// 1 <nil>
+	// context canceled true
+}
+
+// The cause says which of several deadlines has passed.
+func ExampleRuntime_WithDeadlineCause() {
+	rt, clock := manualRuntime()
+	shift := rt.Now().Add(8 * time.Hour)
+	day, cancelDay := rt.WithDeadlineCause(context.Background(), shift, errors.New("the shift is over"))
+	defer cancelDay()
+	job, cancelJob := rt.WithTimeoutCause(day, 9*time.Hour, errors.New("the job takes too long"))
+	defer cancelJob()
+	clock.Advance(12 * time.Hour)
+	fmt.Println(context.Cause(job))
+	// Output: the shift is over
 }

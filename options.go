@@ -41,8 +41,9 @@ type Options struct {
 	// on 32-bit systems). It is not a bound: memory grows as needed.
 	Capacity int
 
-	// MaxTimers bounds the number of timers. A timer of NewTimer counts until it is freed,
-	// armed or not. Calls that would make more timers return ErrFull. 0 means no bound.
+	// MaxTimers bounds the number of timers. A timer of NewTimer or Every counts until it is freed,
+	// armed or not, a timer with a channel while it is armed, a context until it ends. Calls that
+	// would make more timers return ErrFull, or do what they say about it. 0 means no bound.
 	MaxTimers int
 
 	// Go starts callbacks, for example in a pool of goroutines. It is called once for each

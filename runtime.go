@@ -123,9 +123,9 @@ func (rt *Runtime) Resize(workers int) error {
 	return rt.eng.Resize(workers)
 }
 
-// Shutdown closes the runtime. No timer fires and no task is polled any more. Shutdown waits
-// for the callbacks and polls that are running, and returns the number of timers that were
-// still armed; values in a [Queue] count as armed timers.
+// Shutdown closes the runtime. No timer fires and no task is polled any more, and the contexts of
+// the runtime end. Shutdown waits for the callbacks and polls that are running, and returns the
+// number of timers that were still armed; values in a [Queue] count as armed timers.
 //
 // If ctx ends first, Shutdown returns that number and the error of ctx. The runtime is closed
 // all the same, and another call of Shutdown waits again. A Shutdown in a callback waits for

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/context"
 )
 
-// A pair is a context of a tree that is made twice: once of standard contexts, and once of standard contexts and those of
-// this package. Both must look the same from outside.
+// A pair is a context of a tree that is made twice: once of standard contexts, and once of standard contexts, those of
+// this package and those of a runtime. Both must look the same from outside.
 type pair struct {
 	want, got             std.Context
 	cancelWant, cancelGot func(error)
@@ -25,7 +26,7 @@ type kind uint8
 const (
 	passive  kind = iota // a wrapper: it ends with the one above
 	standard             // the standard package
-	own                  // this package
+	own                  // this package, or a runtime
 )
 
 // told reports whether x ends at once when top ends, which is above it. A standard context below one of this package below a
@@ -51,6 +52,7 @@ func (x *pair) told(top *pair) bool {
 // A pairTree is a tree of pairs.
 type pairTree struct {
 	t     *testing.T
+	rt    *foliot.Runtime
 	rng   *rand.Rand
 	pairs []*pair
 	log   []string
@@ -100,8 +102,12 @@ func (g *pairTree) derive(above *pair, d time.Duration) *pair {
 		if sooner, ok := above.want.Deadline(); ok && sooner.Before(at) {
 			k = g.below(above)
 		}
+		with := context.WithDeadlineCause
+		if n == 6 {
+			with = g.rt.WithDeadlineCause
+		}
 		want, cancelWant := std.WithDeadlineCause(above.want, at, cause)
-		got, cancelGot := context.WithDeadlineCause(above.got, at, cause)
+		got, cancelGot := with(above.got, at, cause)
 		return g.add(above, want, got, plain(cancelWant), plain(cancelGot), k)
 	}
 }
@@ -151,8 +157,13 @@ func TestMixedTreesLookLikeStandardOnes(t *testing.T) {
 	if testing.Short() {
 		trees = 20
 	}
+	rt, err := foliot.New(foliot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Shutdown(std.Background())
 	for seed := range trees {
-		g := &pairTree{t: t, rng: rand.New(rand.NewPCG(uint64(seed), 1))}
+		g := &pairTree{t: t, rt: rt, rng: rand.New(rand.NewPCG(uint64(seed), 1))}
 		g.log = append(g.log, fmt.Sprint("seed ", seed))
 		root := g.add(nil, std.Background(), std.Background(), nil, nil, passive)
 		if g.rng.IntN(2) == 0 {

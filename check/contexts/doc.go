@@ -1,8 +1,8 @@
-// Package contexts has tests that compare package context of Foliot with the standard package. It
-// exports nothing.
+// Package contexts has tests that compare contexts of Foliot, those of package context and those of
+// a runtime, with the standard package. It exports nothing.
 //
 // A program is a list of steps that make contexts, end them and call their methods. It runs once
-// with standard contexts, and again with contexts of Foliot and with a mixture of both. All runs
+// with standard contexts, and again with contexts of Foliot and with mixtures of both. All runs
 // must observe the same results. A shared tree is used by several goroutines at the same time. The
 // results that they observe must obey a few rules.
 //

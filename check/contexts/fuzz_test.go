@@ -34,7 +34,7 @@ func FuzzContexts(f *testing.F) {
 		f.Add(randomBytes(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := compare(decode(data), *patience, allFoliot, mixed); err != nil {
+		if err := compare(decode(data), *patience, allFoliot, mixed, withRuntime); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -62,7 +62,7 @@ func comparePrograms(t *testing.T, limit time.Time, subjects ...makers) {
 }
 
 func TestContextsBehaveLikeStandardOnes(t *testing.T) {
-	comparePrograms(t, time.Now().Add(share(1)), allFoliot, mixed)
+	comparePrograms(t, time.Now().Add(share(1)), allFoliot, mixed, withRuntime)
 }
 
 func TestStandardContextsBehaveLikeThemselves(t *testing.T) {

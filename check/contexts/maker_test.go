@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/foliot-go/foliot"
 	dropctx "github.com/foliot-go/foliot/context"
 )
 
@@ -50,6 +51,23 @@ var foliotMaker = maker{
 	dropctx.Cause,
 }
 
+// rt is a runtime that has contexts of its own.
+var rt = func() *foliot.Runtime {
+	rt, err := foliot.New(foliot.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return rt
+}()
+
+// runtimeMaker has the functions of a runtime, and for the rest those of the standard package.
+var runtimeMaker = func() maker {
+	m := standardMaker
+	m.withDeadline, m.withDeadlineCause = rt.WithDeadline, rt.WithDeadlineCause
+	m.withTimeout, m.withTimeoutCause = rt.WithTimeout, rt.WithTimeoutCause
+	return m
+}()
+
 // makers are the two makers of a tree. Each step of a program uses one of them.
 type makers [2]*maker
 
@@ -57,6 +75,7 @@ var (
 	allStandard = makers{&standardMaker, &standardMaker}
 	allFoliot   = makers{&foliotMaker, &foliotMaker}
 	mixed       = makers{&standardMaker, &foliotMaker}
+	withRuntime = makers{&runtimeMaker, &foliotMaker}
 )
 
 // isStandard reports whether the type of ctx belongs to the standard package.

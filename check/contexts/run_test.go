@@ -13,7 +13,7 @@ import (
 // run runs a program and then ends all contexts. It returns an error if it observes other results
 // than the reference, or if a goroutine or a timer is left.
 func (t *tree) run(p program) (err error) {
-	goroutines, armed := runtime.NumGoroutine(), foliot.Default().Stats().Armed
+	goroutines, armed := runtime.NumGoroutine(), armedTimers()
 	defer func() {
 		switch v := recover().(type) {
 		case nil:
@@ -47,7 +47,7 @@ func (t *tree) run(p program) (err error) {
 	t.check(1)
 	t.until(func() bool { return nothingLeft(goroutines, armed) }, func() string {
 		return fmt.Sprintf("%d goroutines and %d timers, want %d and %d as before",
-			runtime.NumGoroutine(), foliot.Default().Stats().Armed, goroutines, armed)
+			runtime.NumGoroutine(), armedTimers(), goroutines, armed)
 	})
 	t.recordHooks()
 	return nil
@@ -55,7 +55,12 @@ func (t *tree) run(p program) (err error) {
 
 // nothingLeft reports whether there are at most so many goroutines and armed timers.
 func nothingLeft(goroutines, armed int) bool {
-	return runtime.NumGoroutine() <= goroutines && foliot.Default().Stats().Armed <= armed
+	return runtime.NumGoroutine() <= goroutines && armedTimers() <= armed
+}
+
+// armedTimers returns the number of armed timers.
+func armedTimers() int {
+	return foliot.Default().Stats().Armed + rt.Stats().Armed
 }
 
 // clear ends all contexts after a mismatch.

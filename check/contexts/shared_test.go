@@ -136,7 +136,7 @@ func TestSharedTreesObeyTheRules(t *testing.T) {
 	for _, procs := range []int{1, 2, 8} {
 		t.Run(fmt.Sprint("procs=", procs), func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			repeatShared(t, time.Now().Add(share(3)), allFoliot, mixed)
+			repeatShared(t, time.Now().Add(share(3)), allFoliot, mixed, withRuntime)
 		})
 	}
 }

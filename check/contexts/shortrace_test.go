@@ -82,7 +82,7 @@ func TestShortRacesObeyTheRules(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 			seed, limit := *seedFlag, time.Now().Add(share(2))
 			for ; seed < *seedFlag+100 || time.Now().Before(limit); seed++ {
-				for _, m := range []makers{allFoliot, mixed} {
+				for _, m := range []makers{allFoliot, mixed, withRuntime} {
 					tree := &sharedTree{makers: m, patience: *patience}
 					if err := tree.raceOnce(seed); err != nil {
 						t.Fatalf("seed %d: %v", seed, err)

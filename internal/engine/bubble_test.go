@@ -65,6 +65,8 @@ var sensitive = map[string]string{
 	"Queue.Wait":             "calls EnterToWait",
 	"Runtime.NewChanTimer":   "Chan.Start calls EnterToWait",
 	"Runtime.NewTicker":      "Chan.Start calls EnterToWait",
+	"Runtime.withTimeout":    "context.WithDeadline calls Refusal",
+	"Runtime.withDeadline":   "context.WithDeadline calls Refusal",
 	"newSleeper":             "the caller has called EnterToWait",
 	"Clock.Wall":             "the time of the caller is the result",
 	"timekeeper.notify":      "the caller has called Enter, or the shard has an earlier deadline",

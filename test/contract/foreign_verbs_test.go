@@ -1,6 +1,8 @@
 package contract_test
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -8,7 +10,7 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// verbRows has cases for timers with a channel and Every.
+// verbRows has cases for timers with a channel, contexts with a deadline and Every.
 var verbRows = []foreignRow{
 	{"Runtime.Now", nil, func(f *foreignTest) {
 		f.start()
@@ -76,6 +78,27 @@ var verbRows = []foreignRow{
 	{"ChanTimer.Reset", nil, func(f *foreignTest) {
 		f.useChan("ChanTimer.Reset", func(timer *foliot.ChanTimer, _ *foliot.Ticker) { timer.Reset(2 * hour) })
 	}},
+	{"Runtime.WithTimeout", nil, func(f *foreignTest) {
+		f.makeContext(func(parent context.Context) (context.Context, context.CancelFunc) {
+			return f.rt.WithTimeout(parent, brief)
+		})
+	}},
+	{"Runtime.WithTimeoutCause", nil, func(f *foreignTest) {
+		f.makeContext(func(parent context.Context) (context.Context, context.CancelFunc) {
+			return f.rt.WithTimeoutCause(parent, brief, errSlow)
+		})
+	}},
+	{"Runtime.WithDeadline", nil, func(f *foreignTest) {
+		f.makeContext(func(parent context.Context) (context.Context, context.CancelFunc) {
+			return f.rt.WithDeadline(parent, f.rt.Now().Add(brief))
+		})
+	}},
+	{"Runtime.WithDeadlineCause", nil, func(f *foreignTest) {
+		f.makeContext(func(parent context.Context) (context.Context, context.CancelFunc) {
+			return f.rt.WithDeadlineCause(parent, f.rt.Now().Add(brief), errSlow)
+		})
+	}},
+	{"Runtime.WithTimeout, used in the foreign place", nil, useContext},
 }
 
 // makeChan tries to make a timer with a channel. It must panic with a text that names the bubble, or
@@ -118,5 +141,53 @@ func (f *foreignTest) useChan(what string, use func(*foliot.ChanTimer, *foliot.T
 		f.within(t, "both have fired", func() bool { return len(timer.C) == 1 && len(ticker.C) == 1 })
 		timer.Stop()
 		ticker.Stop()
+	})
+}
+
+// makeContext makes a context, which must have ended from the start. Its cause must name the bubble.
+func (f *foreignTest) makeContext(make func(parent context.Context) (context.Context, context.CancelFunc)) {
+	f.start()
+	f.foreign(func(t *testing.T) {
+		ctx, cancel := make(context.Background())
+		defer cancel()
+		if ctx.Err() == nil {
+			t.Error("the context has not ended from the start")
+		} else if !errors.Is(ctx.Err(), context.Canceled) || !refused(t, "Cause", context.Cause(ctx)) {
+			t.Errorf("Err is %v and Cause is %v", ctx.Err(), context.Cause(ctx))
+		}
+		<-ctx.Done()
+		below, cancelBelow := context.WithCancel(ctx)
+		defer cancelBelow()
+		if below.Err() == nil {
+			t.Error("a context below has not ended")
+		}
+	})
+}
+
+// useContext uses contexts of a runtime in the foreign place, which no goroutine waits for.
+func useContext(f *foreignTest) {
+	var cancelled, late context.Context
+	var cancel, cancelLate context.CancelFunc
+	f.own(func(*testing.T) {
+		cancelled, cancel = f.rt.WithTimeout(context.Background(), hour)
+		late, cancelLate = f.rt.WithTimeout(context.Background(), 3*brief)
+	})
+	f.start()
+	f.foreign(func(t *testing.T) {
+		if cancelled.Err() != nil || late.Err() != nil {
+			t.Errorf("Err is %v and %v", cancelled.Err(), late.Err())
+		}
+		if _, ok := late.Deadline(); !ok {
+			t.Error("Deadline returns false")
+		}
+		cancel()
+		wantContext(t, "cancelled in the foreign place", cancelled, context.Canceled, context.Canceled)
+	})
+	f.armed, f.slots = -2, -2
+	f.own(func(t *testing.T) {
+		wantContext(t, "cancelled in the foreign place", cancelled, context.Canceled, context.Canceled)
+		f.within(t, "the deadline passes", func() bool { return late.Err() != nil })
+		wantContext(t, "late", late, context.DeadlineExceeded, context.DeadlineExceeded)
+		cancelLate()
 	})
 }
