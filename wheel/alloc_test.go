@@ -45,6 +45,15 @@ func checkAllocs[V comparable](t *testing.T, v V) {
 			t.Fatal("Cancel returns false, want true")
 		}
 	})
+	numbers := make([]uint32, 40)
+	wantNoAllocs(t, "Schedule and CancelNumbered", func() {
+		for k := range numbers {
+			numbers[k] = w.Schedule(far(k), v).Number()
+		}
+		if n := w.CancelNumbered(numbers); n != len(numbers) {
+			t.Fatalf("CancelNumbered is %d, want %d", n, len(numbers))
+		}
+	})
 	wantNoAllocs(t, "Reschedule", func() {
 		i++
 		if !w.Reschedule(handles[i%1000], 1<<41+far(i)) {

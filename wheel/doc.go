@@ -107,7 +107,8 @@
 //   - A way back: [Wheel.Rewind] moves the wheel to an earlier tick, so that an entry can be armed
 //     for the past, and after a look at the future.
 //   - Values in place: [Wheel.Value] and [Wheel.Entry] return a pointer to the value of an entry.
-//     [Wheel.Numbered] finds an entry by half of its handle, [Handle.Number].
+//     [Wheel.Numbered] finds an entry by half of its handle, [Handle.Number], and
+//     [Wheel.CancelNumbered] removes many entries in less time than Cancel.
 //   - A look at the next entries: [Wheel.Soonest] returns an exact deadline where Next returns a
 //     lower bound. [Wheel.Nearest] returns the handles of the next entries. [Wheel.Ahead] lets the
 //     cache misses of entries that are due overlap.

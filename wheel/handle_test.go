@@ -137,6 +137,38 @@ func TestNoTwoEntriesEverShareAHandle(t *testing.T) {
 	}
 }
 
+// The entries are recent, in buckets, and parked.
+func TestCancelNumberedRemovesTheEntriesWithTheNumbers(t *testing.T) {
+	for n := range 100 {
+		w := wheel.New[int](0, 0)
+		var numbers []uint32
+		for i := range n {
+			h := w.Schedule(wheel.Tick(100+i%7), i)
+			if i%5 == 4 {
+				w.Park(h)
+			}
+			if i%3 != 0 {
+				numbers = append(numbers, h.Number())
+			}
+		}
+		if got := w.CancelNumbered(append(numbers, 0, 1<<20)); got != len(numbers) {
+			t.Fatalf("with %d entries: CancelNumbered is %d, want %d", n, got, len(numbers))
+		}
+		if got := w.CancelNumbered(numbers); got != 0 || w.Len() != n-len(numbers) {
+			t.Fatalf("with %d entries: %d entries are removed the second time, and %d are left, want 0 and %d",
+				n, got, w.Len(), n-len(numbers))
+		}
+		if err := wheel.CheckForTest(w); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range w.Advance(1000) {
+			if v%3 != 0 {
+				t.Fatalf("with %d entries: entry %d is yielded", n, v)
+			}
+		}
+	}
+}
+
 func TestNumberedReturnsTheCurrentEntryOfANumber(t *testing.T) {
 	w := wheel.New[string](0, 0)
 	if h, at, v := w.Numbered(1); h != 0 || at != 0 || v != nil {
@@ -255,6 +287,9 @@ func TestANilWheelBehavesLikeAnEmptyOne(t *testing.T) {
 	}
 	if h, at, v := w.Numbered(1); h != 0 || at != 0 || v != nil {
 		t.Errorf("Numbered is %#x, %d, %v", h, at, v)
+	}
+	if n := w.CancelNumbered([]uint32{0, 1}); n != 0 {
+		t.Errorf("CancelNumbered is %d", n)
 	}
 	if stale, removed := w.Stale(), w.Compact(math.MaxInt); stale != 0 || removed != 0 {
 		t.Errorf("Stale is %d, Compact is %d", stale, removed)

@@ -2,7 +2,8 @@ package wheel_test
 
 import "github.com/foliot-go/foliot/wheel"
 
-// This file has the operations for schedulers: parked entries, Value, Compact, Soonest and Rewind.
+// This file has the operations for schedulers: parked entries, Value, CancelNumbered, Compact, Soonest
+// and Rewind.
 
 // compareSoonest checks that Soonest lies between Next and the earliest tick. With a limit that no
 // bucket reaches it must be the earliest tick.
@@ -106,6 +107,29 @@ func (m *model[V]) value(h wheel.Handle) {
 		m.writes++
 		*p = m.makeValue(m.indexOf(e.v), m.writes)
 		m.oracle.Write(oh, *p)
+		m.lookup(h)
+	}
+}
+
+// cancelNumbered cancels entries by their numbers: those of every few of the latest handles, which may
+// be stale, the last number twice, and one number that no entry has.
+func (m *model[V]) cancelNumbered(many, every int) {
+	numbers := []uint32{1 << 31}
+	gone := map[wheel.Handle]bool{}
+	for i := len(m.pairs) - 1; i >= 0 && many > 0; i -= every {
+		n := m.pairs[i].wheel.Number()
+		numbers = append(numbers, n)
+		if h, _, v := m.w.Numbered(n); v != nil {
+			gone[h] = true
+		}
+		many--
+	}
+	numbers = append(numbers, numbers[len(numbers)-1])
+	if got, want := m.w.CancelNumbered(numbers), len(gone); got != want {
+		m.failf("CancelNumbered removes %d entries, want %d", got, want)
+	}
+	for h := range gone {
+		m.oracle.Cancel(m.oracleHandle[h])
 		m.lookup(h)
 	}
 }

@@ -275,6 +275,8 @@ func (m *model[V]) do(o op, body []op, inBody bool) {
 		m.reserve()
 	case opRewind:
 		m.rewind(m.when(o))
+	case opCancelNumbered:
+		m.cancelNumbered(many, every)
 	}
 }
 

@@ -60,3 +60,50 @@ func (w *Wheel[V]) finishRemovals() {
 		w.cleanUp(r.pos, r.at)
 	}
 }
+
+// cancelMax is how many entries CancelNumbered removes together: about as many cache misses as a
+// processor can have in flight.
+const cancelMax = 32
+
+// cancelTogether removes the entries that have the given numbers, at most cancelMax of them. It
+// reads all slots before it changes the first one, so that their cache misses overlap. Then it
+// proceeds as finishRemovals does, for the same reasons.
+func (w *Wheel[V]) cancelTogether(numbers []uint32) (removed int) {
+	var slots [cancelMax]*slot[V]
+	var refs [cancelMax]refPos
+	sum := uint32(0)
+	for k, i := range numbers {
+		if s := w.slots.find(i); s != nil {
+			slots[k&(cancelMax-1)] = s
+			sum += s.gen
+		}
+	}
+	w.prefetchSink = sum
+	if w.removalCount != 0 {
+		w.finishRemovals()
+	}
+	untidy := uint32(0)
+	for k := len(numbers) - 1; k >= 0; k-- {
+		s := slots[k&(cancelMax-1)]
+		if s == nil || s.pos == posFree {
+			continue
+		}
+		removed++
+		switch pos := s.pos; {
+		case pos >= posBucket:
+			if w.removeRef(pos) {
+				untidy |= 1 << (k & (cancelMax - 1))
+				refs[k&(cancelMax-1)] = pos
+			}
+		case pos != posParked:
+			w.removeRecent(pos)
+		}
+		w.freeSlot(numbers[k], s)
+	}
+	w.count -= removed
+	for ; untidy != 0; untidy &= untidy - 1 {
+		k := bits.TrailingZeros32(untidy) & (cancelMax - 1)
+		w.cleanUp(refs[k], slots[k].at)
+	}
+	return removed
+}

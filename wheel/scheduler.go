@@ -147,6 +147,18 @@ func (w *Wheel[V]) Numbered(n uint32) (h Handle, at Tick, v *V) {
 	return w.handle(n, s.gen), s.tick(), &s.value
 }
 
+// CancelNumbered removes the entries that have the given numbers, see [Wheel.Numbered], and
+// returns how many it has removed. It skips a number that no entry has. It does what
+// [Wheel.Cancel] does for each of them, in less time: their cache misses overlap.
+func (w *Wheel[V]) CancelNumbered(numbers []uint32) (removed int) {
+	for len(numbers) > 0 && w != nil {
+		n := min(len(numbers), cancelMax)
+		removed += w.cancelTogether(numbers[:n])
+		numbers = numbers[n:]
+	}
+	return removed
+}
+
 // Soonest returns the exact tick of the earliest entry if its bucket has at most limit
 // references, dead ones included; it looks at each of them. Otherwise it returns what
 // [Wheel.Next] does.

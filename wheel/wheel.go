@@ -72,7 +72,8 @@ const (
 	passDrain
 )
 
-// A slot stores one entry for as long as the entry exists.
+// A slot stores one entry for as long as the entry exists. With a value of four bytes it takes 24
+// bytes.
 type slot[V any] struct {
 	at    Tick
 	gen   uint32 // generation: goes up each time the slot is freed

@@ -41,6 +41,9 @@ var wheelSteps = []struct {
 		got, at, v := w.Numbered(h[0].Number())
 		return fmt.Sprint(got == h[0], at, *v)
 	}},
+	{"Wheel.CancelNumbered", func(w *wheel.Wheel[int], _ []wheel.Handle) string {
+		return fmt.Sprint(w.CancelNumbered([]uint32{w.Schedule(25, 9).Number()}), w.Len())
+	}},
 	{"Handle.Number", func(_ *wheel.Wheel[int], h []wheel.Handle) string { return fmt.Sprint(h[0].Number() != h[1].Number()) }},
 	{"Wheel.Len", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.Len()) }},
 	{"Wheel.Cap", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.Cap()) }},
