@@ -12,14 +12,18 @@ import (
 type Timer struct {
 	C <-chan Time // The channel on which the time is sent; nil for a Timer of AfterFunc.
 
-	// fn is the timer of AfterFunc. In other Timers fn.F is hasChannel or inBubble. In a Timer
-	// that was not made by this package it is zero.
-	fn engine.GoFunc
+	// what is the function of a Timer of AfterFunc. In other Timers it is hasChannel or inBubble.
+	// In a Timer that was not made by this package it is zero.
+	what engine.Callback
 }
 
-// A Timer that was not made by AfterFunc is the first field of one of these structs. The
-// function in fn says of which; it is not called. So a Timer of AfterFunc takes 24 bytes only.
+// A Timer is the beginning of one of these structs. Timer.what says of which. A funcTimer takes 32
+// bytes.
 type (
+	funcTimer struct {
+		_  <-chan Time   // Timer.C, which is nil
+		fn engine.GoFunc // begins with the function, which is Timer.what
+	}
 	chanTimer struct {
 		Timer
 		timer engine.Chan // has the channel too, because the user can change Timer.C
@@ -30,19 +34,25 @@ type (
 	}
 )
 
+// The constant is 0, and the line does not compile if a funcTimer does not begin like a Timer.
+const _ = -(unsafe.Offsetof(funcTimer{}.fn) + unsafe.Offsetof(funcTimer{}.fn.F) - unsafe.Offsetof(Timer{}.what))
+
 var (
 	hasChannel = engine.CallbackOf(func() { panic("the Timer is part of a chanTimer") })
 	inBubble   = engine.CallbackOf(func() { panic("the Timer is part of a bubbleTimer") })
 )
 
-// chanTimer returns the timer of a Timer whose fn.F is hasChannel.
+// goFunc returns the timer of a Timer of AfterFunc.
+func (t *Timer) goFunc() *engine.GoFunc { return &(*funcTimer)(unsafe.Pointer(t)).fn }
+
+// chanTimer returns the timer of a Timer whose what is hasChannel.
 func (t *Timer) chanTimer() *engine.Chan { return &(*chanTimer)(unsafe.Pointer(t)).timer }
 
-// stdTimer returns the standard timer of a Timer whose fn.F is inBubble.
+// stdTimer returns the standard timer of a Timer whose what is inBubble.
 func (t *Timer) stdTimer() *std.Timer { return (*bubbleTimer)(unsafe.Pointer(t)).std }
 
 func newBubbleTimer(t *std.Timer) *Timer {
-	b := &bubbleTimer{Timer{C: t.C, fn: engine.GoFunc{F: inBubble}}, t}
+	b := &bubbleTimer{Timer{C: t.C, what: inBubble}, t}
 	return &b.Timer
 }
 
@@ -52,18 +62,18 @@ func AfterFunc(d Duration, f func()) *Timer {
 	if f == nil {
 		f = callNil // it panics when it is called, as in the standard package
 	}
-	t := &Timer{fn: engine.GoFunc{F: engine.CallbackOf(f)}}
+	t := &funcTimer{fn: engine.GoFunc{F: engine.CallbackOf(f)}}
 	if !t.fn.Start(d) {
 		return newBubbleTimer(std.AfterFunc(d, f))
 	}
-	return t
+	return (*Timer)(unsafe.Pointer(t))
 }
 
 // NewTimer makes a Timer that sends the time on its channel after at least d. A Timer is
 // garbage collected when it and its channel are unreachable, stopped or not.
 func NewTimer(d Duration) *Timer {
 	c := make(chan Time, 1)
-	t := &chanTimer{Timer{C: c, fn: engine.GoFunc{F: hasChannel}}, engine.Chan{C: c}}
+	t := &chanTimer{Timer{C: c, what: hasChannel}, engine.Chan{C: c}}
 	if t.timer.Start(engine.Default(), d, 0) != nil {
 		return newBubbleTimer(std.NewTimer(d))
 	}
@@ -82,7 +92,7 @@ func After(d Duration) <-chan Time {
 // For a Timer of AfterFunc, false means that f was started on its goroutine, or that the timer
 // was stopped before. Stop does not wait for f to return.
 func (t *Timer) Stop() bool {
-	switch t.fn.F {
+	switch t.what {
 	case hasChannel:
 		return t.chanTimer().Stop()
 	case inBubble:
@@ -90,7 +100,7 @@ func (t *Timer) Stop() bool {
 	case engine.Callback{}:
 		panic("time: Stop called on uninitialized Timer")
 	}
-	return t.fn.Stop()
+	return t.goFunc().Stop()
 }
 
 // Reset makes the timer expire after d. It returns true if the timer was armed, and false if
@@ -101,20 +111,23 @@ func (t *Timer) Stop() bool {
 // For a Timer of AfterFunc, Reset does not wait for a running call of f. So the next call of f
 // may run at the same time.
 func (t *Timer) Reset(d Duration) bool {
-	var was, ok bool
-	switch t.fn.F {
+	now, err := engine.Default().Enter() // before t is read, see engine.GoFunc
+	var was bool
+	switch t.what {
 	case hasChannel:
-		var err error
-		was, err = t.chanTimer().Reset(d, 0)
-		ok = err == nil
+		if err == nil {
+			was, err = t.chanTimer().ResetFrom(now, d, 0)
+		}
 	case inBubble:
 		return t.stdTimer().Reset(d)
 	case engine.Callback{}:
 		panic("time: Reset called on uninitialized Timer")
 	default:
-		was, ok = t.fn.Reset(d)
+		if err == nil {
+			was = t.goFunc().Reset(now, d)
+		}
 	}
-	if !ok {
+	if err != nil {
 		panic("time: Reset, in a synctest bubble, of a Timer that was made outside of it")
 	}
 	return was

@@ -50,7 +50,16 @@ func (t *Chan) Start(eng *Engine, d, period time.Duration) error {
 // nothing, if the engine is full or the call is foreign. If the engine is shut down, Reset returns an
 // error and only takes a value out of the channel.
 func (t *Chan) Reset(d, period time.Duration) (was bool, err error) {
-	return t.shard.resetChan(t, d, period)
+	now, err := t.shard.eng.Enter()
+	if err != nil {
+		return false, err
+	}
+	return t.shard.resetChan(t, now, d, period)
+}
+
+// ResetFrom is Reset for a timer that is armed at the time now, as with [GoFunc.Reset].
+func (t *Chan) ResetFrom(now int64, d, period time.Duration) (was bool, err error) {
+	return t.shard.resetChan(t, now, d, period)
 }
 
 // Stop stops a timer, and reports whether it was armed. It takes a value that has not been
@@ -60,11 +69,7 @@ func (t *Chan) Stop() bool {
 	return t.shard.stopChan(t)
 }
 
-func (s *Shard) resetChan(t *Chan, d, period time.Duration) (was bool, err error) {
-	now, err := s.eng.Enter()
-	if err != nil {
-		return false, err
-	}
+func (s *Shard) resetChan(t *Chan, now int64, d, period time.Duration) (was bool, err error) {
 	soon := period == 0 && s.eng.isSoon(now, d)
 	due := s.eng.Add(now, d)
 	early, dirty := false, false

@@ -22,6 +22,7 @@ type entry struct {
 	// aux depends on kind and state. The first line that applies counts:
 	//
 	//	kindChan, any state            the index of its chanTimer in chanTimers
+	//	kindGoFunc                     no meaning: its GoFunc has the deadline
 	//	stateRunningDue                the low 32 bits of the tick at which it came due
 	//	armed, on a manual clock       the sequence number of the arming, see nextSeq
 	//	armed, kindItem                0
@@ -120,6 +121,8 @@ func (s *Shard) dueAt(b *entry, filed wheel.Tick) wheel.Tick {
 		return filed
 	case b.kind == kindChan:
 		return max(filed, s.eng.Ceil(s.chans.at(b.aux).due))
+	case b.kind == kindGoFunc:
+		return max(filed, (*GoFunc)(b.ptr).due)
 	}
 	return filed + wheel.Tick(b.aux)
 }

@@ -44,6 +44,7 @@ func (s *Shard) pop(now int64, t *Turn) (c call, fired int64) {
 }
 
 func (s *Shard) popLocked(now int64) (c call, fired int64) {
+	s.settle()
 	tick := s.eng.Floor(now)
 	var wall time.Time // what channel timers send; read when the first one fires
 	for range rescheduleMax {
@@ -122,6 +123,9 @@ func (s *Shard) start(h wheel.Handle, b *entry, m move, now int64, at wheel.Tick
 	switch {
 	case m.do == effectFreeAndRun:
 		c.timer = 0
+		if b.kind == kindGoFunc {
+			(*GoFunc)(b.ptr).slot = 0
+		}
 		s.w.Cancel(h)
 		s.eng.quota.release(1)
 	case b.kind == kindEvery:

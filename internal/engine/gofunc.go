@@ -13,15 +13,20 @@ import (
 // freed by the reaper.)
 
 // A GoFunc is a timer that runs a function on a new goroutine, for the drop-in package time. It is
-// in the default engine: with a pointer to its shard in place of a number it would be larger by a
-// third. The caller allocates it. It must
-// not be copied after it was armed, because the engine identifies it by its address: its wheel
-// entry has a pointer to it, and it has the slot number of the entry. If the slot was given to
-// another timer meanwhile, the pointer in the entry is a different one.
+// in the default engine: with a pointer to its shard in place of a number it would be larger. The
+// caller allocates it. It must not be copied after it was armed, because its wheel entry has a
+// pointer to it.
+//
+// The GoFunc says whether it is armed and for when. So Stop and Reset need the GoFunc alone. Its
+// wheel entry, which is in another cache line, may be removed or moved later, see putoff.go. An
+// entry of a GoFunc is always in stateOneShot.
 type GoFunc struct {
 	F     Callback
 	shard uint32 // the number of its shard in the default engine. Set by Start; 0: it was never armed
-	slot  uint32 // the slot number of its last wheel entry. Protected by the shard's lock
+
+	// These are protected by the shard's lock.
+	slot uint32     // the slot number of its wheel entry; 0: it is not armed
+	due  wheel.Tick // while it is armed: the tick for which it is armed
 }
 
 // A Callback is a func() that can be compared. Values of the type time.Timer can be compared,
@@ -55,10 +60,13 @@ func (t *GoFunc) Start(d time.Duration) bool {
 	return true
 }
 
-// Reset arms a timer again, and returns in was whether it was armed. It returns ok false, and
-// does nothing, if the caller is in a synctest bubble.
-func (t *GoFunc) Reset(d time.Duration) (was, ok bool) {
-	return shardByNumber(t.shard).resetGoFunc(t, d)
+// Reset arms a timer again, at the time now, and reports whether it was armed.
+//
+// The caller gets now from [Clock.Enter] of the default engine before it looks at the timer. A
+// processor reads the clock only when all earlier reads of memory are complete, and the timer is
+// probably not in the cache.
+func (t *GoFunc) Reset(now int64, d time.Duration) bool {
+	return shardByNumber(t.shard).resetGoFunc(t, now, d)
 }
 
 // Stop stops a timer, and reports whether it was armed.
@@ -66,41 +74,55 @@ func (t *GoFunc) Stop() bool {
 	return shardByNumber(t.shard).stopGoFunc(t)
 }
 
-func (s *Shard) resetGoFunc(t *GoFunc, d time.Duration) (was, ok bool) {
-	now, err := s.eng.Enter()
-	if err != nil {
-		return false, false
-	}
+func (s *Shard) resetGoFunc(t *GoFunc, now int64, d time.Duration) (was bool) {
 	soon := s.eng.waitShort(now, d)
 	due := s.eng.Add(now, d)
-	early, dirty := false, false
+	at := s.eng.Ceil(due)
+	first, early, dirty := false, false, false
 	s.mu.Lock()
-	h, filed, b := s.findGoFunc(t)
+	was = t.slot != 0
 	switch {
-	case b == nil:
+	case !was:
 		early = s.armGoFunc(t, due, soon)
 	case soon:
-		was, dirty = s.cancelForRearm(h, b)
+		first, dirty = s.disarmGoFunc(t)
+		s.stopped--
+		s.rearmed++
 		s.armGoFunc(t, due, true)
+	case at >= t.due && !s.eng.ordered:
+		t.due = at // dueAt finds it there, as with postpone
+		s.rearmed++
 	default:
-		was, early = s.move(h, b, filed, s.eng.Ceil(due))
+		t.due = at
+		s.rearmed++
+		s.moveLater(t.slot)
+		early = s.lowerNext(at)
 	}
 	s.mu.Unlock()
+	if first {
+		s.eng.reaper.start(s.eng)
+	}
 	if early || dirty {
 		s.afterArming(due, early, dirty)
 	}
-	return was, true
+	return was
 }
 
 func (s *Shard) stopGoFunc(t *GoFunc) bool {
 	s.mu.Lock()
-	h, _, b := s.findGoFunc(t)
-	was, dirty := s.cancel(h, b, eventStop)
+	if t.slot == 0 {
+		s.mu.Unlock()
+		return false
+	}
+	first, dirty := s.disarmGoFunc(t)
 	s.mu.Unlock()
+	if first {
+		s.eng.reaper.start(s.eng)
+	}
 	if dirty {
 		s.eng.scrubber.start()
 	}
-	return was
+	return true
 }
 
 // shardByNumber returns the shard of the default engine with a number. Numbers start at 1.
@@ -121,18 +143,20 @@ func (s *Shard) armGoFunc(t *GoFunc, due int64, soon bool) (early bool) {
 	at := s.eng.Ceil(due)
 	s.eng.quota.acquire(1)
 	s.armed++
+	t.due = at
 	t.slot = s.w.Schedule(at, entry{ptr: unsafe.Pointer(t), state: stateOneShot, kind: kindGoFunc}).Number()
 	return s.lowerNext(at)
 }
 
-// findGoFunc returns the wheel entry of a timer, and its handle and tick. It returns a nil
-// entry if the timer has none. The caller holds the lock.
-func (s *Shard) findGoFunc(t *GoFunc) (h wheel.Handle, filed wheel.Tick, b *entry) {
-	h, filed, b = s.w.Numbered(t.slot)
-	if b == nil || b.ptr != unsafe.Pointer(t) {
-		return 0, 0, nil
-	}
-	return h, filed, b
+// disarmGoFunc stops a timer that is armed. The caller holds the lock. Afterwards it starts the
+// reaper if first is true, and the scrubber if dirty is true.
+func (s *Shard) disarmGoFunc(t *GoFunc) (first, dirty bool) {
+	first = s.cancelLater(t.slot)
+	t.slot = 0
+	s.armed--
+	s.stopped++
+	s.eng.quota.release(1)
+	return first, s.scrub.stopped(s) || s.armed == 0
 }
 
 // cancelForRearm stops a timer that is about to be armed again in a new slot, and reports

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/foliot-go/foliot/wheel"
@@ -28,7 +29,8 @@ type chanHarness struct {
 	*harness
 	s      *Shard
 	probes []*chanProbe
-	fired  uint64 // what the shard should have counted
+	fired  uint64       // what the shard should have counted
+	fault  func(*Shard) // called before timers fire; nil: there is no planted fault
 }
 
 // A chanProbe is a timer and what the oracle knows about it.
@@ -65,9 +67,11 @@ func newChanProbe(kind byte) *chanProbe {
 
 func (p *chanProbe) reset(s *Shard, d, period time.Duration) (was, ok bool) {
 	if p.c == nil {
-		return s.resetGoFunc(&p.f, d)
+		now, err := s.eng.Enter()
+		return s.resetGoFunc(&p.f, now, d), err == nil
 	}
-	was, err := s.resetChan(&p.t, d, period)
+	p.t.shard = s
+	was, err := p.t.Reset(d, period)
 	return was, err == nil
 }
 
@@ -81,10 +85,18 @@ func (p *chanProbe) stop(s *Shard) bool {
 // handle returns the handle of the wheel entry, which may be stale.
 func (p *chanProbe) handle(s *Shard) wheel.Handle {
 	if p.c == nil {
-		h, _, _ := s.findGoFunc(&p.f)
+		h, _, _ := s.w.Numbered(p.f.slot)
 		return h
 	}
 	return p.t.handle
+}
+
+// deadline returns the tick for which the timer is armed, and false if it is not armed.
+func (p *chanProbe) deadline(s *Shard) (at wheel.Tick, ok bool) {
+	if p.c == nil {
+		return p.f.due, p.f.slot != 0
+	}
+	return s.deadline(p.t.handle)
 }
 
 // slots returns how many wheel slots the timer has: a weak one keeps its slot while it is not
@@ -178,6 +190,7 @@ func (h *chanHarness) recordWeak() {
 
 // reap does what the reaper does after a garbage collection. It makes strong timers weak.
 func (h *chanHarness) reap() {
+	h.s.lockAndSettle()
 	_, gone := h.s.clearDead()
 	h.s.freeDead(gone > 0)
 	for _, p := range h.probes {
@@ -191,6 +204,9 @@ func (h *chanHarness) reap() {
 
 // pop fires all timers that are due.
 func (h *chanHarness) pop() error {
+	if h.fault != nil {
+		h.fault(h.s)
+	}
 	for range 100 {
 		if h.s.next.Load() > h.nanos() {
 			break
@@ -248,12 +264,13 @@ func (h *chanHarness) check() error {
 			armed++
 			earliest = min(earliest, p.due*int64(harnessTick))
 		}
-		at, ok := h.s.deadline(p.handle(h.s))
+		at, ok := p.deadline(h.s)
 		if ok != p.armed || ok && int64(at) != p.due {
 			return fmt.Errorf("timer %d has the deadline %d, %t, want %d, %t", i, at, ok, p.due, p.armed)
 		}
 	}
 	s := h.s
+	slots += int(s.putOff.cancelCount)
 	switch {
 	case s.w.Len() != slots || s.armed != armed || s.chans.count != chans:
 		return fmt.Errorf("%d slots, %d armed timers, %d channel timers, want %d, %d, %d",
@@ -266,6 +283,20 @@ func (h *chanHarness) check() error {
 		return fmt.Errorf("%d timers have fired, want %d", s.fired, h.fired)
 	case s.next.Load() > earliest:
 		return fmt.Errorf("next is %d, but a timer is due at %d", s.next.Load(), earliest)
+	}
+	return nil
+}
+
+// checkEntries checks that the timers with functions have the right wheel entries, after settle.
+func (h *chanHarness) checkEntries() error {
+	for i, p := range h.probes {
+		if p.c != nil || !p.armed {
+			continue
+		}
+		filed, b := h.s.w.Entry(p.handle(h.s))
+		if b == nil || b.ptr != unsafe.Pointer(&p.f) || int64(filed) > p.due {
+			return fmt.Errorf("timer %d is filed at tick %d, or has no wheel entry. Its deadline is %d", i, filed, p.due)
+		}
 	}
 	return nil
 }
@@ -289,6 +320,7 @@ func (h *chanHarness) step(op byte, p *chanProbe) error {
 		h.weaken()
 	case 'g':
 		h.reap()
+		return h.checkEntries()
 	case 'T':
 		h.now += ticksLapse
 		return h.pop()

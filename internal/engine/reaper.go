@@ -24,8 +24,9 @@ const (
 
 // The reaper frees channel timers whose channels are gone. A sweep first drops the weak
 // pointers to channels that are gone, then frees their timers, and makes strong channel
-// timers weak. While there are channel timers, a sweep follows each garbage collection. If
-// sweeps have taken too much time, it follows a later one.
+// timers weak. It also settles the shards, so that no stopped GoFunc is kept alive. While there
+// are channel timers or such GoFuncs, a sweep follows each garbage collection. If sweeps have
+// taken too much time, it follows a later one.
 //
 // A cleanup on each channel would do as much. It would cost half a microsecond and two
 // allocations for each channel.
@@ -60,6 +61,7 @@ func (c *reaper) awaitGC(eng *Engine) {
 func (c *reaper) sweep(eng *Engine) {
 	looks, gone := 0, 0
 	for _, s := range *eng.shards.Load() {
+		s.lockAndSettle()
 		l, g := s.clearDead()
 		looks += l
 		gone += g
@@ -74,9 +76,10 @@ func (c *reaper) sweep(eng *Engine) {
 	switch {
 	case left == 0:
 		c.waits.Store(false)
-		// A channel timer that was made during this sweep has not started another one.
+		// A channel timer that was made during this sweep, or a GoFunc that was stopped, has not
+		// started another one.
 		for _, s := range *eng.shards.Load() {
-			if s.hasChanTimers() {
+			if s.needsSweep() {
 				c.start(eng)
 			}
 		}
@@ -87,10 +90,11 @@ func (c *reaper) sweep(eng *Engine) {
 	}
 }
 
-func (s *Shard) hasChanTimers() bool {
+// needsSweep reports whether there are channel timers, or entries that must be removed.
+func (s *Shard) needsSweep() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.chans != nil && s.chans.count > 0
+	return s.chans != nil && s.chans.count > 0 || s.putOff.cancelCount > 0
 }
 
 // clearDead drops the weak pointers to channels that are gone. It returns how many channel

@@ -55,6 +55,7 @@ func (g *scrub) step(s *Shard) bool {
 	if s.closed || g.left == 0 && !g.begin(s) {
 		return false
 	}
+	s.settle()
 	dead := s.w.Compact(s.scrubSlabs() * slabTimers / 30)
 	empty := s.w.Trim(s.scrubSlabs())
 	g.total += uint64(dead + empty*slabTimers)

@@ -49,6 +49,7 @@ type Shard struct {
 	prefetched int        // how many of the next entries prefetch has read and pop has not reached
 	sink       uint64     // what prefetch has read, stored so that the reads are not optimised away
 
+	putOff   putOff
 	scrub    scrub
 	internal int // the number of timers of kindInternal
 
@@ -224,6 +225,7 @@ func (s *Shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
 // cost such a wake-up, too, so postponed entries at the front are moved to their tick here. If
 // there are too many entries to look at, next becomes the lower bound.
 func (s *Shard) updateNext() {
+	s.settle()
 	if s.eng.ordered {
 		at, ok := s.w.Soonest(updateMax)
 		s.setNext(at, ok)
@@ -308,6 +310,7 @@ func (s *Shard) close() (pending int, contexts []func()) {
 	}
 	s.chans = nil
 	s.w = wheel.Wheel[entry]{}
+	s.putOff = putOff{}
 	s.setNext(0, false)
 	return pending, contexts
 }

@@ -2,7 +2,9 @@ package engine
 
 // A state is the state of a timer. It is only read and changed with the lock of the timer's
 // shard held, so the goroutine that holds the lock decides what happens to the timer. There
-// is no other copy of the state, and no flag that is read without the lock.
+// is no other copy of the state, and no flag that is read without the lock. The exception is a
+// GoFunc, which is armed if GoFunc.slot is not 0, under the same lock: the entry of one that was
+// stopped stays in stateOneShot until it is removed.
 //
 //	          AfterFunc
 //	               │

@@ -64,6 +64,7 @@ func (eng *Engine) Stats() Stats {
 func (s *Shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle()
 	stale := s.w.Stale()
 	ws.Shards++
 	ws.Armed += s.armed
