@@ -191,7 +191,7 @@ func (s *Shard) newChanTimer(at wheel.Tick, due int64, c chan time.Time, period 
 	}
 	bs := s.chans
 	i := bs.take()
-	h := s.w.Schedule(at, entry{aux: i, state: stateOneShot, kind: kindChan})
+	h := s.w.Schedule(at, entry{aux: i, role: role{stateOneShot, kindChan}})
 	b := bs.at(i)
 	b.c, b.timer = c, h
 	b.schedule(due, period)

@@ -152,7 +152,7 @@ func (eng *Engine) arm(due int64, p unsafe.Pointer, st state, k kind) (Timer, er
 		s.mu.Unlock()
 		return Timer{}, err
 	}
-	h := s.w.Schedule(at, entry{ptr: p, aux: eng.nextSeq(), state: st, kind: k})
+	h := s.w.Schedule(at, entry{ptr: p, aux: eng.nextSeq(), role: role{st, k}})
 	s.armed++
 	if k == kindContext {
 		s.hasContexts = true
@@ -175,7 +175,7 @@ func (eng *Engine) NewTimer(f func()) (Timer, error) {
 	if s.closed || !eng.quota.acquire(1) {
 		return Timer{}, s.refusal()
 	}
-	return Timer{s, s.w.Reserve(entry{ptr: pointer(f), state: stateIdle})}, nil
+	return Timer{s, s.w.Reserve(entry{ptr: pointer(f), role: role{stateIdle, kindFunc}})}, nil
 }
 
 // NewInternalTimer makes a timer like NewTimer, for a function that does not block and does not
@@ -187,7 +187,7 @@ func (eng *Engine) NewInternalTimer(f func()) (Timer, error) {
 		return Timer{}, ErrClosed
 	}
 	s.internal++
-	return Timer{s, s.w.Reserve(entry{ptr: pointer(f), state: stateIdle, kind: kindInternal})}, nil
+	return Timer{s, s.w.Reserve(entry{ptr: pointer(f), role: role{stateIdle, kindInternal}})}, nil
 }
 
 // refusal returns the error for a timer that the shard does not accept. The caller holds the
@@ -239,7 +239,7 @@ func (b *Batch) AfterFunc(d time.Duration, f func()) Timer {
 	}
 	at := b.eng.Ceil(b.eng.Add(b.now, d))
 	b.soonest = min(b.soonest, at)
-	t := Timer{b.s, b.s.w.Schedule(at, entry{ptr: pointer(f), aux: b.eng.nextSeq(), state: stateOneShot})}
+	t := Timer{b.s, b.s.w.Schedule(at, entry{ptr: pointer(f), aux: b.eng.nextSeq(), role: role{stateOneShot, kindFunc}})}
 	if b.left--; b.left == 0 {
 		b.unlock()
 	}

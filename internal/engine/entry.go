@@ -36,8 +36,15 @@ type entry struct {
 	// finds it.
 	aux     uint32
 	auxHigh uint16 // in stateRunningDue: the 16 bits above those in aux. Otherwise no meaning
-	state   state
-	kind    kind
+	role
+}
+
+// A role has two fields of an entry. The compiler keeps a struct with up to four fields in
+// registers. It would copy an entry with five fields by way of the stack, where the processor cannot
+// read a word before the stores of its parts are complete.
+type role struct {
+	state state
+	kind  kind
 }
 
 // A kind says what a timer does when it fires, see popLocked.

@@ -144,7 +144,7 @@ func (s *Shard) armGoFunc(t *GoFunc, due int64, soon bool) (early bool) {
 	s.eng.quota.acquire(1)
 	s.armed++
 	t.due = at
-	t.slot = s.w.Schedule(at, entry{ptr: unsafe.Pointer(t), state: stateOneShot, kind: kindGoFunc}).Number()
+	t.slot = s.w.Schedule(at, entry{ptr: unsafe.Pointer(t), role: role{stateOneShot, kindGoFunc}}).Number()
 	return s.lowerNext(at)
 }
 

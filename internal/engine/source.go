@@ -169,7 +169,7 @@ func (s *Shard) MayAnnounce() bool {
 // NewItemTimer makes a timer for an item. It is not armed. The caller holds the lock.
 func (s *Shard) NewItemTimer(item unsafe.Pointer) wheel.Handle {
 	s.itemTimers++
-	return s.w.Reserve(entry{ptr: item, state: stateIdle, kind: kindItem})
+	return s.w.Reserve(entry{ptr: item, role: role{stateIdle, kindItem}})
 }
 
 // ArmItem arms the timer of an item. The caller holds the lock. If ArmItem returns true, the
