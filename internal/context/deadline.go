@@ -28,6 +28,9 @@ type timerCtx struct {
 // If the engine refuses the timer, the context has ended from the start. A nil engine stands for the
 // default engine. That refuses timers only in a synctest bubble, and there WithDeadline makes a
 // standard context.
+//
+// A context whose parent has an earlier deadline needs no timer. In an engine whose timers are
+// counted it gets one nevertheless, because the program counts contexts.
 func WithDeadline(eng *engine.Engine, parent Context, now, d time.Time, remaining time.Duration, cause error) (Context, CancelFunc) {
 	if parent == nil {
 		panic("cannot create context from nil parent")
@@ -37,7 +40,7 @@ func WithDeadline(eng *engine.Engine, parent Context, now, d time.Time, remainin
 		refusal = eng.Refusal(now)
 	}
 	if sooner, ok := parent.Deadline(); ok && sooner.Before(d) {
-		if refusal == nil {
+		if refusal == nil && (eng == nil || !eng.Counted()) {
 			return WithCancel(parent)
 		}
 		d = sooner

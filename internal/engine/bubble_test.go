@@ -52,7 +52,7 @@ var sensitive = map[string]string{
 	"Expirer.pass":              "a callback",
 	"Expirer.endPass":           "a callback",
 	"ManualClock.Now":           "a manual clock shows the same time in all bubbles",
-	"ManualClock.Advance":       "its goroutine and its channel are of one bubble",
+	"ManualClock.advanceTo":     "its goroutine and its channel are of one bubble",
 
 	// They are called when the engine is made.
 	"New":                 "the engine belongs to the bubble that it is made in",

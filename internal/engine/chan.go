@@ -123,9 +123,12 @@ func (s *Shard) stopChan(t *Chan) bool {
 
 // isSoon reports whether a timer that is armed at the time now, for after d, is due: then it has
 // waited for d. On a manual clock and in a bubble all timers go through the wheel, so that they
-// fire in order.
-func (c *Clock) isSoon(now int64, d time.Duration) bool {
-	return !c.fake && c.waitShort(now, d)
+// fire in order, except in an engine whose timers are counted.
+func (eng *Engine) isSoon(now int64, d time.Duration) bool {
+	if eng.fake {
+		return eng.counted && d <= 0
+	}
+	return eng.waitShort(now, d)
 }
 
 // sendNow lets a timer that is due fire without the wheel: the way through the wheel and a worker
@@ -133,7 +136,7 @@ func (c *Clock) isSoon(now int64, d time.Duration) bool {
 func (s *Shard) sendNow(t *Chan) {
 	s.fired++
 	s.recordLate(0)
-	send(t.C, time.Now())
+	send(t.C, s.eng.Wall())
 }
 
 // armChan arms a timer in a new slot. The caller holds the lock, has acquired the quota, and calls

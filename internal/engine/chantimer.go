@@ -21,7 +21,8 @@ import (
 //
 //	strong   The chanTimer holds its channel. It is freed when it has fired or is stopped. A
 //	         shard has at most strongMax of these: a new one makes the oldest weak, if that
-//	         still exists. The reaper makes all of them weak after a garbage collection.
+//	         still exists. The reaper makes all of them weak after a garbage collection. In an
+//	         engine whose timers are counted all stay strong, see counted.go.
 //	weak     The chanTimer holds its channel by a weak pointer. It stays, parked while it is
 //	         not armed, until the reaper finds that the channel is gone.
 //
@@ -197,6 +198,9 @@ func (s *Shard) newChanTimer(at wheel.Tick, due int64, c chan time.Time, period 
 	b.schedule(due, period)
 	if s.eng.manual != nil {
 		b.mark = int64(s.eng.nextSeq())
+	}
+	if s.eng.counted {
+		return h
 	}
 	s.weaken(bs.strong[bs.next])
 	bs.strong[bs.next] = strongRef{i, h}

@@ -22,6 +22,8 @@ type Config struct {
 	OnPanic func(v any, stack []byte)
 	Logger  *slog.Logger
 
+	Counted bool // the program counts the timers, see counted.go
+
 	shards int // shards of each worker; 0: the default
 
 	// stdOnly makes the engine wait for near deadlines with a timer of the standard library, too.

@@ -59,6 +59,7 @@ type settings struct {
 	stdOnly       bool // see Config
 	isDefault     bool // Default returns it, and it cannot be shut down
 	observes      bool // there is a logger or a slowAfter
+	counted       bool // see Config
 	slack         int64
 	slowAfter     int64
 	goFunc        func(func())
@@ -93,6 +94,7 @@ func New(c Config) (*Engine, error) {
 			logger:    c.Logger,
 			labels:    pprof.WithLabels(context.Background(), pprof.Labels("foliot", "timers")),
 			observes:  c.Logger != nil || c.SlowCallback > 0,
+			counted:   c.Counted,
 		},
 		done: make(chan struct{}),
 	}

@@ -39,11 +39,7 @@ func (c *ManualClock) Now() time.Time {
 // deadlines. It returns when all callbacks and items have returned and the clock has reached the
 // new time. If d is negative, Advance does nothing.
 func (c *ManualClock) Advance(d time.Duration) {
-	if c.isInside() {
-		panic("foliot: Advance in a callback or a poll on the same clock: it would wait for itself; call it outside, or arm a timer")
-	}
-	c.refuseForeign()
-	c.advancing.Lock()
+	c.lock()
 	defer c.advancing.Unlock()
 	if d < 0 {
 		return
@@ -55,6 +51,20 @@ func (c *ManualClock) Advance(d time.Duration) {
 		target = never - 1
 	}
 	c.waitIdle()
+	c.advanceTo(target)
+}
+
+// lock locks advancing, unless the caller must not advance the clock: then it panics.
+func (c *ManualClock) lock() {
+	if c.isInside() {
+		panic("foliot: Advance in a callback or a poll on the same clock: it would wait for itself; call it outside, or arm a timer")
+	}
+	c.refuseForeign()
+	c.advancing.Lock()
+}
+
+// advanceTo is Advance to a time. The caller holds advancing, and has called waitIdle.
+func (c *ManualClock) advanceTo(target int64) {
 	if c.earliest() <= target {
 		run := &advance{clock: c, target: target, finished: make(chan struct{})}
 		go run.run()

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"math"
+	"time"
+)
+
+// An engine whose timers are counted is one on a manual clock of which a test asks how many timers
+// wait, see package clock. It differs from other engines in three ways, so that the number does not
+// depend on chance:
+//
+//   - A timer with a channel is not garbage collected while it is armed: the engine holds its
+//     channel. The engine is collected as a whole.
+//   - A timer with a channel that is armed for now, or earlier, fires at once. In other engines it
+//     is armed until the next Advance.
+//   - Each context with a deadline has a timer, also below an earlier deadline.
+
+// Counted reports whether the timers of the engine are counted, see Config.
+func (eng *Engine) Counted() bool { return eng.counted }
+
+// Waiting returns the number of timers that are armed for a time after that of the clock, which is
+// a manual one. Those that are due do not count: they are about to fire.
+func (eng *Engine) Waiting() (n int) {
+	for _, s := range *eng.shards.Load() {
+		n += s.waiting()
+	}
+	return n
+}
+
+func (s *Shard) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.armed
+	now := s.eng.manual.now.Load()
+	if s.next.Load() > now {
+		return n
+	}
+	for h, b := range s.w.All() {
+		if at, _ := s.w.Entry(h); b.state.pending() && s.eng.Nanos(at) <= now {
+			n--
+		}
+	}
+	return n
+}
+
+// AdvanceToNext moves the clock to the earliest deadline, like Advance, and returns how far it has
+// moved. If no timer is armed, it returns false, and the clock stays.
+func (c *ManualClock) AdvanceToNext() (d time.Duration, ok bool) {
+	c.lock()
+	defer c.advancing.Unlock()
+	c.waitIdle()
+	at := c.soonest()
+	if at == never {
+		return 0, false
+	}
+	before := c.now.Load()
+	c.advanceTo(max(at, before))
+	return time.Duration(c.now.Load() - before), true
+}
+
+// soonest returns the earliest deadline on all engines, or never. Unlike earliest, it is exact.
+func (c *ManualClock) soonest() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := never
+	for _, eng := range c.engines {
+		at = min(at, (*eng.openShards.Load())[0].soonest())
+	}
+	return at
+}
+
+// soonest returns the earliest deadline of the shard, or never. The engine is ordered, so each timer
+// is filed at its deadline.
+func (s *Shard) soonest() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.w.Soonest(math.MaxInt); ok {
+		return s.eng.Nanos(at)
+	}
+	return never
+}
