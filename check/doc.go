@@ -1,7 +1,7 @@
 // Package check has tests of package foliot that need other libraries, which the root module does
 // not depend on. They check with porcupine that concurrent histories of timers are linearizable,
 // and with goleak and /proc that no goroutine or file descriptor is leaked. The package exports
-// nothing. Package contexts has such tests of package context.
+// nothing. Package contexts has such tests of package context, and package clocks of package clock.
 //
 // A failing history is printed with its seed. The same seed gives the same operations, but not the
 // same interleaving, so run it for longer:

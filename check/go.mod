@@ -8,4 +8,6 @@ require (
 	go.uber.org/goleak v1.3.0
 )
 
+require github.com/jonboulle/clockwork v0.5.0
+
 replace github.com/foliot-go/foliot => ../
