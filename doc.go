@@ -18,6 +18,7 @@
 //	many sessions with something to do periodically         Task and Interval
 //	values that are due later, in memory                    Queue
 //	tests that must not wait                                ManualClock, or a synctest bubble
+//	a clock to inject, which tests replace                  package clock
 //	an event loop: scripts, actors, games, simulations      package loop
 //	deadlines behind your own lock, or on one goroutine     package wheel
 //	an existing program with many AfterFunc, WithTimeout    packages time and context, the drop-ins
@@ -28,7 +29,7 @@
 //	jobs and workflows that survive a restart               River, Temporal
 //	calendars: every day at three                           github.com/robfig/cron
 //
-// README.md has figures for the first eight but the tests, and docs/benchmarks.md has all.
+// README.md has figures for the first nine but the tests and the clock, and docs/benchmarks.md has all.
 //
 // # Timers
 //
@@ -178,6 +179,9 @@
 //
 // The same program of tasks on a manual clock gives the same order of polls each time: tasks are
 // polled in the order in which they were woken, and at deadlines in the order of arming.
+//
+// A program that takes a clock of package clock runs on a runtime, on the standard library, or in a
+// test on a clock that the test moves.
 //
 // A runtime that is made in a testing/synctest bubble uses the time of the bubble, and belongs
 // to it. Calls from other goroutines return an error, or false. So do calls from a bubble to a

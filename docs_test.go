@@ -77,7 +77,7 @@ func TestTheTablesOfFieldsAreComplete(t *testing.T) {
 			continue
 		}
 		switch filepath.Dir(name) {
-		case ".", "time", "context", "loop", filepath.Join("internal", "engine"), filepath.Join("internal", "context"):
+		case ".", "time", "context", "loop", "clock", filepath.Join("internal", "engine"), filepath.Join("internal", "context"):
 			found, err := doccheck.Fields(name, []byte(text))
 			if err != nil {
 				t.Fatal(err)
@@ -88,6 +88,7 @@ func TestTheTablesOfFieldsAreComplete(t *testing.T) {
 	names := doccheck.TableFields(files["docs/concurrency.md"], "engine")
 	names = append(names, doccheck.TableFields(files["docs/expiry.md"], "foliot")...)
 	names = append(names, doccheck.TableFields(files["docs/loop.md"], "loop")...)
+	names = append(names, doccheck.TableFields(files["docs/clock.md"], "clock")...)
 	reportFaults(t, doccheck.CheckFields(fields, names))
 }
 

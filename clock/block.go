@@ -8,8 +8,8 @@ import (
 
 // blockers has the goroutines that wait in BlockUntil and BlockUntilContext. A goroutine that arms
 // something on the clock calls armed afterwards, which looks at them. A goroutine that begins to wait
-// counts after it has locked mu, and another calls armed after it has armed. So one of the two finds
-// that there are enough.
+// counts and enters the list without unlocking mu in between. So one of the two finds that there are
+// enough.
 type blockers struct {
 	mu  sync.Mutex
 	all []*blocker // protected by mu
