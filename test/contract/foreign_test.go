@@ -41,6 +41,7 @@ func foreignGroups() []foreignGroup {
 	groups = append(groups, foreignGroup{"time", dropInTimeCases()})
 	groups = append(groups, foreignGroup{"context", dropInContextCases()})
 	groups = append(groups, foreignGroup{"wheel", wheelCases()})
+	groups = append(groups, foreignGroup{"clock", clockCases()})
 	return groups
 }
 
