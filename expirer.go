@@ -118,7 +118,23 @@ func NewExpirer[V any](o ExpirerOptions[V]) *Expirer[V] {
 	}
 	e.shift = uint8(bits.Len64(uint64(min(o.Resolution, maxResolution)) - 1))
 	e.onTimer = e.pass
+	if e.rt.eng.Observes() {
+		engine.NameCallback(e.rt.eng, e, e.onTimer, e.name())
+	}
 	return e
+}
+
+// name returns the names of the functions of the program that a pass calls, for the log.
+func (e *Expirer[V]) name() string {
+	switch {
+	case e.evict == nil && e.expired == nil:
+		return engine.FuncName(e.onTimer)
+	case e.expired == nil:
+		return engine.FuncName(e.evict)
+	case e.evict == nil:
+		return engine.FuncName(e.expired)
+	}
+	return engine.FuncName(e.evict) + " and " + engine.FuncName(e.expired)
 }
 
 // lock locks the Expirer for a method, unless the caller holds the lock.

@@ -2,7 +2,6 @@ package foliot
 
 import (
 	"reflect"
-	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -265,7 +264,7 @@ func (ts *tasks) Name(t reflect.Type) string {
 // nameOf returns the name of a TaskFunc, or of the Poll method of another Task.
 func (ts *tasks) nameOf(t Task) string {
 	if f, ok := t.(TaskFunc); ok {
-		return runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+		return engine.FuncName(f)
 	}
 	return ts.Name(reflect.TypeOf(t))
 }

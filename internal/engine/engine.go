@@ -66,6 +66,7 @@ type settings struct {
 	onPanic       func(any, []byte)
 	logger        *slog.Logger
 	labels        context.Context
+	names         *callbackNames
 	staleLimit    int
 	scrubBudget   int
 	scrubInterval time.Duration
@@ -95,6 +96,7 @@ func New(c Config) (*Engine, error) {
 			labels:    pprof.WithLabels(context.Background(), pprof.Labels("foliot", "timers")),
 			observes:  c.Logger != nil || c.SlowCallback > 0,
 			counted:   c.Counted,
+			names:     new(callbackNames),
 		},
 		done: make(chan struct{}),
 	}

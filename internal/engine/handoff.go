@@ -69,7 +69,7 @@ func (h *handoff) rescue(why string) {
 	eng.handoffs.rescued.Add(1)
 	eng.spawned.Add(1)
 	go func() {
-		eng.event(why, "callback", nameOf(pointer(h.c.fn)))
+		eng.event(why, "callback", eng.nameOf(pointer(h.c.fn)))
 		eng.label()
 		h.w.runSpawned(h.c)
 	}()

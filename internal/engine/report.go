@@ -32,7 +32,7 @@ func (eng *Engine) event(msg string, args ...any) {
 // slow logs a callback that took longer than Config.SlowCallback.
 func (eng *Engine) slow(f func(), took int64) {
 	if eng.slowAfter > 0 && took > eng.slowAfter {
-		eng.logSlow(nameOf(pointer(f)), took)
+		eng.logSlow(eng.nameOf(pointer(f)), took)
 	}
 }
 
@@ -132,9 +132,9 @@ func (c *currentWork) setValue(v any, s Source) {
 }
 
 // name returns the name of the callback or of the item.
-func (c *currentWork) name() string {
+func (c *currentWork) name(eng *Engine) string {
 	if p := c.fn.Load(); p != nil {
-		return nameOf(unsafe.Pointer(p))
+		return eng.nameOf(unsafe.Pointer(p))
 	}
 	if p := c.typ.Load(); p != nil {
 		var v any
@@ -148,13 +148,4 @@ func (c *currentWork) name() string {
 type interfaceWords struct {
 	typ  unsafe.Pointer
 	data unsafe.Pointer
-}
-
-// nameOf returns the name of a func value, which is a pointer.
-func nameOf(p unsafe.Pointer) string {
-	f := *(*func())(unsafe.Pointer(&p))
-	if fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer()); fn != nil {
-		return fn.Name()
-	}
-	return "unknown"
 }

@@ -130,10 +130,10 @@ func (w *worker) blockage(claim uint64) blockage {
 	b := blockage{worker: w.id}
 	fn, full := w.goCalls.blocked(claim)
 	if fn == nil {
-		b.callback = w.current.name()
+		b.callback = w.current.name(w.eng)
 		return b
 	}
-	b.callback, b.full = nameOf(pointer(fn)), full
+	b.callback, b.full = w.eng.nameOf(pointer(fn)), full
 	return b
 }
 

@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"context"
+	"log/slog"
 	"runtime"
 	"testing"
 	"time"
@@ -238,4 +239,29 @@ func TestTheContextOfACancelledSleepIsCollectable(t *testing.T) {
 	}
 	wantCollectedSoon(t, "a Sleep that was cancelled", sleep())
 	runtime.KeepAlive(r)
+}
+
+// With a Logger the runtime has a name for the callback of each Expirer.
+func TestAnExpirerOfARuntimeWithALoggerIsCollected(t *testing.T) {
+	var expirers []weak.Pointer[foliot.Expirer[int]]
+	var runtimes []weak.Pointer[foliot.Runtime]
+	for i := range 20 {
+		r, err := foliot.New(foliot.Options{Clock: foliot.NewManualClock(kit.Epoch), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Evict: func(int) {}})
+		if i%2 == 0 {
+			if _, err := e.Schedule(time.Hour, 1); err != nil { // the runtime now refers to e
+				t.Fatal(err)
+			}
+		}
+		expirers, runtimes = append(expirers, weak.Make(e)), append(runtimes, weak.Make(r))
+	}
+	if n := testkit.Uncollected(testkit.Timeout, expirers); n > 0 {
+		t.Errorf("%d of %d Expirers are not collected", n, len(expirers))
+	}
+	if n := testkit.Uncollected(testkit.Timeout, runtimes); n > 0 {
+		t.Errorf("%d of %d runtimes are not collected", n, len(runtimes))
+	}
 }

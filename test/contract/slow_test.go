@@ -72,6 +72,51 @@ func TestSlowCallbacksAndPollsAreLoggedByName(t *testing.T) {
 	}
 }
 
+func slowTick() { time.Sleep(2 * millisecond) }
+
+func slowEvict(int) { time.Sleep(2 * millisecond) }
+
+func slowExpired([]int) { time.Sleep(2 * millisecond) }
+
+// Timers of Every and Expirers call functions of the program. The log has the names of these.
+func TestSlowTicksAndPassesAreLoggedByTheNamesOfTheProgram(t *testing.T) {
+	for name, o := range map[string]foliot.Options{
+		"system": {},
+		"manual": {Clock: foliot.NewManualClock(kit.Epoch)},
+		"pool":   {Go: func(f func()) { go f() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h testkit.LogRecorder
+			o.Logger, o.SlowCallback = slog.New(&h), millisecond
+			r := kit.NewRuntime(t, o)
+			every, err := r.Every(millisecond, slowTick)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer every.Free()
+			for _, eo := range []foliot.ExpirerOptions[int]{
+				{Evict: slowEvict}, {Expired: slowExpired}, {Evict: slowEvict, Expired: slowExpired},
+			} {
+				eo.Runtime = r
+				e := foliot.NewExpirer(eo)
+				defer e.Close()
+				if _, err := e.Schedule(millisecond, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if clock, ok := o.Clock.(*foliot.ManualClock); ok {
+				clock.Advance(millisecond)
+				clock.Advance(50 * millisecond)
+			}
+			const pkg = "github.com/foliot-go/foliot/test/contract_test."
+			wantLogged(t, &h, "slow", "callback="+pkg+"slowTick ")
+			wantLogged(t, &h, "slow", "callback="+pkg+"slowEvict ")
+			wantLogged(t, &h, "slow", "callback="+pkg+"slowExpired ")
+			wantLogged(t, &h, "slow", "callback="+pkg+"slowEvict and "+pkg+"slowExpired ")
+		})
+	}
+}
+
 func TestSlowCallbacksAreLoggedToTheDefaultLoggerWithoutOptionsLogger(t *testing.T) {
 	var h testkit.LogRecorder
 	prior := slog.Default()
@@ -119,6 +164,39 @@ func TestTheLogNamesTheCallbackThatBlocks(t *testing.T) {
 			wantLogged(t, &h, "block", "(*contract_test.blockingTask).Poll")
 		})
 	}
+}
+
+func blockingTick() { <-endTicks }
+
+func blockingEvict(int) { <-endTicks }
+
+// endTicks ends blockingTick and blockingEvict when it is closed.
+var endTicks = make(chan struct{})
+
+func TestTheLogNamesTheTickAndTheEvictThatBlock(t *testing.T) {
+	defer close(endTicks)
+	var h testkit.LogRecorder
+	for _, arm := range []func(r *foliot.Runtime) error{
+		func(r *foliot.Runtime) error {
+			_, err := r.Every(millisecond, blockingTick)
+			return err
+		},
+		func(r *foliot.Runtime) error {
+			e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Evict: blockingEvict})
+			_, err := e.Schedule(millisecond, 1)
+			return err
+		},
+	} {
+		r, err := foliot.New(foliot.Options{Workers: 1, Logger: slog.New(&h)}) // without Shutdown, which would wait for the callback
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := arm(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantLogged(t, &h, "block", "contract_test.blockingTick")
+	wantLogged(t, &h, "block", "contract_test.blockingEvict")
 }
 
 // lostCallback is a callback that Options.Go loses.
