@@ -177,6 +177,24 @@ func ExampleHistogram_Sub() {
 	// 30 timers, at most 0s late, in total 0s
 }
 
+// The sum of Stats.Ran is how long all callbacks took. Divided by the time in which they ran, it says how
+// many workers were busy on average.
+func ExampleHistogram_Sum() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	for range 3 {
+		rt.AfterFunc(time.Second, func() { time.Sleep(time.Millisecond) })
+	}
+	began := time.Now()
+	clock.Advance(time.Minute)
+	busy := rt.Stats().Ran.Sum()
+	fmt.Println(busy >= 3*time.Millisecond, busy <= time.Since(began))
+	// Output: true true
+}
+
 // A Runtime is an expvar.Var: /debug/vars shows its Stats.
 func ExampleRuntime_String() {
 	expvar.Publish("timers", foliot.Default())

@@ -213,6 +213,41 @@ func TestOnTheSystemClockContextsEndAfterTheirDeadline(t *testing.T) {
 	})
 }
 
+func TestAllFormsOfContextsEndOnEachClock(t *testing.T) {
+	const d = 5 * millisecond
+	for name, form := range map[string]struct {
+		make  func(r *foliot.Runtime) (context.Context, context.CancelFunc)
+		cause error
+	}{
+		"WithTimeout": {func(r *foliot.Runtime) (context.Context, context.CancelFunc) {
+			return r.WithTimeout(context.Background(), d)
+		}, context.DeadlineExceeded},
+		"WithDeadline": {func(r *foliot.Runtime) (context.Context, context.CancelFunc) {
+			return r.WithDeadline(context.Background(), r.Now().Add(d))
+		}, context.DeadlineExceeded},
+		"WithTimeoutCause": {func(r *foliot.Runtime) (context.Context, context.CancelFunc) {
+			return r.WithTimeoutCause(context.Background(), d, errSlow)
+		}, errSlow},
+		"WithDeadlineCause": {func(r *foliot.Runtime) (context.Context, context.CancelFunc) {
+			return r.WithDeadlineCause(context.Background(), r.Now().Add(d), errSlow)
+		}, errSlow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachClock(t, func(t *testing.T, r *foliot.Runtime, c testClock) {
+				began := r.Now()
+				ctx, cancel := form.make(r)
+				defer cancel()
+				c.pass(d)
+				<-ctx.Done()
+				if took := r.Now().Sub(began); took < d {
+					t.Errorf("the context ends after %v, want %v", took, d)
+				}
+				wantContext(t, "the context", ctx, context.DeadlineExceeded, form.cause)
+			})
+		})
+	}
+}
+
 // The deadline of the parent is one of the system clock, on which the manual clock is in the past.
 func TestTheDeadlineOfAParentIsComparedAsATime(t *testing.T) {
 	clock := foliot.NewManualClock(time.Now().Add(-hour))

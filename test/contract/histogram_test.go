@@ -34,6 +34,31 @@ func TestSumIsTheSumOfTheDurations(t *testing.T) {
 	}
 }
 
+func TestSumAndSubOnEachClock(t *testing.T) {
+	eachClock(t, func(t *testing.T, r *foliot.Runtime, c testClock) {
+		var before foliot.Stats
+		for n := 10; n <= 30; n += 10 {
+			for i := range n {
+				kit.After(t, r, time.Duration(i)*100*microsecond, func() {})
+			}
+			c.pass(4 * millisecond)
+			var now foliot.Stats
+			testkit.Eventually(t, "all timers have fired", func() bool {
+				now = r.Stats()
+				return now.Ran.Count()-before.Ran.Count() == uint64(n)
+			})
+			late, ran := now.Late.Sub(before.Late), now.Ran.Sub(before.Ran)
+			if late.Count() != uint64(n) || ran.Count() != uint64(n) {
+				t.Errorf("%d and %d durations were added, want %d", late.Count(), ran.Count(), n)
+			}
+			if late.Sum() != now.Late.Sum()-before.Late.Sum() || ran.Sum() != now.Ran.Sum()-before.Ran.Sum() {
+				t.Errorf("%v and %v were added, want the differences of the sums", late.Sum(), ran.Sum())
+			}
+			before = now
+		}
+	})
+}
+
 func TestSubIsWhatWasAddedSince(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	earlier := lateAfter(t, r, 300)
