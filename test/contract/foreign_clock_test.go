@@ -99,7 +99,8 @@ func clockCases() (cases []foreignCase) {
 	for _, row := range clockRows {
 		for _, s := range settings {
 			cases = append(cases, foreignCase{
-				row.name + ", " + s.String(), []string{foreignRow{name: row.name}.covers("clock")},
+				row.name + ", " + s.String(),
+				[]string{foreignRow{name: row.name}.covers("clock")},
 				func(t *testing.T) { runClockCase(t, s, row.use) },
 			})
 		}
