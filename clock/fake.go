@@ -63,7 +63,8 @@ func (f *Fake) Advance(d time.Duration) {
 }
 
 // AdvanceToNext moves the clock to the next deadline, like Advance, and returns how far it has moved.
-// If nothing waits on the clock, it returns false, and the clock stays.
+// If nothing waits on the clock, it returns false, and the clock stays. What is due already fires
+// before, and does not count as the next.
 func (f *Fake) AdvanceToNext() (d time.Duration, ok bool) {
 	return f.clock.AdvanceToNext()
 }

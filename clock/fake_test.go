@@ -221,6 +221,24 @@ func TestAdvanceToNextMovesToTheExactDeadline(t *testing.T) {
 	}
 }
 
+func TestAdvanceToNextPassesWhatIsDueAlready(t *testing.T) {
+	for range 100 { // the function may be about to run
+		fake := clock.NewFake()
+		ran := false
+		fake.AfterFunc(0, func() {
+			ran = true
+			fake.AfterFunc(0, func() { fake.After(time.Minute) })
+		})
+		if d, ok := fake.AdvanceToNext(); d != time.Minute || !ok || !ran {
+			t.Fatalf("AdvanceToNext returns %v, %v, and the function has run: %v", d, ok, ran)
+		}
+		fake.AfterFunc(0, func() {})
+		if d, ok := fake.AdvanceToNext(); d != 0 || ok {
+			t.Fatalf("AdvanceToNext returns %v, %v when nothing waits", d, ok)
+		}
+	}
+}
+
 // The wheel of the engine has many levels, and a bucket may have many entries.
 func TestAdvanceToNextVisitsEachDeadline(t *testing.T) {
 	fake := clock.NewFake(kit.Epoch)

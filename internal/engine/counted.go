@@ -43,17 +43,19 @@ func (s *Shard) waiting() int {
 	return n
 }
 
-// AdvanceToNext moves the clock to the earliest deadline, like Advance, and returns how far it has
-// moved. If no timer is armed, it returns false, and the clock stays.
+// AdvanceToNext moves the clock to the earliest deadline after now, like Advance, and returns how far
+// it has moved. If no timer is armed, it returns false, and the clock stays. Timers that are due fire
+// before: they may be about to fire anyway, so the result must not depend on them.
 func (c *ManualClock) AdvanceToNext() (d time.Duration, ok bool) {
 	c.lock()
 	defer c.advancing.Unlock()
 	c.waitIdle()
+	before := c.now.Load()
+	c.advanceTo(before)
 	at := c.soonest()
 	if at == never {
 		return 0, false
 	}
-	before := c.now.Load()
 	c.advanceTo(max(at, before))
 	return time.Duration(c.now.Load() - before), true
 }
