@@ -36,9 +36,9 @@
 // # The Fake
 //
 // [Fake.Advance] fires what is due in the order of the deadlines, and in the order of arming among
-// equal deadlines. Meanwhile Now shows each deadline. When it returns, the functions of AfterFunc have
-// returned, also those that were armed on the way. Advance does not wait for the goroutines that
-// it wakes by a channel, a context or the end of a Sleep. [Fake.BlockUntil] waits until a number of
+// equal deadlines. In a function of AfterFunc, Now shows its deadline. When Advance returns, the
+// functions have returned, also those that were armed on the way. Advance does not wait for the
+// goroutines that it wakes by a channel, a context or the end of a Sleep. They see the new time. [Fake.BlockUntil] waits until a number of
 // them wait again:
 //
 //	counts one in BlockUntil and Waiters        until

@@ -43,8 +43,11 @@ func NewFake(start ...time.Time) *Fake {
 
 // Advance moves the clock forward by d. It fires everything that is due on the way, in the order of
 // the deadlines, and in the order of arming among equal deadlines. That includes what functions of
-// AfterFunc arm meanwhile. Now shows the deadline of what fires. When Advance returns, the functions
-// have returned, the times have been sent on the channels, and the contexts have ended.
+// AfterFunc arm meanwhile. When Advance returns, the functions have returned, the times have been sent
+// on the channels, and the contexts have ended.
+//
+// In a function Now shows its deadline. Other goroutines see the new time as soon as Advance has begun.
+// So a goroutine that Advance wakes counts its next delay from the new time, however fast it is.
 //
 // Functions run one after the other. A function may use the clock, but it must not wait for it:
 // Advance and Sleep panic there. Nor may it wait for the goroutine that called Advance, for example

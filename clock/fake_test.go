@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,6 +112,56 @@ func TestFunctionsUseTheClockDuringAdvance(t *testing.T) {
 	if n := fake.Waiters(); n != 1 {
 		t.Errorf("%d wait on the clock, want 1", n)
 	}
+}
+
+// A goroutine that Advance wakes may run while Advance goes on. What it sees and arms must not depend
+// on how fast it is.
+func TestDuringAdvanceOtherGoroutinesSeeTheNewTime(t *testing.T) {
+	fake := clock.NewFake(kit.Epoch)
+	woken, next := fake.After(time.Second), make(chan clock.Timer)
+	go func() {
+		<-woken
+		if d := fake.Since(kit.Epoch); d != 10*time.Second {
+			t.Errorf("the goroutine sees %v, want 10s", d)
+		}
+		next <- fake.NewTimer(time.Second)
+	}()
+	var timer clock.Timer
+	fake.AfterFunc(2*time.Second, func() {
+		timer = <-next // Advance goes on when the goroutine has armed its timer
+		if d := fake.Since(kit.Epoch); d != 2*time.Second {
+			t.Errorf("the function sees %v, want 2s", d)
+		}
+		wantWaiters(t, "in the function", fake, 1)
+	})
+	fake.Advance(10 * time.Second)
+	wantEmpty(t, "the timer of the goroutine", timer.Chan())
+	fake.Advance(time.Second)
+	wantTime(t, "the timer of the goroutine", timer.Chan(), kit.Epoch.Add(11*time.Second))
+}
+
+func TestAGoroutineThatSleepsInALoopIsWokenOncePerAdvance(t *testing.T) {
+	fake := clock.NewFake()
+	const rounds = 20
+	var wakes atomic.Int64
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range rounds {
+				fake.Sleep(time.Second)
+				wakes.Add(1)
+			}
+		})
+	}
+	fake.NewTicker(time.Millisecond) // makes Advance take its time
+	for n := range int64(rounds) {
+		fake.BlockUntil(5)
+		if got := wakes.Load(); got != 4*n {
+			t.Fatalf("%d wakes after %d calls of Advance, want %d", got, n, 4*n)
+		}
+		fake.Advance(3 * time.Second)
+	}
+	wg.Wait()
 }
 
 func TestTheFunctionsHaveReturnedWhenAdvanceReturns(t *testing.T) {

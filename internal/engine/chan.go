@@ -33,7 +33,7 @@ func (t *Chan) Start(eng *Engine, d, period time.Duration) error {
 	t.shard = s
 	early := false
 	if soon {
-		s.sendNow(t)
+		s.sendNow(t, now)
 		eng.quota.release(1)
 	} else {
 		early = s.armChan(t, due, period)
@@ -88,7 +88,7 @@ func (s *Shard) resetChan(t *Chan, now int64, d, period time.Duration) (was bool
 	case soon:
 		was, dirty = s.cancelForRearm(t.handle, b)
 		was = drain(t.C) || was
-		s.sendNow(t)
+		s.sendNow(t, now)
 	case b == nil:
 		was = drain(t.C)
 		early = s.armChan(t, due, period)
@@ -131,12 +131,12 @@ func (eng *Engine) isSoon(now int64, d time.Duration) bool {
 	return eng.waitShort(now, d)
 }
 
-// sendNow lets a timer that is due fire without the wheel: the way through the wheel and a worker
-// would take some microseconds. The caller holds the lock.
-func (s *Shard) sendNow(t *Chan) {
+// sendNow lets a timer that is due at the time now fire without the wheel: the way through the wheel
+// and a worker would take some microseconds. The caller holds the lock.
+func (s *Shard) sendNow(t *Chan, now int64) {
 	s.fired++
 	s.recordLate(0)
-	send(t.C, s.eng.Wall())
+	send(t.C, s.eng.sent(now))
 }
 
 // armChan arms a timer in a new slot. The caller holds the lock, has acquired the quota, and calls

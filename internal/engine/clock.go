@@ -57,6 +57,14 @@ func (c *Clock) Wall() time.Time {
 	return time.Now()
 }
 
+// sent returns what a timer sends on its channel that fires at the time now. It takes no lock.
+func (c *Clock) sent(now int64) time.Time {
+	if c.manual != nil {
+		return c.Time(now)
+	}
+	return time.Now()
+}
+
 // Last returns the latest deadline that a timer can have.
 func (c *Clock) Last() int64 { return c.last }
 

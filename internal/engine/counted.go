@@ -6,9 +6,11 @@ import (
 )
 
 // An engine whose timers are counted is one on a manual clock of which a test asks how many timers
-// wait, see package clock. It differs from other engines in three ways, so that the number does not
+// wait, see package clock. It differs from other engines in four ways, so that the number does not
 // depend on chance:
 //
+//   - During an Advance the clock shows its end, except to callbacks. So a goroutine that Advance has
+//     woken arms a timer for the time after that end, however fast it is.
 //   - A timer with a channel is not garbage collected while it is armed: the engine holds its
 //     channel. The engine is collected as a whole.
 //   - A timer with a channel that is armed for now, or earlier, fires at once. In other engines it
@@ -18,8 +20,22 @@ import (
 // Counted reports whether the timers of the engine are counted, see Config.
 func (eng *Engine) Counted() bool { return eng.counted }
 
+// seen returns the time that the clock shows to the caller, in nanoseconds since its start. It may lock
+// mu, so no Shard may be locked.
+func (c *ManualClock) seen() int64 {
+	now := c.now.Load()
+	if !c.counted.Load() {
+		return now
+	}
+	if target := c.target.Load(); target > now && !c.isInside() {
+		return target
+	}
+	return now
+}
+
 // Waiting returns the number of timers that are armed for a time after that of the clock, which is
-// a manual one. Those that are due do not count: they are about to fire.
+// a manual one, and after the end of an Advance that is running. Others do not count, because they are
+// about to fire, except for tickers.
 func (eng *Engine) Waiting() (n int) {
 	for _, s := range *eng.shards.Load() {
 		n += s.waiting()
@@ -31,12 +47,13 @@ func (s *Shard) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.armed
-	now := s.eng.manual.now.Load()
+	now := max(s.eng.manual.now.Load(), s.eng.manual.target.Load())
 	if s.next.Load() > now {
 		return n
 	}
 	for h, b := range s.w.All() {
-		if at, _ := s.w.Entry(h); b.state.pending() && s.eng.Nanos(at) <= now {
+		ticker := b.kind == kindChan && s.chans.at(b.aux).period != 0
+		if at, _ := s.w.Entry(h); b.state.pending() && !ticker && s.eng.Nanos(at) <= now {
 			n--
 		}
 	}

@@ -76,7 +76,7 @@ func (s *Shard) popLocked(now int64) (c call, fired int64) {
 			fired++
 		case kindChan:
 			if wall.IsZero() {
-				wall = s.eng.Wall()
+				wall = s.eng.sent(now)
 			}
 			s.fireChan(h, b, now, wall)
 			fired++

@@ -17,6 +17,11 @@ type ManualClock struct {
 	now   atomic.Int64  // nanoseconds since start. Written only during Advance
 	seq   atomic.Uint32 // the sequence number of the last arming on any of the engines, modulo 2^32
 
+	// target is where the running or last Advance ends. It is used if the timers of an engine are
+	// counted, see counted.go. Written with advancing held.
+	target  atomic.Int64
+	counted atomic.Bool // an engine has timers that are counted. Set by attach
+
 	advancing sync.Mutex // held during Advance
 
 	mu      sync.Mutex
@@ -31,7 +36,7 @@ func NewManualClock(start time.Time) *ManualClock {
 
 // Now returns the time of the clock.
 func (c *ManualClock) Now() time.Time {
-	return c.start.Add(time.Duration(c.now.Load()))
+	return c.start.Add(time.Duration(c.seen()))
 }
 
 // Advance moves the clock forward by d. It fires all timers that are due on the way, on all
@@ -65,6 +70,7 @@ func (c *ManualClock) lock() {
 
 // advanceTo is Advance to a time. The caller holds advancing, and has called waitIdle.
 func (c *ManualClock) advanceTo(target int64) {
+	c.target.Store(target)
 	if c.earliest() <= target {
 		run := &advance{clock: c, target: target, finished: make(chan struct{})}
 		go run.run()
@@ -213,6 +219,9 @@ func (c *ManualClock) attach(eng *Engine) error {
 		return errClockBubble
 	}
 	c.engines = append(c.engines, eng)
+	if eng.counted {
+		c.counted.Store(true)
+	}
 	return nil
 }
 
