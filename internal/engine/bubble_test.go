@@ -69,7 +69,6 @@ var sensitive = map[string]string{
 	"Runtime.withDeadline":   "context.WithDeadline calls Refusal",
 	"newSleeper":             "the caller has called EnterToWait",
 	"Clock.Wall":             "the time of the caller is the result",
-	"Clock.sent":             "the callers have called Enter, or run a worker",
 	"timekeeper.notify":      "the caller has called Enter, or the shard has an earlier deadline",
 	"timekeeper.setAlarm":    "the caller has called Enter",
 	"timekeeper.setWatchdog": "the caller has called Enter",
