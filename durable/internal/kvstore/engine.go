@@ -1,0 +1,51 @@
+// Package kvstore is a [durable.Store] on an ordered key-value engine: the timers, their states and
+// the order in which decisions are made and kept. Package local gives it Pebble, package storetest a
+// map in memory.
+package kvstore
+
+// An Engine keeps keys and values. Its methods may be called from any goroutine. Keys are ordered
+// bytewise.
+type Engine interface {
+	// Get returns the value of a key, or nil if there is none. The caller may keep it.
+	Get(key []byte) ([]byte, error)
+
+	// Apply applies a batch at once: Get and Scan see all of it when Apply returns. Batches are
+	// kept in the order in which they were applied: when Wait of one returns nil, it is kept, as are
+	// all before it. After an error of Apply or Wait, all calls of Apply return an error.
+	Apply(b *Batch) (wait func() error, err error)
+
+	// Scan calls yield with the keys in [from, to) and their values, as of one instant, until it
+	// returns false. The slices are valid during the call.
+	Scan(from, to []byte, yield func(key, value []byte) bool) error
+
+	// Snapshot returns the keys and values as of now.
+	Snapshot() Snapshot
+
+	// Close releases the engine. Nothing is called afterwards.
+	Close() error
+}
+
+// A Snapshot is the content of an Engine at one instant.
+type Snapshot interface {
+	Scan(from, to []byte, yield func(key, value []byte) bool) error
+	Close()
+}
+
+// A Batch is a list of changes that are applied together.
+type Batch struct {
+	Ops []Op
+}
+
+// An Op sets a key, or deletes it if Value is nil.
+type Op struct {
+	Key, Value []byte
+}
+
+func (b *Batch) set(key, value []byte) {
+	if value == nil {
+		value = []byte{}
+	}
+	b.Ops = append(b.Ops, Op{key, value})
+}
+
+func (b *Batch) delete(key []byte) { b.Ops = append(b.Ops, Op{key, nil}) }

@@ -1,0 +1,300 @@
+package kvstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/foliot-go/foliot/durable"
+)
+
+// chunk is how many keys are read at a time. Between chunks, the store may change and may be closed.
+const chunk = 256
+
+// Get implements [durable.Store].
+func (s *Store) Get(_ context.Context, id string) (t durable.Timer, ok bool, err error) {
+	if err := s.enter(); err != nil {
+		return t, false, err
+	}
+	defer s.leave()
+	l := s.lock(id)
+	t, ok, err = s.get(id)
+	if failed := s.settled(l)(); failed != nil {
+		return durable.Timer{}, false, failed
+	}
+	return t, ok, err
+}
+
+// get returns a timer. The caller holds the lock of its stripe, or can do with a payload that is not
+// of the same instant as the rest.
+func (s *Store) get(id string) (t durable.Timer, ok bool, err error) {
+	r, err := s.read(id)
+	if err != nil || r.state == none {
+		return t, false, err
+	}
+	t = r.timer(id)
+	t.Payload, err = s.payload(id, &r)
+	return t, err == nil, err
+}
+
+// List implements [durable.Store].
+func (s *Store) List(ctx context.Context, q durable.Query) iter.Seq2[durable.Timer, error] {
+	return func(yield func(durable.Timer, error) bool) {
+		from, to, err := s.bounds(q)
+		if err != nil {
+			yield(durable.Timer{}, err)
+			return
+		}
+		left := q.Limit
+		if left == 0 {
+			left = math.MaxInt
+		}
+		for from != nil {
+			ids, next, err := s.ids(ctx, from, to)
+			if err != nil {
+				yield(durable.Timer{}, err)
+				return
+			}
+			from = next
+			for _, id := range ids {
+				if !strings.HasPrefix(id, q.Prefix) {
+					continue
+				}
+				t, ok, err := s.Get(ctx, id)
+				if err != nil {
+					yield(t, err)
+					return
+				}
+				if !ok || !matches(q, &t) {
+					continue
+				}
+				if !yield(t, nil) {
+					return
+				}
+				if left--; left == 0 {
+					return
+				}
+			}
+		}
+	}
+}
+
+// matches reports whether a timer with the right prefix is one that a query selects.
+func matches(q durable.Query, t *durable.Timer) bool {
+	return (q.Kind == "" || t.Kind == q.Kind) &&
+		(q.From.IsZero() || !t.At.Before(q.From)) &&
+		(q.To.IsZero() || t.At.Before(q.To))
+}
+
+// bounds returns the keys between which the timers of a query are. from is nil if there are none.
+func (s *Store) bounds(q durable.Query) (from, to []byte, err error) {
+	if !q.ByDue {
+		from, to = key(recordPrefix, q.Prefix), after(recordPrefix)
+		if q.After != "" {
+			from = maxKey(from, append(key(recordPrefix, q.After), 0))
+		}
+		if end := prefixEnd(key(recordPrefix, q.Prefix)); end != nil {
+			to = end
+		}
+		return from, to, nil
+	}
+	from, to = []byte{duePrefix}, after(duePrefix)
+	if !q.From.IsZero() {
+		from = dueKey(clamp(q.From), "")
+	}
+	if !q.To.IsZero() {
+		to = dueKey(clamp(q.To), "")
+	}
+	if q.After != "" {
+		at := clamp(q.From)
+		t, ok, err := s.Get(context.Background(), q.After)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case ok:
+			at = t.At.UnixNano()
+		case q.From.IsZero():
+			return nil, nil, fmt.Errorf("%w: Query.After is %q, and there is no timer with this ID any more; set Query.From to the At that it had", durable.ErrInvalid, q.After)
+		}
+		from = maxKey(from, append(dueKey(at, q.After), 0))
+	}
+	return from, to, nil
+}
+
+// clamp returns a time in nanoseconds since 1970, or the nearest one that an int64 can hold.
+func clamp(t time.Time) int64 {
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+func maxKey(a, b []byte) []byte {
+	if bytes.Compare(a, b) > 0 {
+		return a
+	}
+	return b
+}
+
+// prefixEnd returns the first key after all keys with a prefix, or nil if there is none.
+func prefixEnd(prefix []byte) []byte {
+	end := bytes.Clone(prefix)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return nil
+}
+
+// ids returns the IDs of some keys in [from, to), and the key from which to go on, or nil if there are
+// no more. The keys are those of records, of the index by At, or of dead timers.
+func (s *Store) ids(ctx context.Context, from, to []byte) (ids []string, next []byte, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if err := s.enter(); err != nil {
+		return nil, nil, err
+	}
+	defer s.leave()
+	damaged := error(nil)
+	err = s.engine.Scan(from, to, func(k, _ []byte) bool {
+		if len(ids) == chunk {
+			next = bytes.Clone(k)
+			return false
+		}
+		id := string(k[1:])
+		if k[0] == duePrefix {
+			var ok bool
+			if _, id, ok = splitDueKey(k); !ok {
+				damaged = fmt.Errorf("the key %x is damaged", k)
+				return false
+			}
+		}
+		ids = append(ids, id)
+		return true
+	})
+	if err == nil {
+		err = damaged
+	}
+	return ids, next, s.fail(err)
+}
+
+// Dead implements [durable.Store].
+func (s *Store) Dead(ctx context.Context) iter.Seq2[durable.Fire, error] {
+	return func(yield func(durable.Fire, error) bool) {
+		from, to := []byte{deadPrefix}, after(deadPrefix)
+		for from != nil {
+			ids, next, err := s.ids(ctx, from, to)
+			if err != nil {
+				yield(durable.Fire{}, err)
+				return
+			}
+			from = next
+			for _, id := range ids {
+				f, ok, err := s.deadOf(id)
+				if err != nil {
+					yield(f, err)
+					return
+				}
+				if ok && !yield(f, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// deadOf returns the dead timer with an ID.
+func (s *Store) deadOf(id string) (f durable.Fire, ok bool, err error) {
+	if err := s.enter(); err != nil {
+		return f, false, err
+	}
+	defer s.leave()
+	l := s.lock(id)
+	d, ok, err := s.readDead(id)
+	if failed := s.settled(l)(); failed != nil {
+		return f, false, failed
+	}
+	return d.fire, ok, err
+}
+
+// Waiting implements [durable.Store].
+func (s *Store) Waiting(from time.Time) iter.Seq2[durable.Wake, error] {
+	return func(yield func(durable.Wake, error) bool) {
+		begin := []byte{duePrefix}
+		if from.IsZero() {
+			if !s.waiting([]byte{bothPrefix}, after(bothPrefix), yield) {
+				return
+			}
+		} else {
+			begin = dueKey(from.UnixNano(), "")
+		}
+		s.waiting(begin, after(duePrefix), yield)
+	}
+}
+
+// waiting yields the timers of some keys. It returns false after an error and if yield does.
+func (s *Store) waiting(from, to []byte, yield func(durable.Wake, error) bool) bool {
+	var wakes []durable.Wake
+	for from != nil {
+		var err error
+		if wakes, from, err = s.someWaiting(wakes[:0], from, to); err != nil {
+			yield(durable.Wake{}, err)
+			return false
+		}
+		for _, w := range wakes {
+			if !yield(w, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// someWaiting appends the timers of some keys, and returns the key from which to go on, or nil.
+func (s *Store) someWaiting(wakes []durable.Wake, from, to []byte) (_ []durable.Wake, next []byte, err error) {
+	if err := s.enter(); err != nil {
+		return nil, nil, err
+	}
+	defer s.leave()
+	damaged := error(nil)
+	err = s.engine.Scan(from, to, func(k, _ []byte) bool {
+		if len(wakes) == 16*chunk {
+			next = bytes.Clone(k)
+			return false
+		}
+		w := durable.Wake{At: math.MinInt64}
+		if k[0] == bothPrefix {
+			w.ID = string(k[1:])
+		} else {
+			var ok bool
+			if w.At, w.ID, ok = splitDueKey(k); !ok {
+				damaged = fmt.Errorf("the key %x is damaged", k)
+				return false
+			}
+		}
+		wakes = append(wakes, w)
+		return true
+	})
+	if err == nil {
+		err = damaged
+	}
+	return wakes, next, s.fail(err)
+}
+
+// Counts implements [durable.Store].
+func (s *Store) Counts() durable.Counts {
+	return durable.Counts{
+		Pending: int(max(s.pending.Load(), 0)),
+		Dead:    int(max(s.dead.Load(), 0)),
+		Exact:   s.counted.Load(),
+	}
+}

@@ -1,0 +1,226 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"time"
+)
+
+// pass fires the timers that are due, as long as handlers are free. It is the callback of the timer
+// of the run. A handler that ends while timers are waiting for it calls it, too.
+//
+// A handler's place is reserved before the store is asked. So a timer that waits for a place is still
+// armed, and Cancel finds it.
+func (r *run) pass() {
+	r.passes.Lock()
+	defer r.passes.Unlock()
+	var ids []string
+	for {
+		now := wall(r.s.opts.Clock)
+		ids = r.takeDue(ids[:0], now)
+		if len(ids) == 0 {
+			return
+		}
+		r.fire(ids, now)
+	}
+}
+
+// takeDue takes timers that are due out of the index, and reserves a handler's place for each. If it
+// returns none, the timer of the run is armed for the next one.
+func (r *run) takeDue(ids []string, now time.Time) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ending || r.failed != nil {
+		return ids
+	}
+	r.noteStep(now.UnixNano())
+	r.wakeAt = never
+	ids = r.index.take(ids, now.UnixNano(), min(passMax, r.s.opts.Concurrency-r.busy))
+	r.busy += len(ids)
+	r.handlers.Add(len(ids))
+	r.loadMore()
+	next, ok := r.index.next()
+	r.starved = ok && next <= now.UnixNano() && r.busy >= r.s.opts.Concurrency
+	if ok && !r.starved && len(ids) == 0 {
+		r.arm(next)
+	}
+	return ids
+}
+
+// fire asks the store which of some timers fire, and starts their handlers.
+func (r *run) fire(ids []string, now time.Time) {
+	fired, err := r.s.store.Fire(ids, Rules{
+		Now:        now,
+		SkipBefore: r.skip,
+		Attempts:   r.s.opts.Retry.Attempts,
+		Handled:    func(kind string) bool { return r.s.handlers[kind] != nil },
+	})
+	if err != nil {
+		r.Failed(err)
+		r.release(len(ids))
+		return
+	}
+	r.note(fired)
+	r.release(len(ids) - len(fired.Fires))
+	for _, f := range fired.Fires {
+		if !r.manual {
+			go r.handle(f, fired.Wait)
+			continue
+		}
+		started := make(chan struct{})
+		go r.handle(f, func() error {
+			err := fired.Wait()
+			close(started)
+			return err
+		})
+		<-started
+		for range 64 { // let the handler run until it waits for something
+			runtime.Gosched()
+		}
+	}
+}
+
+// note counts and logs what a store has decided, except for what fires.
+func (r *run) note(fired Fired) {
+	c, log := &r.s.counters, r.s.opts.Logger
+	for _, t := range fired.Skipped {
+		c.skipped.Add(1)
+		log.Info("durable: a timer is skipped, because it came due while no Run was running", "id", t.ID, "kind", t.Kind, "at", t.At)
+	}
+	for _, f := range fired.Dead {
+		c.died.Add(1)
+		log.Error("durable: a timer is dead: the process has ended during each of its last attempts", "id", f.ID, "kind", f.Kind, "attempts", f.Attempt)
+	}
+	for _, t := range fired.Unhandled {
+		r.mu.Lock()
+		r.unhandled[t.ID] = true
+		r.mu.Unlock()
+		if _, noted := r.s.noted.LoadOrStore(t.Kind, true); !noted {
+			log.Warn("durable: timers of this kind are due, and there is no handler; they stay due", "kind", t.Kind, "id", t.ID)
+		}
+	}
+}
+
+// noteStep counts and logs a step of the wall clock. The caller holds mu.
+func (r *run) noteStep(now int64) {
+	if r.manual {
+		return
+	}
+	mono := time.Now()
+	if !r.seen.IsZero() {
+		step := time.Duration(now-r.seenWall) - mono.Sub(r.seen)
+		if step.Abs() >= stepMin {
+			r.s.counters.steps.Add(1)
+			r.s.opts.Logger.Warn("durable: the wall clock was set", "by", step.Round(time.Millisecond))
+		}
+	}
+	r.seen, r.seenWall = mono, now
+}
+
+// release gives back places of handlers that were reserved and are not used.
+func (r *run) release(n int) {
+	r.mu.Lock()
+	r.busy -= n
+	r.mu.Unlock()
+	r.handlers.Add(-n)
+}
+
+// handle calls the handler of an occurrence as soon as wait has returned nil, and ends the attempt.
+func (r *run) handle(f Fire, wait func() error) {
+	defer r.handlers.Done()
+	if err := wait(); err != nil {
+		r.Failed(err)
+		r.free()
+		return
+	}
+	f.Late = max(wall(r.s.opts.Clock).Sub(f.At), 0)
+	c := &r.s.counters
+	c.started.Add(1)
+	c.missed.Add(uint64(f.Missed))
+	r.s.late.Record(f.Late)
+	var err error
+	defer func() { r.finish(f, err) }() // also if the handler calls Goexit
+	r.call(f, &err)
+}
+
+// finish ends an attempt with the result of its handler.
+func (r *run) finish(f Fire, err error) {
+	ok, wait, failed := r.s.store.Finish(f, r.endOf(f, err))
+	r.free()
+	if failed == nil {
+		failed = wait()
+	}
+	if failed != nil {
+		r.Failed(failed)
+		return
+	}
+	if ok {
+		r.count(f, err)
+	}
+}
+
+// call calls the handler and stores its error. A panic becomes an error, and so does Goexit, which
+// the caller does not survive.
+func (r *run) call(f Fire, err *error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover() // nil after Goexit
+		r.s.counters.panicked.Add(1)
+		*err = fmt.Errorf("the handler did not return; it panicked with %v", v)
+		r.s.opts.Logger.Error("durable: a handler panicked", "id", f.ID, "kind", f.Kind, "attempt", f.Attempt, "panic", v, "stack", string(debug.Stack()))
+	}()
+	*err = r.s.handlers[f.Kind](r.ctx, f)
+	returned = true
+}
+
+// endOf returns how an attempt ends after the handler has returned.
+func (r *run) endOf(f Fire, err error) End {
+	retry := r.s.opts.Retry
+	switch {
+	case err == nil || errors.Is(err, Drop):
+		return End{How: Done}
+	case retry.exhausted(f.Attempt):
+		return End{How: Dead, Error: err.Error()}
+	}
+	return End{How: Again, Retry: wall(r.s.opts.Clock).Add(retry.pause(f.Attempt))}
+}
+
+// count counts and logs an attempt that has ended.
+func (r *run) count(f Fire, err error) {
+	c := &r.s.counters
+	switch {
+	case err == nil:
+		c.handled.Add(1)
+		return
+	case errors.Is(err, Drop):
+		c.dropped.Add(1)
+		return
+	}
+	level, message := slog.LevelWarn, "durable: a handler failed; it is called again"
+	if r.s.opts.Retry.exhausted(f.Attempt) {
+		c.died.Add(1)
+		level, message = slog.LevelError, "durable: a timer is dead: its attempts are used up"
+	} else {
+		c.retried.Add(1)
+	}
+	r.s.opts.Logger.Log(context.Background(), level, message, "id", f.ID, "kind", f.Kind, "attempt", f.Attempt, "error", err)
+}
+
+// free gives the place of a handler back, and starts a pass if a timer waits for it.
+func (r *run) free() {
+	r.mu.Lock()
+	r.busy--
+	again := r.starved
+	r.starved = false
+	r.mu.Unlock()
+	if again {
+		r.pass()
+	}
+}
