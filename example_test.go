@@ -238,3 +238,13 @@ func ExampleTimer_Free() {
 	// fresh 1
 	// gone 0
 }
+
+func ExampleRecorder() {
+	var r foliot.Recorder
+	for i := range 100 {
+		r.Record(time.Duration(i+1) * time.Microsecond)
+	}
+	h := r.Histogram()
+	fmt.Println(h.Count(), h.Max(), h.Mean())
+	// Output: 100 100µs 50.5µs
+}
