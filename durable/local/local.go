@@ -64,7 +64,8 @@ func openEngine(dir string, fs vfs.FS) (*engine, error) {
 		Lock:               lock,
 		Logger:             logger{e},
 		FormatMajorVersion: pebble.FormatNewest,
-		MemTableSize:       16 << 20,
+		MemTableSize:       32 << 20,
+		CacheSize:          64 << 20,
 
 		// Writes never wait for flushes and compactions: a store whose disk is full would wait for ever.
 		MemTableStopWritesThreshold: 1 << 10,

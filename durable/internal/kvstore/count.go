@@ -2,12 +2,14 @@ package kvstore
 
 import "sync/atomic"
 
-// count counts the timers that were there when the store was opened, in a snapshot of that time. The
-// counters have the changes since then, so that the sums are exact at the end.
+// count counts the timers that were there when the store was opened, in a snapshot of that time, unless
+// the cache has them all. The counters have the changes since then, so that the sums are exact at the
+// end.
 func (s *Store) count(snapshot Snapshot) {
-	defer s.counting.Done()
+	defer s.background.Done()
 	defer snapshot.Close()
-	s.counted.Store(s.countKeys(snapshot, duePrefix, &s.pending) && s.countKeys(snapshot, deadPrefix, &s.dead))
+	pending := s.filled || s.countKeys(snapshot, duePrefix, &s.pending)
+	s.counted.Store(pending && s.countKeys(snapshot, deadPrefix, &s.dead))
 }
 
 // countKeys adds the number of keys with a prefix to a counter. It returns false if it was stopped.

@@ -2,7 +2,6 @@ package kvstore
 
 import (
 	"math"
-	"sync"
 
 	"github.com/foliot-go/foliot/durable"
 )
@@ -15,39 +14,24 @@ func (s *Store) Fire(ids []string, rules durable.Rules) (durable.Fired, error) {
 		return durable.Fired{}, err
 	}
 	defer s.leave()
-	l := s.lock(ids...)
-	d := decision{s: s, rules: rules, now: rules.Now.UnixNano(), seen: make(map[string]bool, len(ids))}
+	d := decision{operation: s.begin(ids...), rules: rules, now: rules.Now.UnixNano(), seen: make(map[string]bool, len(ids))}
 	for _, id := range ids {
 		if err := d.look(id); err != nil {
-			l.unlock()
+			d.unlock()
 			return durable.Fired{}, err
 		}
 	}
-	tell := func() {
-		for _, w := range d.wakes {
-			s.wake(w.ID, w.At)
-		}
-	}
-	if len(d.batch.Ops) == 0 {
-		tell()
-	}
-	wait, err := s.apply(l, &d.batch, tell)
-	if err != nil {
-		return durable.Fired{}, err
-	}
-	d.fired.Wait = sync.OnceValue(wait)
+	d.fired.Wait = d.commit()
 	return d.fired, nil
 }
 
-// A decision is what one call of Fire decides. The stripes of its timers are locked.
+// A decision is what one call of Fire decides.
 type decision struct {
-	s     *Store
+	*operation
 	rules durable.Rules
 	now   int64
 	seen  map[string]bool
-	batch Batch
 	fired durable.Fired
-	wakes []durable.Wake
 }
 
 // look decides whether a timer fires.
@@ -56,32 +40,29 @@ func (d *decision) look(id string) error {
 		return nil
 	}
 	d.seen[id] = true
-	old, err := d.s.read(id)
+	old, err := d.read(id)
 	if err != nil {
 		return err
 	}
 	r := old
 	e, due := d.next(id, &r)
 	if !due {
-		if at, ok := r.wakeAt(); ok {
-			d.wakes = append(d.wakes, durable.Wake{ID: id, At: at})
-		}
+		d.wake(id, &r)
 		return nil
 	}
 	if !d.rules.Handled(r.kind) {
 		d.fired.Unhandled = append(d.fired.Unhandled, r.timer(id))
 		return nil
 	}
-	if e == tick || e == fire {
-		e = d.skip(id, &r, e)
-	}
-	if err := d.happen(id, &r, e); err != nil {
+	payload, err := d.payload(id, &r)
+	if err != nil {
 		return err
 	}
-	d.s.write(&d.batch, id, &old, &r, nil)
-	if at, ok := r.wakeAt(); ok {
-		d.wakes = append(d.wakes, durable.Wake{ID: id, At: at})
+	if err := d.happen(id, &r, d.skipped(&r, e), payload); err != nil {
+		return err
 	}
+	d.write(id, &old, &r, payload, false)
+	d.wake(id, &r)
 	return nil
 }
 
@@ -105,12 +86,12 @@ func (d *decision) next(id string, r *record) (event, bool) {
 
 // running reports whether this process is handling an occurrence.
 func (d *decision) running(id string, rev uint64) bool {
-	return d.s.stripes[d.s.stripeOf(id)].running[attempt{id, rev}]
+	return d.s.stripe(id).running[attempt{id, rev}]
 }
 
-// skip returns the event for a timer that is due: whether it is skipped.
-func (d *decision) skip(id string, r *record, e event) event {
-	if d.rules.SkipBefore.IsZero() || r.rev > d.s.before.Load() {
+// skipped returns the event for a timer that is due: another one if it is skipped.
+func (d *decision) skipped(r *record, e event) event {
+	if e != fire && e != tick || d.rules.SkipBefore.IsZero() || r.rev > d.s.before.Load() {
 		return e
 	}
 	latest, _, _ := occurrences(r, d.now)
@@ -138,7 +119,7 @@ func occurrences(r *record, now int64) (latest int64, before uint64, next int64)
 }
 
 // happen changes a record by an event, and adds what follows to the decision.
-func (d *decision) happen(id string, r *record, e event) error {
+func (d *decision) happen(id string, r *record, e event, payload []byte) error {
 	latest, before, next := occurrences(r, d.now)
 	timer, cutOff := r.timer(id), r.fire(id)
 	if !r.move(e) {
@@ -154,12 +135,9 @@ func (d *decision) happen(id string, r *record, e event) error {
 		r.at, r.rev, r.missed = next, d.s.nextRev(&d.batch), r.missed+before+1
 		return nil
 	case die:
-		var err error
-		if cutOff.Payload, err = d.s.payload(id, r); err != nil {
-			return err
-		}
+		cutOff.Payload = payload
 		d.fired.Dead = append(d.fired.Dead, cutOff)
-		return d.s.bury(&d.batch, cutOff, "the process ended during the attempt")
+		return d.bury(cutOff, "the process ended during the attempt")
 	case fire:
 		*o = occurrence{at: r.at, rev: r.rev, attempt: 1, missed: r.missed}
 	case tick:
@@ -170,12 +148,9 @@ func (d *decision) happen(id string, r *record, e event) error {
 		o.retryAt = 0
 	}
 	f := r.fire(id)
-	var err error
-	if f.Payload, err = d.s.payload(id, r); err != nil {
-		return err
-	}
+	f.Payload = payload
 	d.fired.Fires = append(d.fired.Fires, f)
-	st := &d.s.stripes[d.s.stripeOf(id)]
+	st := d.s.stripe(id)
 	if st.running == nil {
 		st.running = make(map[attempt]bool)
 	}
@@ -189,57 +164,37 @@ func (s *Store) Finish(f durable.Fire, end durable.End) (ok bool, wait func() er
 		return false, nil, err
 	}
 	defer s.leave()
-	l := s.lock(f.ID)
-	delete(l[0].running, attempt{f.ID, f.Rev})
-	old, err := s.read(f.ID)
-	if err != nil {
-		l.unlock()
+	op := s.begin(f.ID)
+	delete(s.stripe(f.ID).running, attempt{f.ID, f.Rev})
+	if ok, err = op.finish(f, end); err != nil {
+		op.unlock()
 		return false, nil, err
 	}
+	return ok, op.commit(), nil
+}
+
+// finish ends an attempt. It reports whether the attempt ended as end says.
+func (op *operation) finish(f durable.Fire, end durable.End) (ok bool, err error) {
+	old, err := op.read(f.ID)
+	if err != nil || !old.state.isHandling() || old.occurrence.rev != f.Rev {
+		return false, err
+	}
 	r := old
-	b := &Batch{}
-	if r.state.isHandling() && r.occurrence.rev == f.Rev {
-		if ok, err = s.finish(b, f, end, &r); err != nil {
-			l.unlock()
-			return false, nil, err
+	switch {
+	case end.How == durable.Done:
+		ok = r.move(done)
+	case end.How == durable.Dead:
+		ok = r.move(die)
+		if err := op.bury(f, end.Error); err != nil {
+			return false, err
 		}
-		s.write(b, f.ID, &old, &r, nil)
-	}
-	wait, err = s.apply(l, b, func() {
-		if at, ok := r.wakeAt(); ok {
-			s.wake(f.ID, at)
-		}
-	})
-	return ok, wait, err
-}
-
-// finish changes a record by the end of an attempt. It reports whether the attempt ended as end says.
-func (s *Store) finish(b *Batch, f durable.Fire, end durable.End, r *record) (ok bool, err error) {
-	switch end.How {
-	case durable.Done:
-		return r.move(done), nil
-	case durable.Dead:
-		return r.move(die), s.bury(b, f, end.Error)
-	}
-	if r.state == armedHandling && end.Retry.UnixNano() >= r.at {
+	case r.state == armedHandling && end.Retry.UnixNano() >= r.at:
 		r.move(yield)
-		return false, nil
+	default:
+		ok = r.move(again)
+		r.occurrence.retryAt = end.Retry.UnixNano()
 	}
-	ok = r.move(again)
-	r.occurrence.retryAt = end.Retry.UnixNano()
+	op.write(f.ID, &old, &r, f.Payload, false)
+	op.wake(f.ID, &r)
 	return ok, nil
-}
-
-// bury adds a dead timer to a batch.
-func (s *Store) bury(b *Batch, f durable.Fire, message string) error {
-	d := deadRecord{fire: f, err: message}
-	old, err := s.engine.Get(key(deadPrefix, f.ID))
-	if err != nil {
-		return s.fail(err)
-	}
-	if old == nil {
-		s.dead.Add(1)
-	}
-	b.set(key(deadPrefix, f.ID), d.encode(nil))
-	return nil
 }

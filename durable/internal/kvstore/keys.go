@@ -5,7 +5,7 @@ import "encoding/binary"
 // The keys of a store. The first byte says what it is:
 //
 //	r ID         the record of a timer
-//	p ID         its payload, if it has one
+//	p ID         its payload, if it is long
 //	d at ID      an index by At: no value
 //	o ID         an index of the timers that have an occurrence and are armed besides: no value
 //	x ID         a dead timer

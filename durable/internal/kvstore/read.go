@@ -21,23 +21,22 @@ func (s *Store) Get(_ context.Context, id string) (t durable.Timer, ok bool, err
 		return t, false, err
 	}
 	defer s.leave()
-	l := s.lock(id)
-	t, ok, err = s.get(id)
-	if failed := s.settled(l)(); failed != nil {
+	op := s.begin(id)
+	t, ok, err = op.get(id)
+	if failed := op.commit()(); failed != nil {
 		return durable.Timer{}, false, failed
 	}
 	return t, ok, err
 }
 
-// get returns a timer. The caller holds the lock of its stripe, or can do with a payload that is not
-// of the same instant as the rest.
-func (s *Store) get(id string) (t durable.Timer, ok bool, err error) {
-	r, err := s.read(id)
+// get returns a timer.
+func (op *operation) get(id string) (t durable.Timer, ok bool, err error) {
+	r, err := op.read(id)
 	if err != nil || r.state == none {
 		return t, false, err
 	}
 	t = r.timer(id)
-	t.Payload, err = s.payload(id, &r)
+	t.Payload, err = op.payload(id, &r)
 	return t, err == nil, err
 }
 
@@ -187,48 +186,14 @@ func (s *Store) ids(ctx context.Context, from, to []byte) (ids []string, next []
 	return ids, next, s.fail(err)
 }
 
-// Dead implements [durable.Store].
-func (s *Store) Dead(ctx context.Context) iter.Seq2[durable.Fire, error] {
-	return func(yield func(durable.Fire, error) bool) {
-		from, to := []byte{deadPrefix}, after(deadPrefix)
-		for from != nil {
-			ids, next, err := s.ids(ctx, from, to)
-			if err != nil {
-				yield(durable.Fire{}, err)
-				return
-			}
-			from = next
-			for _, id := range ids {
-				f, ok, err := s.deadOf(id)
-				if err != nil {
-					yield(f, err)
-					return
-				}
-				if ok && !yield(f, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// deadOf returns the dead timer with an ID.
-func (s *Store) deadOf(id string) (f durable.Fire, ok bool, err error) {
-	if err := s.enter(); err != nil {
-		return f, false, err
-	}
-	defer s.leave()
-	l := s.lock(id)
-	d, ok, err := s.readDead(id)
-	if failed := s.settled(l)(); failed != nil {
-		return f, false, failed
-	}
-	return d.fire, ok, err
-}
-
 // Waiting implements [durable.Store].
 func (s *Store) Waiting(from time.Time) iter.Seq2[durable.Wake, error] {
 	return func(yield func(durable.Wake, error) bool) {
+		// The watcher was told of changes that the engine does not have yet.
+		if err := s.flushed(); err != nil {
+			yield(durable.Wake{}, err)
+			return
+		}
 		begin := []byte{duePrefix}
 		if from.IsZero() {
 			if !s.waiting([]byte{bothPrefix}, after(bothPrefix), yield) {

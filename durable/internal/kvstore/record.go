@@ -15,7 +15,7 @@ type record struct {
 	state   state
 	kind    string
 	every   int64  // ns; 0: once
-	payload uint32 // bytes; the payload has its own key
+	payload uint32 // the length of the payload
 
 	// The deadline that comes next. Where nothing is armed, that of the occurrence.
 	at     int64 // ns since 1970
@@ -24,6 +24,9 @@ type record struct {
 
 	// The occurrence that has fired and has no outcome; only in states that have one.
 	occurrence occurrence
+
+	// The group that keeps the record, if the engine may not have it yet. It is not encoded.
+	group *group
 }
 
 // An occurrence has fired and has no outcome yet.
@@ -91,11 +94,19 @@ const recordVersion = 1
 
 var errRecord = errors.New("the record is damaged")
 
-// encode appends the record to b.
+// inlineMax is the length of a payload up to which it is part of the record. A longer one has its own
+// key, so that it is not written again when the state of the timer changes.
+const inlineMax = 512
+
+// isInline reports whether the payload is part of the record.
+func (r *record) isInline() bool { return r.payload <= inlineMax }
+
+// encode appends the record to b. The payload is used if it is inline.
 //
-//	version, state, len(kind), kind…, uvarints: every payload at rev missed
-//	and in states that have an occurrence, uvarints: at rev attempt missed retryAt
-func (r *record) encode(b []byte) []byte {
+//	version, state, len(kind), kind…, as varints: every, payload, at, rev, missed
+//	in states that have an occurrence, as varints: at, rev, attempt, missed, retryAt
+//	the payload, if it is inline
+func (r *record) encode(b, payload []byte) []byte {
 	b = append(b, recordVersion, byte(r.state), byte(len(r.kind)))
 	b = append(b, r.kind...)
 	b = binary.AppendUvarint(b, uint64(r.every))
@@ -111,19 +122,22 @@ func (r *record) encode(b []byte) []byte {
 		b = binary.AppendUvarint(b, o.missed)
 		b = binary.AppendVarint(b, o.retryAt)
 	}
+	if r.isInline() {
+		b = append(b, payload...)
+	}
 	return b
 }
 
-// decodeRecord decodes a record.
-func decodeRecord(b []byte) (r record, err error) {
+// decodeRecord decodes a record, and its payload if it is inline. The payload is a part of b.
+func decodeRecord(b []byte) (r record, payload []byte, err error) {
 	d := decoder{b: b}
 	if v := d.byte(); v != recordVersion && d.err == nil {
-		return r, fmt.Errorf("the record has version %d; this program knows version %d: use a newer one", v, recordVersion)
+		return r, nil, fmt.Errorf("the record has version %d; this program knows version %d: use a newer one", v, recordVersion)
 	}
 	r.state = state(d.byte())
 	r.kind = string(d.bytes(uint64(d.byte())))
 	r.every = int64(d.uvarint(math.MaxInt64))
-	r.payload = uint32(d.uvarint(math.MaxUint32))
+	r.payload = uint32(d.uvarint(math.MaxUint32 >> 3))
 	r.at = d.varint()
 	r.rev = d.uvarint(math.MaxUint64)
 	r.missed = d.uvarint(math.MaxUint64)
@@ -137,10 +151,13 @@ func decodeRecord(b []byte) (r record, err error) {
 		o.missed = d.uvarint(math.MaxUint64)
 		o.retryAt = d.varint()
 	}
+	if r.isInline() {
+		payload = d.bytes(uint64(r.payload))
+	}
 	if d.err == nil && (len(d.b) != 0 || r.kind == "" || r.state.hasBoth() && r.every == 0) {
 		d.err = errRecord
 	}
-	return r, d.err
+	return r, payload, d.err
 }
 
 // A dead record is an occurrence whose attempts are used up.

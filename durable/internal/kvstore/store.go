@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -15,10 +14,10 @@ import (
 // A Store is a durable.Store on an Engine.
 //
 // A stripe has a lock, and each ID belongs to a stripe. An operation locks the stripe of its ID, reads
-// the record, decides, applies the batch and unlocks: so decisions on one ID come one after the other,
-// in the order in which the engine keeps them. Only then it waits until the batch is kept, together
-// with the operations of other callers. An operation that changes nothing waits, too, until what it
-// has read is kept.
+// the record, decides, changes the record in the cache, adds its changes to the group that is committed
+// next, and unlocks: so decisions on one ID come one after the other, in the order in which the engine
+// keeps them. Only then it waits until the group is kept, together with the operations of other
+// callers. An operation that changes nothing waits, too, until what it has read is kept.
 type Store struct {
 	engine  Engine
 	seed    maphash.Seed
@@ -27,31 +26,40 @@ type Store struct {
 	closing sync.RWMutex // held for reading by each call, and for writing by Close
 	closed  bool
 
-	rev     atomic.Uint64 // the last one that was given to a timer
-	ceiling atomic.Uint64 // what revKey has, or will have when the batch is kept that raises it
+	filled   bool        // Open has read all records into the cache
+	complete atomic.Bool // the cache has all records. It changes with all stripes locked, and only to false
+	kinds    kinds
 
-	watch   sync.RWMutex // held for reading while watcher is called. Locked after stripes
+	committing    sync.Mutex // protects the next three. It is locked after stripes
+	next          *group     // the group that is committed next; nil: there are no changes
+	noMoreGroups  bool
+	wakeCommitter *sync.Cond
+	background    sync.WaitGroup // the committer, and the goroutine that counts
+
+	rev     atomic.Uint64 // the last one that was given to a timer
+	ceiling atomic.Uint64 // what revKey has, or will have when the group is kept that raises it
+
+	watch   sync.RWMutex // held for reading while watcher is called. It is locked after stripes
 	watcher durable.Watcher
 	before  atomic.Uint64 // rev when the watcher came
 
 	failed atomic.Pointer[error] // the first error of the engine
+	broken chan struct{}         // closed when failed is set
 
 	pending, dead atomic.Int64 // the number of timers
 	counted       atomic.Bool  // pending and dead are exact
-	counting      sync.WaitGroup
 	stopCounting  atomic.Bool
 }
 
 const stripeCount = 256
 
-// A stripe is a lock for the IDs with the same hash.
+// A stripe is a lock for the IDs with the same hash, and what it protects.
 type stripe struct {
 	sync.Mutex
+	cache   map[string]cached
+	unkept  []unkept         // an incomplete cache: its records, the oldest first
 	running map[attempt]bool // the occurrences that this process is handling
-	applied uint64           // the number of batches that were applied
-	kept    uint64           // the number of batches that are kept
-	waiting *sync.Cond       // for kept; nil: nobody has waited yet
-	_       [24]byte         // the rest of a cache line
+	last    *group           // the last group that a change of an ID has joined
 }
 
 // An attempt names an occurrence that is being handled.
@@ -68,16 +76,18 @@ const (
 
 // Open returns a store on an engine, which it owns from then on, also if Open fails.
 func Open(e Engine) (*Store, error) {
-	s := &Store{engine: e, seed: maphash.MakeSeed()}
+	s := &Store{engine: e, seed: maphash.MakeSeed(), broken: make(chan struct{})}
+	s.wakeCommitter = sync.NewCond(&s.committing)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	s.counting.Add(1)
+	s.background.Add(2)
+	go s.commit()
 	go s.count(e.Snapshot())
 	return s, nil
 }
 
-// open checks the format and reserves revisions.
+// open checks the format, reserves revisions and fills the cache.
 func (s *Store) open() error {
 	v, err := s.engine.Get(formatKey)
 	if err != nil {
@@ -101,10 +111,13 @@ func (s *Store) open() error {
 	b.set(formatKey, []byte{format})
 	b.set(revKey, binary.BigEndian.AppendUint64(nil, last+revBlock))
 	wait, err := s.engine.Apply(b)
+	if err == nil {
+		err = wait()
+	}
 	if err != nil {
 		return err
 	}
-	return wait()
+	return s.fill()
 }
 
 // nextRev returns a revision that is greater than all before. The caller adds it to the batch b, which
@@ -120,8 +133,8 @@ func (s *Store) nextRev(b *Batch) uint64 {
 	return rev
 }
 
-// Close waits for the calls that are running and closes the engine. Close it after Run has returned:
-// a handler that is still running is called again after the next Open.
+// Close waits for the calls that are running and closes the engine. Call it after Run has returned: a
+// handler that is still running then is called again after the next Open.
 func (s *Store) Close() error {
 	s.stopCounting.Store(true)
 	s.closing.Lock()
@@ -130,7 +143,13 @@ func (s *Store) Close() error {
 		return durable.ErrClosed
 	}
 	s.closed = true
-	s.counting.Wait()
+	s.committing.Lock()
+	s.noMoreGroups = true
+	s.wakeCommitter.Signal()
+	s.committing.Unlock()
+	if s.failure() == nil { // otherwise the engine may never return
+		s.background.Wait()
+	}
 	s.tell(func(w durable.Watcher) { w.Failed(durable.ErrClosed) })
 	return s.engine.Close()
 }
@@ -138,7 +157,10 @@ func (s *Store) Close() error {
 // enter begins a call. If it returns nil, leave must follow.
 func (s *Store) enter() error {
 	s.closing.RLock()
-	err := s.state()
+	err := s.failure()
+	if s.closed {
+		err = durable.ErrClosed
+	}
 	if err != nil {
 		s.closing.RUnlock()
 	}
@@ -147,28 +169,29 @@ func (s *Store) enter() error {
 
 func (s *Store) leave() { s.closing.RUnlock() }
 
-// state returns an error if the store is closed or has failed.
-func (s *Store) state() error {
-	if s.closed {
-		return durable.ErrClosed
-	}
+// failure returns the error that has stopped the store.
+func (s *Store) failure() error {
 	if err := s.failed.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// fail makes an error of the engine the error of the store. It returns the first one.
+// fail makes an error of the engine the error of the store, and returns the first one.
 func (s *Store) fail(err error) error {
 	if err == nil {
 		return nil
 	}
 	err = fmt.Errorf("durable: the store has stopped; close it, mend the cause and open it again: %w", err)
 	if s.failed.CompareAndSwap(nil, &err) {
-		s.tell(func(w durable.Watcher) { w.Failed(err) })
+		close(s.broken)
+		go s.tell(func(w durable.Watcher) { w.Failed(err) }) // the caller may hold any lock
 	}
-	return *s.failed.Load()
+	return s.failure()
 }
+
+// Fail stops the store because of an error that the engine has noticed in the background.
+func (s *Store) Fail(err error) { _ = s.fail(err) }
 
 // Watch implements [durable.Store].
 func (s *Store) Watch(w durable.Watcher) (stop func(), err error) {
@@ -199,108 +222,8 @@ func (s *Store) tell(f func(w durable.Watcher)) {
 	}
 }
 
-func (s *Store) wake(id string, at int64) {
-	s.tell(func(w durable.Watcher) { w.Wake(durable.Wake{ID: id, At: at}) })
-}
-
-func (s *Store) gone(id string) { s.tell(func(w durable.Watcher) { w.Gone(id) }) }
-
 func (s *Store) stripeOf(id string) int {
 	return int(maphash.String(s.seed, id) % stripeCount)
 }
 
-// lock locks the stripes of some IDs, in the order of their numbers, and returns them.
-func (s *Store) lock(ids ...string) locked {
-	var l locked
-	if len(ids) == 1 {
-		l = append(l, &s.stripes[s.stripeOf(ids[0])])
-		l[0].Lock()
-		return l
-	}
-	numbers := make([]int, len(ids))
-	for i, id := range ids {
-		numbers[i] = s.stripeOf(id)
-	}
-	sort.Ints(numbers)
-	for i, n := range numbers {
-		if i == 0 || n != numbers[i-1] {
-			s.stripes[n].Lock()
-			l = append(l, &s.stripes[n])
-		}
-	}
-	return l
-}
-
-// locked are stripes that one operation has locked.
-type locked []*stripe
-
-func (l locked) unlock() {
-	for _, st := range l {
-		st.Unlock()
-	}
-}
-
-// apply applies a batch, calls then and unlocks the stripes. wait returns when the batch is kept. If the
-// batch is empty, then is not called, and wait returns when everything that was applied to the stripes
-// before is kept.
-func (s *Store) apply(l locked, b *Batch, then func()) (wait func() error, err error) {
-	if len(b.Ops) == 0 {
-		return s.settled(l), nil
-	}
-	defer l.unlock()
-	kept, err := s.engine.Apply(b)
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	targets := make([]uint64, len(l))
-	for i, st := range l {
-		st.applied++
-		targets[i] = st.applied
-	}
-	if then != nil {
-		then()
-	}
-	return func() error {
-		err := s.fail(kept())
-		for i, st := range l {
-			st.Lock()
-			st.kept = max(st.kept, targets[i])
-			if st.waiting != nil {
-				st.waiting.Broadcast()
-			}
-			st.Unlock()
-		}
-		return err
-	}, nil
-}
-
-// settled unlocks stripes. wait returns when everything is kept that was applied to them.
-func (s *Store) settled(l locked) (wait func() error) {
-	type target struct {
-		*stripe
-		applied uint64
-	}
-	var open []target
-	for _, st := range l {
-		if st.kept < st.applied {
-			if st.waiting == nil {
-				st.waiting = sync.NewCond(st)
-			}
-			open = append(open, target{st, st.applied})
-		}
-	}
-	l.unlock()
-	return func() error {
-		for _, t := range open {
-			t.Lock()
-			for t.kept < t.applied {
-				t.waiting.Wait()
-			}
-			t.Unlock()
-		}
-		if err := s.failed.Load(); err != nil {
-			return *err
-		}
-		return nil
-	}
-}
+func (s *Store) stripe(id string) *stripe { return &s.stripes[s.stripeOf(id)] }

@@ -1,0 +1,190 @@
+package kvstore
+
+import (
+	"fmt"
+	"sync"
+)
+
+// The records of a store with up to cacheMax timers are in memory, without their payloads: about 90
+// bytes each, so that an operation need not read from the engine. A larger store has in memory only
+// the records whose changes are not kept yet, which the engine does not have.
+//
+// Both are in stripe.cache. What an ID does not have there is: nothing, if the cache is complete, and
+// otherwise what the engine has.
+
+// cacheMax is the number of timers up to which the cache is complete.
+var cacheMax = 2 << 20
+
+// A cached record takes 40 bytes.
+type cached struct {
+	at     int64
+	rev    uint64
+	every  int64
+	rare   *rare  // nil for most timers
+	bits   uint32 // the length of the payload times 8, plus the state
+	kindID uint32
+}
+
+// rare is what few records have.
+type rare struct {
+	missed     uint64
+	occurrence occurrence
+	group      *group // the group that keeps the record, if the engine may not have it yet
+}
+
+// pack returns a record for the cache.
+func (s *Store) pack(r *record) cached {
+	c := cached{at: r.at, rev: r.rev, every: r.every, bits: r.payload<<3 | uint32(r.state), kindID: s.kinds.number(r.kind)}
+	if r.missed != 0 || r.state.hasOccurrence() || r.group != nil {
+		c.rare = &rare{r.missed, r.occurrence, r.group}
+	}
+	return c
+}
+
+// unpack undoes pack.
+func (s *Store) unpack(c cached) record {
+	r := record{at: c.at, rev: c.rev, every: c.every, payload: c.bits >> 3, state: state(c.bits & 7), kind: s.kinds.name(c.kindID)}
+	if c.rare != nil {
+		r.missed, r.occurrence, r.group = c.rare.missed, c.rare.occurrence, c.rare.group
+	}
+	return r
+}
+
+// remember stores a record in the cache. g is the group that keeps it. The caller holds the lock of the
+// stripe.
+func (s *Store) remember(st *stripe, id string, r record, g *group) {
+	complete := s.complete.Load()
+	s.forgetKept(st)
+	if complete && r.state == none {
+		delete(st.cache, id)
+		return
+	}
+	r.group = nil
+	if !complete || r.payload != 0 {
+		r.group = g
+		st.unkept = append(st.unkept, unkept{id, g})
+	}
+	st.cache[id] = s.pack(&r)
+}
+
+// unkept is a record that the engine may not have yet.
+type unkept struct {
+	id    string
+	group *group
+}
+
+// forgetKept removes from the cache what is not needed any more once the engine has a record: the group,
+// and if the cache is incomplete, the record.
+func (s *Store) forgetKept(st *stripe) {
+	n := 0
+	for ; n < len(st.unkept) && st.unkept[n].group.isDone(); n++ {
+		u := st.unkept[n]
+		c, ok := st.cache[u.id]
+		if !ok || c.rare == nil || c.rare.group != u.group {
+			continue // it has changed since
+		}
+		if !s.complete.Load() {
+			delete(st.cache, u.id)
+			continue
+		}
+		r := s.unpack(c)
+		r.group = nil
+		st.cache[u.id] = s.pack(&r)
+	}
+	if n > 0 {
+		st.unkept = append(st.unkept[:0], st.unkept[n:]...)
+	}
+}
+
+// fill reads all records into the cache. If there are too many, it leaves the cache incomplete.
+func (s *Store) fill() error {
+	s.clear()
+	n := 0
+	var damaged error
+	err := s.engine.Scan([]byte{recordPrefix}, after(recordPrefix), func(k, v []byte) bool {
+		if n++; n > cacheMax {
+			return false
+		}
+		r, _, err := decodeRecord(v)
+		if err != nil {
+			damaged = fmt.Errorf("timer %q: %w", k[1:], err)
+			return false
+		}
+		id := string(k[1:])
+		s.stripes[s.stripeOf(id)].cache[id] = s.pack(&r)
+		return true
+	})
+	if err == nil {
+		err = damaged
+	}
+	if err != nil {
+		return err
+	}
+	if n > cacheMax {
+		s.clear()
+		return nil
+	}
+	s.pending.Store(int64(n))
+	s.filled = true
+	s.complete.Store(true)
+	return nil
+}
+
+// clear makes the cache empty.
+func (s *Store) clear() {
+	for i := range s.stripes {
+		s.stripes[i].cache = make(map[string]cached)
+		s.stripes[i].unkept = nil
+	}
+}
+
+// outgrow makes the cache incomplete when there are too many timers. The caller holds no lock.
+func (s *Store) outgrow() {
+	if !s.complete.Load() || s.pending.Load() <= int64(cacheMax) {
+		return
+	}
+	for i := range s.stripes {
+		s.stripes[i].Lock()
+	}
+	if s.complete.Load() && s.flush() == nil { // now the engine has everything
+		s.complete.Store(false)
+		s.clear()
+	}
+	for i := range s.stripes {
+		s.stripes[i].Unlock()
+	}
+}
+
+// kinds numbers the kinds of timers. A number is never used again.
+type kinds struct {
+	mu      sync.RWMutex
+	numbers map[string]uint32
+	names   []string
+}
+
+func (k *kinds) number(name string) uint32 {
+	k.mu.RLock()
+	n, ok := k.numbers[name]
+	k.mu.RUnlock()
+	if ok {
+		return n
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if n, ok := k.numbers[name]; ok {
+		return n
+	}
+	if k.numbers == nil {
+		k.numbers = make(map[string]uint32)
+	}
+	n = uint32(len(k.names))
+	k.numbers[name] = n
+	k.names = append(k.names, name)
+	return n
+}
+
+func (k *kinds) name(n uint32) string {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.names[n]
+}
