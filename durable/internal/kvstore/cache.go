@@ -29,14 +29,13 @@ type cached struct {
 type rare struct {
 	missed     uint64
 	occurrence occurrence
-	group      *group // the group that keeps the record, if the engine may not have it yet
 }
 
 // pack returns a record for the cache.
 func (s *Store) pack(r *record) cached {
 	c := cached{at: r.at, rev: r.rev, every: r.every, bits: r.payload<<3 | uint32(r.state), kindID: s.kinds.number(r.kind)}
-	if r.missed != 0 || r.state.hasOccurrence() || r.group != nil {
-		c.rare = &rare{r.missed, r.occurrence, r.group}
+	if r.missed != 0 || r.state.hasOccurrence() {
+		c.rare = &rare{r.missed, r.occurrence}
 	}
 	return c
 }
@@ -45,26 +44,25 @@ func (s *Store) pack(r *record) cached {
 func (s *Store) unpack(c cached) record {
 	r := record{at: c.at, rev: c.rev, every: c.every, payload: c.bits >> 3, state: state(c.bits & 7), kind: s.kinds.name(c.kindID)}
 	if c.rare != nil {
-		r.missed, r.occurrence, r.group = c.rare.missed, c.rare.occurrence, c.rare.group
+		r.missed, r.occurrence = c.rare.missed, c.rare.occurrence
 	}
 	return r
 }
 
 // remember stores a record in the cache. g is the group that keeps it. The caller holds the lock of the
 // stripe.
-func (s *Store) remember(st *stripe, id string, r record, g *group) {
-	complete := s.complete.Load()
+func (s *Store) remember(st *stripe, id string, r *record, g *group) {
 	s.forgetKept(st)
+	complete := s.complete.Load()
+	if !complete || r.payload != 0 {
+		st.unkept[id] = g
+		st.oldest = append(st.oldest, unkept{id, g})
+	}
 	if complete && r.state == none {
 		delete(st.cache, id)
-		return
+	} else {
+		st.cache[id] = s.pack(r)
 	}
-	r.group = nil
-	if !complete || r.payload != 0 {
-		r.group = g
-		st.unkept = append(st.unkept, unkept{id, g})
-	}
-	st.cache[id] = s.pack(&r)
 }
 
 // unkept is a record that the engine may not have yet.
@@ -73,26 +71,22 @@ type unkept struct {
 	group *group
 }
 
-// forgetKept removes from the cache what is not needed any more once the engine has a record: the group,
-// and if the cache is incomplete, the record.
+// forgetKept forgets which records the engine did not have, and has now. If the cache is incomplete, it
+// removes them.
 func (s *Store) forgetKept(st *stripe) {
 	n := 0
-	for ; n < len(st.unkept) && st.unkept[n].group.isDone(); n++ {
-		u := st.unkept[n]
-		c, ok := st.cache[u.id]
-		if !ok || c.rare == nil || c.rare.group != u.group {
+	for ; n < len(st.oldest) && st.oldest[n].group.isDone(); n++ {
+		u := st.oldest[n]
+		if st.unkept[u.id] != u.group {
 			continue // it has changed since
 		}
+		delete(st.unkept, u.id)
 		if !s.complete.Load() {
 			delete(st.cache, u.id)
-			continue
 		}
-		r := s.unpack(c)
-		r.group = nil
-		st.cache[u.id] = s.pack(&r)
 	}
 	if n > 0 {
-		st.unkept = append(st.unkept[:0], st.unkept[n:]...)
+		st.oldest = append(st.oldest[:0], st.oldest[n:]...)
 	}
 }
 
@@ -134,7 +128,8 @@ func (s *Store) fill() error {
 func (s *Store) clear() {
 	for i := range s.stripes {
 		s.stripes[i].cache = make(map[string]cached)
-		s.stripes[i].unkept = nil
+		s.stripes[i].unkept = make(map[string]*group)
+		s.stripes[i].oldest = nil
 	}
 }
 

@@ -1,13 +1,18 @@
 package kvstore
 
-// A group is a list of changes that are committed together. Many callers share it: while the engine
-// commits one group, the next one collects. A caller that is alone does not wait for company, because
-// the committer takes a group as soon as it has committed the last one.
+// A group is a list of changes that are committed together. Many callers share it: while the committer
+// applies one group, the next one collects. A caller that is alone does not wait for company. The
+// committer does not wait until a group is kept before it applies the next one, so that the engine
+// never waits for the committer. It can keep several groups at once.
 type group struct {
 	batch Batch
+	wait  func() error  // of the engine
 	done  chan struct{} // closed when the group is kept, or has failed
 	err   error         // set before done is closed
 }
+
+// groupsMax is how many groups may be applied and not kept yet.
+const groupsMax = 8
 
 // isDone reports whether the group is kept.
 func (g *group) isDone() bool {
@@ -19,8 +24,8 @@ func (g *group) isDone() bool {
 	}
 }
 
-// join adds changes to the group that is committed next and returns it. Changes are kept in the order
-// in which they join.
+// join adds changes to the group that is applied next and returns it. Changes are kept in the order in
+// which they join.
 func (s *Store) join(ops []Op) *group {
 	s.committing.Lock()
 	defer s.committing.Unlock()
@@ -34,9 +39,12 @@ func (s *Store) join(ops []Op) *group {
 	return g
 }
 
-// commit is the committer: it commits groups, one after the other, until the store is closed.
+// commit is the committer: it applies groups, one after the other, until the store is closed.
 func (s *Store) commit() {
 	defer s.background.Done()
+	applied := make(chan *group, groupsMax)
+	defer close(applied)
+	go s.keep(applied)
 	for {
 		s.committing.Lock()
 		for s.next == nil && !s.noMoreGroups {
@@ -48,15 +56,25 @@ func (s *Store) commit() {
 		if g == nil {
 			return
 		}
-		err := s.failure()
-		if err == nil {
-			var wait func() error
-			if wait, err = s.engine.Apply(&g.batch); err == nil {
-				err = wait()
-			}
-			err = s.fail(err)
+		if g.err = s.failure(); g.err == nil {
+			g.wait, g.err = s.engine.Apply(&g.batch)
 		}
-		g.err = err
+		applied <- g
+	}
+}
+
+// keep ends groups when they are kept.
+func (s *Store) keep(applied <-chan *group) {
+	defer s.background.Done()
+	for g := range applied {
+		if g.err == nil {
+			g.err = g.wait()
+		}
+		if g.err != nil && s.failure() == nil {
+			_ = s.fail(g.err)
+		}
+		g.err = s.failure()
+		g.batch, g.wait = Batch{}, nil
 		close(g.done)
 	}
 }

@@ -34,6 +34,8 @@ type Snapshot interface {
 // A Batch is a list of changes that are applied together.
 type Batch struct {
 	Ops []Op
+
+	buf []byte // the end of a buffer that the keys and values of some changes share
 }
 
 // An Op sets a key, or deletes it if Value is nil.
@@ -41,11 +43,37 @@ type Op struct {
 	Key, Value []byte
 }
 
+var empty = []byte{}
+
 func (b *Batch) set(key, value []byte) {
 	if value == nil {
-		value = []byte{}
+		value = empty
 	}
 	b.Ops = append(b.Ops, Op{key, value})
 }
 
 func (b *Batch) delete(key []byte) { b.Ops = append(b.Ops, Op{key, nil}) }
+
+// grow makes room for keys and values of n bytes in the buffer.
+func (b *Batch) grow(n int) {
+	if cap(b.buf)-len(b.buf) < n {
+		b.buf = make([]byte, 0, n)
+	}
+}
+
+// space returns the rest of the buffer, to append to.
+func (b *Batch) space() []byte { return b.buf[len(b.buf):] }
+
+// bytes keeps what was appended to the rest of the buffer.
+func (b *Batch) bytes(v []byte) []byte {
+	if n := len(b.buf) + len(v); n <= cap(b.buf) {
+		b.buf = b.buf[:n]
+	}
+	return v[:len(v):len(v)]
+}
+
+// key returns a key of a timer.
+func (b *Batch) key(prefix byte, id string) []byte { return b.bytes(appendKey(b.space(), prefix, id)) }
+
+// dueKey returns a key of the index by At.
+func (b *Batch) dueKey(at int64, id string) []byte { return b.bytes(appendDueKey(b.space(), at, id)) }

@@ -26,13 +26,19 @@ var (
 )
 
 func key(prefix byte, id string) []byte {
-	b := make([]byte, 0, 1+len(id))
+	return appendKey(make([]byte, 0, 1+len(id)), prefix, id)
+}
+
+func appendKey(b []byte, prefix byte, id string) []byte {
 	return append(append(b, prefix), id...)
 }
 
-// dueKey returns the key of the index by At. It sorts by time, then by ID.
+// dueKey returns a key of the index by At. It sorts by time, then by ID.
 func dueKey(at int64, id string) []byte {
-	b := make([]byte, 0, 9+len(id))
+	return appendDueKey(make([]byte, 0, 9+len(id)), at, id)
+}
+
+func appendDueKey(b []byte, at int64, id string) []byte {
 	b = append(b, duePrefix)
 	b = binary.BigEndian.AppendUint64(b, uint64(at)^1<<63)
 	return append(b, id...)

@@ -1,6 +1,7 @@
 package kvstore
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/foliot-go/foliot/durable"
@@ -14,6 +15,14 @@ type operation struct {
 	changes []change
 	wakes   []durable.Wake // what the watcher is told
 	gone    []string
+
+	// The first elements of the slices, so that an operation on one timer is one allocation.
+	one struct {
+		locked [1]*stripe
+		ops    [4]Op
+		change [1]change
+		wake   [1]durable.Wake
+	}
 }
 
 // A change is the new record of a timer.
@@ -25,8 +34,9 @@ type change struct {
 // begin locks the stripes of some IDs, in the order of their numbers.
 func (s *Store) begin(ids ...string) *operation {
 	op := &operation{s: s}
+	op.batch.Ops, op.changes, op.wakes = op.one.ops[:0], op.one.change[:0], op.one.wake[:0]
 	if len(ids) == 1 {
-		op.locked = []*stripe{&s.stripes[s.stripeOf(ids[0])]}
+		op.locked = append(op.one.locked[:0], s.stripe(ids[0]))
 		op.locked[0].Lock()
 		return op
 	}
@@ -76,8 +86,9 @@ func (op *operation) commit() (wait func() error) {
 	for _, st := range op.locked {
 		st.last = g
 	}
-	for _, c := range op.changes {
-		s.remember(s.stripe(c.id), c.id, c.record, g)
+	for i := range op.changes {
+		c := &op.changes[i]
+		s.remember(s.stripe(c.id), c.id, &c.record, g)
 	}
 	op.tell()
 	return func() error { return s.wait(g) }
@@ -127,7 +138,7 @@ func (op *operation) payload(id string, r *record) ([]byte, error) {
 		return nil, nil
 	}
 	s := op.s
-	if err := s.wait(r.group); err != nil {
+	if err := s.wait(s.stripe(id).unkept[id]); err != nil {
 		return nil, err
 	}
 	prefix := byte(payloadPrefix)
@@ -151,30 +162,31 @@ func (op *operation) payload(id string, r *record) ([]byte, error) {
 // if it has its own key and isNew is false.
 func (op *operation) write(id string, old, r *record, payload []byte, isNew bool) {
 	b := &op.batch
+	b.grow(4*(len(id)+9) + 64 + len(r.kind) + len(payload))
 	op.changes = append(op.changes, change{id, *r})
 	if old.state != none && (r.state == none || r.at != old.at) {
-		b.delete(dueKey(old.at, id))
+		b.delete(b.dueKey(old.at, id))
 	}
 	if old.state != none && !old.isInline() && (r.state == none || r.isInline()) {
-		b.delete(key(payloadPrefix, id))
+		b.delete(b.key(payloadPrefix, id))
 	}
 	if old.state.hasBoth() && !r.state.hasBoth() {
-		b.delete(key(bothPrefix, id))
+		b.delete(b.key(bothPrefix, id))
 	}
 	if r.state == none {
-		b.delete(key(recordPrefix, id))
+		b.delete(b.key(recordPrefix, id))
 		op.s.pending.Add(-1)
 		return
 	}
-	b.set(key(recordPrefix, id), r.encode(make([]byte, 0, 64+len(r.kind)+len(payload)), payload))
+	b.set(b.key(recordPrefix, id), b.bytes(r.encode(b.space(), payload)))
 	if old.state == none || r.at != old.at {
-		b.set(dueKey(r.at, id), nil)
+		b.set(b.dueKey(r.at, id), nil)
 	}
 	if isNew && !r.isInline() {
-		b.set(key(payloadPrefix, id), payload)
+		b.set(b.key(payloadPrefix, id), bytes.Clone(payload))
 	}
 	if r.state.hasBoth() && !old.state.hasBoth() {
-		b.set(key(bothPrefix, id), nil)
+		b.set(b.key(bothPrefix, id), nil)
 	}
 	if old.state == none {
 		op.s.pending.Add(1)

@@ -24,9 +24,6 @@ type record struct {
 
 	// The occurrence that has fired and has no outcome; only in states that have one.
 	occurrence occurrence
-
-	// The group that keeps the record, if the engine may not have it yet. It is not encoded.
-	group *group
 }
 
 // An occurrence has fired and has no outcome yet.

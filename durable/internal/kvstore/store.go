@@ -34,7 +34,7 @@ type Store struct {
 	next          *group     // the group that is committed next; nil: there are no changes
 	noMoreGroups  bool
 	wakeCommitter *sync.Cond
-	background    sync.WaitGroup // the committer, and the goroutine that counts
+	background    sync.WaitGroup // the goroutines of commit, keep and count
 
 	rev     atomic.Uint64 // the last one that was given to a timer
 	ceiling atomic.Uint64 // what revKey has, or will have when the group is kept that raises it
@@ -57,9 +57,10 @@ const stripeCount = 256
 type stripe struct {
 	sync.Mutex
 	cache   map[string]cached
-	unkept  []unkept         // an incomplete cache: its records, the oldest first
-	running map[attempt]bool // the occurrences that this process is handling
-	last    *group           // the last group that a change of an ID has joined
+	unkept  map[string]*group // by ID: the group that keeps a record that the engine may not have yet
+	oldest  []unkept          // the same, the oldest first. It may have more
+	running map[attempt]bool  // the occurrences that this process is handling
+	last    *group            // the last group that a change of an ID has joined
 }
 
 // An attempt names an occurrence that is being handled.
@@ -81,7 +82,7 @@ func Open(e Engine) (*Store, error) {
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	s.background.Add(2)
+	s.background.Add(3)
 	go s.commit()
 	go s.count(e.Snapshot())
 	return s, nil

@@ -29,9 +29,10 @@ func (s *Store) Schedule(_ context.Context, ts []durable.Timer, c durable.Condit
 		return nil, err
 	}
 	defer s.leave()
-	ids := make([]string, len(ts))
+	var one [1]string
+	ids := one[:0]
 	for i := range ts {
-		ids[i] = ts[i].ID
+		ids = append(ids, ts[i].ID)
 	}
 	op := s.begin(ids...)
 	revs, err := op.schedule(ts, c)
@@ -44,15 +45,17 @@ func (s *Store) Schedule(_ context.Context, ts []durable.Timer, c durable.Condit
 
 // schedule arms timers, or none if there is an error.
 func (op *operation) schedule(ts []durable.Timer, c durable.Condition) ([]uint64, error) {
-	olds := make([]record, len(ts))
+	var one [1]record
+	olds := one[:0]
 	for i := range ts {
-		var err error
-		if olds[i], err = op.read(ts[i].ID); err == nil {
-			err = check(c, ts[i].ID, &olds[i])
+		old, err := op.read(ts[i].ID)
+		if err == nil {
+			err = check(c, ts[i].ID, &old)
 		}
 		if err != nil {
 			return nil, err
 		}
+		olds = append(olds, old)
 	}
 	var last map[string]int // by ID: the index of the timer that wins
 	if len(ts) > 1 {
