@@ -34,7 +34,7 @@ type Store struct {
 	next          *group     // the group that is committed next; nil: there are no changes
 	noMoreGroups  bool
 	wakeCommitter *sync.Cond
-	background    sync.WaitGroup // the goroutines of commit, keep and count
+	background    sync.WaitGroup // the goroutines of commit and count
 
 	rev     atomic.Uint64 // the last one that was given to a timer
 	ceiling atomic.Uint64 // what revKey has, or will have when the group is kept that raises it
@@ -82,7 +82,7 @@ func Open(e Engine) (*Store, error) {
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	s.background.Add(3)
+	s.background.Add(2)
 	go s.commit()
 	go s.count(e.Snapshot())
 	return s, nil
