@@ -8,11 +8,11 @@ import (
 // A group is a list of changes that are committed together. Many callers share it: while the engine
 // commits one group, the next one collects.
 //
-// A caller that is alone does not wait for company. Where there are many callers, those of the last
-// group come back while the others have joined the next one already. If the committer took the next
-// group at once, half of the callers would always wait for the other half. So it waits until as many
-// have joined as were waiting when the last group was kept, for a fraction of the time that a commit
-// takes.
+// A caller that is alone, or among few, does not wait for company. Where there are many callers, those
+// of the last group come back while the others have joined the next one already. If the committer took
+// the next group at once, half of the callers would always wait for the other half. So it waits until
+// as many have joined as were waiting when the last group was kept, for a fraction of the time that a
+// commit takes.
 type group struct {
 	batch Batch
 	joins int           // how many operations have joined
@@ -37,11 +37,12 @@ func (s *Store) join(ops []Op) *group {
 	defer s.committing.Unlock()
 	g := s.next
 	if g == nil {
-		g = &group{done: make(chan struct{})}
+		g = &group{batch: s.spare, done: make(chan struct{})}
+		s.spare = Batch{}
 		s.next = g
 		s.wakeCommitter.Signal()
 	}
-	g.batch.Ops = append(g.batch.Ops, ops...)
+	g.batch.add(ops)
 	g.joins++
 	return g
 }
@@ -65,20 +66,26 @@ func (s *Store) commit() {
 			err = s.fail(err)
 		}
 		g.err = err
-		g.batch = Batch{}
-		linger = min(time.Since(begin)/3, lingerMax)
-		callers = g.joins + s.joined()
+		callers = g.joins + s.committed(g)
+		linger = 0
+		if callers >= lingerCallers {
+			linger = min(time.Since(begin)/3, lingerMax)
+		}
 		close(g.done)
 	}
 }
 
-// lingerMax bounds how long the committer waits for others to join.
-const lingerMax = 200 * time.Microsecond
+const (
+	lingerMax     = 200 * time.Microsecond // how long the committer waits for others to join, at most
+	lingerCallers = 16                     // how many callers there must be for that
+)
 
-// joined returns how many operations have joined the next group.
-func (s *Store) joined() int {
+// committed takes the memory of a group back, and returns how many operations have joined the next one.
+func (s *Store) committed(g *group) (joins int) {
 	s.committing.Lock()
 	defer s.committing.Unlock()
+	g.batch.reset()
+	s.spare, g.batch = g.batch, Batch{}
 	if s.next == nil {
 		return 0
 	}

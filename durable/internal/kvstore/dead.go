@@ -80,7 +80,7 @@ func (s *Store) deadOf(id string) (f durable.Fire, ok bool, err error) {
 	defer s.leave()
 	op := s.begin(id)
 	d, ok, err := op.dead(id)
-	if failed := op.commit()(); failed != nil {
+	if failed := op.commit().wait(); failed != nil {
 		return f, false, failed
 	}
 	return d.fire, ok, err

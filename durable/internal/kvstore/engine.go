@@ -35,7 +35,7 @@ type Snapshot interface {
 type Batch struct {
 	Ops []Op
 
-	buf []byte // the end of a buffer that the keys and values of some changes share
+	buf []byte // the end of a buffer that keys and values share
 }
 
 // An Op sets a key, or deletes it if Value is nil.
@@ -54,10 +54,13 @@ func (b *Batch) set(key, value []byte) {
 
 func (b *Batch) delete(key []byte) { b.Ops = append(b.Ops, Op{key, nil}) }
 
-// grow makes room for keys and values of n bytes in the buffer.
+// bufSize is the size of a buffer.
+const bufSize = 16 << 10
+
+// grow makes room for keys and values of n bytes in the buffer. What is in the old one stays there.
 func (b *Batch) grow(n int) {
 	if cap(b.buf)-len(b.buf) < n {
-		b.buf = make([]byte, 0, n)
+		b.buf = make([]byte, 0, max(n, bufSize))
 	}
 }
 
@@ -66,14 +69,47 @@ func (b *Batch) space() []byte { return b.buf[len(b.buf):] }
 
 // bytes keeps what was appended to the rest of the buffer.
 func (b *Batch) bytes(v []byte) []byte {
-	if n := len(b.buf) + len(v); n <= cap(b.buf) {
-		b.buf = b.buf[:n]
-	}
+	b.buf = b.buf[:len(b.buf)+len(v)]
 	return v[:len(v):len(v)]
 }
 
 // key returns a key of a timer.
-func (b *Batch) key(prefix byte, id string) []byte { return b.bytes(appendKey(b.space(), prefix, id)) }
+func (b *Batch) key(prefix byte, id string) []byte {
+	b.grow(1 + len(id))
+	return b.bytes(appendKey(b.space(), prefix, id))
+}
 
 // dueKey returns a key of the index by At.
-func (b *Batch) dueKey(at int64, id string) []byte { return b.bytes(appendDueKey(b.space(), at, id)) }
+func (b *Batch) dueKey(at int64, id string) []byte {
+	b.grow(9 + len(id))
+	return b.bytes(appendDueKey(b.space(), at, id))
+}
+
+// record returns an encoded record.
+func (b *Batch) record(r *record, payload []byte) []byte {
+	b.grow(recordMax + len(r.kind) + len(payload))
+	return b.bytes(r.encode(b.space(), payload))
+}
+
+// add adds copies of changes.
+func (b *Batch) add(ops []Op) {
+	for _, op := range ops {
+		b.grow(len(op.Key) + len(op.Value))
+		key := b.bytes(append(b.space(), op.Key...))
+		value := op.Value
+		if len(value) > 0 {
+			value = b.bytes(append(b.space(), value...))
+		}
+		b.Ops = append(b.Ops, Op{key, value})
+	}
+}
+
+// reset makes the batch empty. It keeps the memory, unless that is large.
+func (b *Batch) reset() {
+	if cap(b.Ops) > 1024 || cap(b.buf) > 4*bufSize {
+		*b = Batch{}
+		return
+	}
+	clear(b.Ops)
+	b.Ops, b.buf = b.Ops[:0], b.buf[:0]
+}

@@ -17,11 +17,11 @@ func (s *Store) Fire(ids []string, rules durable.Rules) (durable.Fired, error) {
 	d := decision{operation: s.begin(ids...), rules: rules, now: rules.Now.UnixNano(), seen: make(map[string]bool, len(ids))}
 	for _, id := range ids {
 		if err := d.look(id); err != nil {
-			d.unlock()
+			d.end()
 			return durable.Fired{}, err
 		}
 	}
-	d.fired.Wait = d.commit()
+	d.fired.Wait = d.commit().wait
 	return d.fired, nil
 }
 
@@ -167,10 +167,10 @@ func (s *Store) Finish(f durable.Fire, end durable.End) (ok bool, wait func() er
 	op := s.begin(f.ID)
 	delete(s.stripe(f.ID).running, attempt{f.ID, f.Rev})
 	if ok, err = op.finish(f, end); err != nil {
-		op.unlock()
+		op.end()
 		return false, nil, err
 	}
-	return ok, op.commit(), nil
+	return ok, op.commit().wait, nil
 }
 
 // finish ends an attempt. It reports whether the attempt ended as end says.

@@ -1,8 +1,8 @@
 package kvstore
 
 import (
-	"bytes"
 	"fmt"
+	"sync"
 
 	"github.com/foliot-go/foliot/durable"
 )
@@ -15,13 +15,24 @@ type operation struct {
 	changes []change
 	wakes   []durable.Wake // what the watcher is told
 	gone    []string
+}
 
-	// The first elements of the slices, so that an operation on one timer is one allocation.
-	one struct {
-		locked [1]*stripe
-		ops    [4]Op
-		change [1]change
-		wake   [1]durable.Wake
+// operations has operations that are not used, with their memory.
+var operations = sync.Pool{New: func() any { return new(operation) }}
+
+// end unlocks the stripes. The operation must not be used afterwards.
+func (op *operation) end() {
+	for _, st := range op.locked {
+		st.Unlock()
+	}
+	op.batch.reset()
+	clear(op.locked)
+	clear(op.changes)
+	clear(op.wakes)
+	clear(op.gone)
+	op.locked, op.changes, op.wakes, op.gone = op.locked[:0], op.changes[:0], op.wakes[:0], op.gone[:0]
+	if cap(op.changes) <= 64 {
+		operations.Put(op)
 	}
 }
 
@@ -33,10 +44,10 @@ type change struct {
 
 // begin locks the stripes of some IDs, in the order of their numbers.
 func (s *Store) begin(ids ...string) *operation {
-	op := &operation{s: s}
-	op.batch.Ops, op.changes, op.wakes = op.one.ops[:0], op.one.change[:0], op.one.wake[:0]
+	op := operations.Get().(*operation)
+	op.s = s
 	if len(ids) == 1 {
-		op.locked = append(op.one.locked[:0], s.stripe(ids[0]))
+		op.locked = append(op.locked, s.stripe(ids[0]))
 		op.locked[0].Lock()
 		return op
 	}
@@ -53,34 +64,14 @@ func (s *Store) begin(ids ...string) *operation {
 	return op
 }
 
-// unlock ends an operation that has decided nothing.
-func (op *operation) unlock() {
-	for _, st := range op.locked {
-		st.Unlock()
-	}
-}
-
-// commit ends an operation. wait returns nil when its changes are kept. If there are none, it returns
-// nil when everything is kept that the operation may have read.
-func (op *operation) commit() (wait func() error) {
-	defer op.unlock()
+// commit ends an operation. The result says when its changes are kept. If there are none, it says when
+// everything is kept that the operation may have read.
+func (op *operation) commit() kept {
+	defer op.end()
 	s := op.s
 	if len(op.batch.Ops) == 0 {
 		op.tell()
-		var last []*group
-		for _, st := range op.locked {
-			if st.last != nil && !st.last.isDone() {
-				last = append(last, st.last)
-			}
-		}
-		return func() error {
-			for _, g := range last {
-				if err := s.wait(g); err != nil {
-					return err
-				}
-			}
-			return s.failure()
-		}
+		return op.hasRead()
 	}
 	g := s.join(op.batch.Ops)
 	for _, st := range op.locked {
@@ -91,7 +82,44 @@ func (op *operation) commit() (wait func() error) {
 		s.remember(s.stripe(c.id), c.id, &c.record, g)
 	}
 	op.tell()
-	return func() error { return s.wait(g) }
+	return kept{s: s, group: g}
+}
+
+// hasRead says when everything is kept that the operation may have read.
+func (op *operation) hasRead() kept {
+	k := kept{s: op.s}
+	for _, st := range op.locked {
+		if st.last == nil || st.last.isDone() {
+			continue
+		}
+		if k.group == nil {
+			k.group = st.last
+		} else {
+			k.others = append(k.others, st.last)
+		}
+	}
+	return k
+}
+
+// kept says when groups are kept.
+type kept struct {
+	s      *Store
+	group  *group
+	others []*group
+}
+
+// wait returns nil when the groups are kept.
+func (k kept) wait() error {
+	err := k.s.wait(k.group)
+	for _, g := range k.others {
+		if err == nil {
+			err = k.s.wait(g)
+		}
+	}
+	if err == nil {
+		err = k.s.failure()
+	}
+	return err
 }
 
 // tell tells the watcher what the operation has decided.
@@ -162,7 +190,6 @@ func (op *operation) payload(id string, r *record) ([]byte, error) {
 // if it has its own key and isNew is false.
 func (op *operation) write(id string, old, r *record, payload []byte, isNew bool) {
 	b := &op.batch
-	b.grow(4*(len(id)+9) + 64 + len(r.kind) + len(payload))
 	op.changes = append(op.changes, change{id, *r})
 	if old.state != none && (r.state == none || r.at != old.at) {
 		b.delete(b.dueKey(old.at, id))
@@ -178,12 +205,12 @@ func (op *operation) write(id string, old, r *record, payload []byte, isNew bool
 		op.s.pending.Add(-1)
 		return
 	}
-	b.set(b.key(recordPrefix, id), b.bytes(r.encode(b.space(), payload)))
+	b.set(b.key(recordPrefix, id), b.record(r, payload))
 	if old.state == none || r.at != old.at {
 		b.set(b.dueKey(r.at, id), nil)
 	}
 	if isNew && !r.isInline() {
-		b.set(b.key(payloadPrefix, id), bytes.Clone(payload))
+		b.set(b.key(payloadPrefix, id), payload)
 	}
 	if r.state.hasBoth() && !old.state.hasBoth() {
 		b.set(b.key(bothPrefix, id), nil)

@@ -23,7 +23,7 @@ func (s *Store) Get(_ context.Context, id string) (t durable.Timer, ok bool, err
 	defer s.leave()
 	op := s.begin(id)
 	t, ok, err = op.get(id)
-	if failed := op.commit()(); failed != nil {
+	if failed := op.commit().wait(); failed != nil {
 		return durable.Timer{}, false, failed
 	}
 	return t, ok, err

@@ -95,6 +95,9 @@ var errRecord = errors.New("the record is damaged")
 // key, so that it is not written again when the state of the timer changes.
 const inlineMax = 512
 
+// recordMax is the largest number of bytes of an encoded record without its kind and payload.
+const recordMax = 3 + 10*binary.MaxVarintLen64
+
 // isInline reports whether the payload is part of the record.
 func (r *record) isInline() bool { return r.payload <= inlineMax }
 

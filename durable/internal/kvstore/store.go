@@ -30,8 +30,9 @@ type Store struct {
 	complete atomic.Bool // the cache has all records. It changes with all stripes locked, and only to false
 	kinds    kinds
 
-	committing    sync.Mutex // protects the next three. It is locked after stripes
+	committing    sync.Mutex // protects what follows. It is locked after stripes
 	next          *group     // the group that is committed next; nil: there are no changes
+	spare         Batch      // empty, with memory for the group after that
 	noMoreGroups  bool
 	wakeCommitter *sync.Cond
 	background    sync.WaitGroup // the goroutines of commit and count

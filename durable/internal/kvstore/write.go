@@ -36,7 +36,7 @@ func (s *Store) Schedule(_ context.Context, ts []durable.Timer, c durable.Condit
 	}
 	op := s.begin(ids...)
 	revs, err := op.schedule(ts, c)
-	if failed := op.commit()(); failed != nil {
+	if failed := op.commit().wait(); failed != nil {
 		return nil, failed
 	}
 	s.outgrow()
@@ -92,7 +92,7 @@ func (s *Store) Cancel(_ context.Context, id string, c durable.Condition) (bool,
 	defer s.leave()
 	op := s.begin(id)
 	ok, err := op.cancel(id, c)
-	if failed := op.commit()(); failed != nil {
+	if failed := op.commit().wait(); failed != nil {
 		return false, failed
 	}
 	return ok, err
@@ -124,7 +124,7 @@ func (s *Store) Redrive(_ context.Context, id string, at time.Time) (bool, error
 	defer s.leave()
 	op := s.begin(id)
 	ok, err := op.redrive(id, at)
-	if failed := op.commit()(); failed != nil {
+	if failed := op.commit().wait(); failed != nil {
 		return false, failed
 	}
 	return ok, err
@@ -161,7 +161,7 @@ func (s *Store) Discard(_ context.Context, id string) (bool, error) {
 	if ok {
 		op.unbury(id)
 	}
-	if failed := op.commit()(); failed != nil {
+	if failed := op.commit().wait(); failed != nil {
 		return false, failed
 	}
 	return ok, err
