@@ -65,6 +65,10 @@ func (r *run) fire(ids []string, now time.Time) {
 		return
 	}
 	r.note(fired)
+	if len(fired.Fires) == 0 && len(fired.Skipped)+len(fired.Dead) > 0 {
+		r.handlers.Add(1)
+		go r.keep(fired.Wait)
+	}
 	r.release(len(ids) - len(fired.Fires))
 	for _, f := range fired.Fires {
 		if !r.manual {
@@ -81,6 +85,14 @@ func (r *run) fire(ids []string, now time.Time) {
 		for range 64 { // let the handler run until it waits for something
 			runtime.Gosched()
 		}
+	}
+}
+
+// keep waits until a decision is kept that no handler waits for. The end of the run waits for it.
+func (r *run) keep(wait func() error) {
+	defer r.handlers.Done()
+	if err := wait(); err != nil {
+		r.Failed(err)
 	}
 }
 

@@ -103,7 +103,8 @@ type Fired struct {
 	Unhandled []Timer // due, but without a handler; they stay armed
 	Dead      []Fire  // cut off by a crash too often
 
-	// Wait returns nil when the decision is kept. Handlers must not be called before.
+	// Wait returns nil when the decision is kept. Handlers must not be called before. It is called at
+	// least once if something fires, is skipped or is dead.
 	Wait func() error
 }
 
