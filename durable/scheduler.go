@@ -88,9 +88,6 @@ func (s *Scheduler) Schedule(ctx context.Context, t Timer, on ...If) (rev uint64
 // ScheduleBatch arms timers, all of them or none, as Schedule does, and returns their revisions. If
 // an ID occurs more than once, the last timer wins.
 func (s *Scheduler) ScheduleBatch(ctx context.Context, ts []Timer) (revs []uint64, err error) {
-	if len(ts) == 0 {
-		return nil, ctx.Err()
-	}
 	return s.schedule(ctx, ts, Condition{})
 }
 
