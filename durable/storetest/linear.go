@@ -1,0 +1,2 @@
+package storetest
+var linearTests []test
