@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
@@ -15,14 +15,47 @@ import (
 //
 // A handler's place is reserved before the store is asked. So a timer that waits for a place is still
 // armed, and Cancel finds it.
+//
+// On a manual clock, the handlers of all timers that were due when pass was called have started when it
+// returns.
 func (r *run) pass() {
-	r.passes.Lock()
-	defer r.passes.Unlock()
+	r.wanted.Add(1)
+	if !r.passes.TryLock() {
+		select {
+		case r.nudge <- struct{}{}:
+		default:
+		}
+		r.passes.Lock()
+	}
+	r.serve()
+	r.passes.Unlock()
+	r.tryPass()
+}
+
+// tryPass serves calls of pass that are not served yet, unless a pass is running: that one does it then.
+func (r *run) tryPass() {
+	for r.wanted.Load() != 0 && r.passes.TryLock() {
+		r.serve()
+		r.passes.Unlock()
+	}
+}
+
+// serve fires the timers that are due. The caller holds passes.
+func (r *run) serve() {
+	served := r.wanted.Load()
+	defer r.wanted.Add(-served)
+	select {
+	case <-r.nudge: // was meant for an earlier pass
+	default:
+	}
 	var ids []string
 	for {
 		now := wall(r.s.opts.Clock)
 		ids = r.takeDue(ids[:0], now)
 		if len(ids) == 0 {
+			if r.manual && wall(r.s.opts.Clock).After(now) {
+				continue // it may have moved before the timer of the run was armed
+			}
 			return
 		}
 		r.fire(ids, now)
@@ -71,20 +104,30 @@ func (r *run) fire(ids []string, now time.Time) {
 	}
 	r.release(len(ids) - len(fired.Fires))
 	for _, f := range fired.Fires {
-		if !r.manual {
-			go r.handle(f, fired.Wait)
-			continue
+		if r.manual {
+			r.handleInOrder(f, fired.Wait)
+		} else {
+			go r.handle(f, fired.Wait, func() {})
 		}
-		started := make(chan struct{})
-		go r.handle(f, func() error {
-			err := fired.Wait()
-			close(started)
-			return err
-		})
-		<-started
-		for range 64 { // let the handler run until it waits for something
-			runtime.Gosched()
-		}
+	}
+}
+
+// handleInOrder starts a handler, and waits until its attempt has ended, so that what follows from it
+// has happened before the clock moves on. It does not wait long: the handler may wait for something that
+// happens later.
+func (r *run) handleInOrder(f Fire, wait func() error) {
+	started, ended := make(chan struct{}), make(chan struct{})
+	go r.handle(f, func() error {
+		defer close(started)
+		return wait()
+	}, sync.OnceFunc(func() { close(ended) }))
+	<-started
+	patience := time.NewTimer(manualPatience)
+	defer patience.Stop()
+	select {
+	case <-ended:
+	case <-r.nudge: // it may be this handler that waits for the pass
+	case <-patience.C:
 	}
 }
 
@@ -141,9 +184,11 @@ func (r *run) release(n int) {
 	r.handlers.Add(-n)
 }
 
-// handle calls the handler of an occurrence as soon as wait has returned nil, and ends the attempt.
-func (r *run) handle(f Fire, wait func() error) {
+// handle calls the handler of an occurrence as soon as wait has returned nil, and ends the attempt. It
+// calls ended, maybe twice, when the end is decided.
+func (r *run) handle(f Fire, wait func() error, ended func()) {
 	defer r.handlers.Done()
+	defer ended()
 	if err := wait(); err != nil {
 		r.Failed(err)
 		r.free()
@@ -155,14 +200,19 @@ func (r *run) handle(f Fire, wait func() error) {
 	c.missed.Add(uint64(f.Missed))
 	r.s.late.Record(f.Late)
 	var err error
-	defer func() { r.finish(f, err) }() // also if the handler calls Goexit
+	defer func() { r.finish(f, err, ended) }() // also if the handler calls Goexit
 	r.call(f, &err)
 }
 
 // finish ends an attempt with the result of its handler.
-func (r *run) finish(f Fire, err error) {
+func (r *run) finish(f Fire, err error, ended func()) {
 	ok, wait, failed := r.s.store.Finish(f, r.endOf(f, err))
 	r.free()
+	if r.manual {
+		r.wanted.Add(1) // the clock may have moved on beyond the next attempt
+		r.tryPass()
+	}
+	ended()
 	if failed == nil {
 		failed = wait()
 	}
@@ -233,6 +283,7 @@ func (r *run) free() {
 	r.starved = false
 	r.mu.Unlock()
 	if again {
-		r.pass()
+		r.wanted.Add(1)
+		r.tryPass()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/foliot-go/foliot"
@@ -26,7 +27,9 @@ type run struct {
 	ctx    context.Context // of the handlers
 	cancel context.CancelFunc
 
-	passes sync.Mutex // held by a pass. It is locked before the locks of the store and before mu
+	passes sync.Mutex    // held by a pass. It is locked before the locks of the store and before mu
+	wanted atomic.Int64  // calls of pass that no pass has served yet
+	nudge  chan struct{} // has room for 1; a manual clock: pass is called while another one runs
 
 	mu        sync.Mutex // protects what follows. The store calls methods that lock it
 	index     index
@@ -62,6 +65,9 @@ const (
 	// stepMin is the shortest step of the wall clock that counts as one. A clock that is slewed moves
 	// less between two passes.
 	stepMin = 10 * time.Millisecond
+
+	// manualPatience is how long a pass waits for a handler on a manual clock.
+	manualPatience = 5 * time.Millisecond
 
 	// passMax is how many timers a pass fires in one commit.
 	passMax = 256
@@ -114,6 +120,7 @@ func (s *Scheduler) begin() (*run, error) {
 		horizon:   never,
 		wakeAt:    never,
 		failure:   make(chan struct{}),
+		nudge:     make(chan struct{}, 1),
 	}
 	if s.opts.Late == LateSkip {
 		r.skip = wall(s.opts.Clock).Add(-s.opts.LateAfter)
@@ -128,12 +135,12 @@ func (s *Scheduler) begin() (*run, error) {
 
 // end ends the run: it waits for the handlers.
 func (r *run) end() error {
-	r.passes.Lock() // a pass that runs may start handlers
 	r.mu.Lock()
 	r.ending = true
 	r.timer.Stop()
 	failed := r.failed
 	r.mu.Unlock()
+	r.passes.Lock() // a pass that runs may start handlers
 	r.passes.Unlock()
 
 	if failed != nil {
@@ -216,11 +223,17 @@ func (r *run) arm(at int64) {
 		return
 	}
 	r.wakeAt = at
-	d := time.Duration(max(at-wall(r.s.opts.Clock).UnixNano(), 0))
-	if !r.manual {
-		d = min(d, stepCheck)
+	for {
+		now := wall(r.s.opts.Clock)
+		d := time.Duration(max(at-now.UnixNano(), 0))
+		if !r.manual {
+			d = min(d, stepCheck)
+		}
+		r.timer.Reset(d)
+		if !r.manual || !wall(r.s.opts.Clock).After(now) {
+			return
+		} // otherwise d is too long now
 	}
-	r.timer.Reset(d)
 }
 
 // load brings timers into memory, and fires those that are due.
