@@ -56,9 +56,9 @@ func noStampede(k *kit) {
 		busy.Add(-1)
 		return nil
 	})
-	k.with(func(o *durable.Options) { o.Concurrency = 7 })
+	k.with(func(o *durable.Options) { o.Clock, o.Concurrency = nil, 7 })
 	for i := range 100 {
-		k.schedule(fmt.Sprint(i), 0)
+		k.scheduleTimer(durable.Timer{ID: fmt.Sprint(i), At: time.Now(), Kind: kind})
 	}
 	k.run()
 	k.waitFires(100)

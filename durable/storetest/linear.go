@@ -1,2 +1,3 @@
 package storetest
+
 var linearTests []test

@@ -34,7 +34,7 @@ func (m *Memory) Close() error { return m.kv.Close() }
 // are running return an error, and so do all later ones. A Run returns that error.
 func (m *Memory) Crash() {
 	m.engine.Crash(0)
-	kvstore.Stop(m.kv, kvstore.ErrCrashed)
+	m.kv.Fail(kvstore.ErrCrashed)
 }
 
 // Fail makes the store fail like one whose disk cannot be written any more: nothing is kept from now

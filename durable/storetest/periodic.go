@@ -134,7 +134,7 @@ func deadOccurrence(k *kit) {
 	k.waitFires(1)
 	k.settle()
 	k.advance(time.Second, 2)
-	k.settle()
+	k.eventually("the first occurrence is dead", func() bool { return len(k.dead()) == 1 })
 	d := k.dead()
 	if len(d) != 1 || d[0].Rev != rev || d[0].Attempt != 2 || !d[0].At.Equal(start) {
 		k.Fatalf("the dead timers are %+v, want revision %d", d, rev)
@@ -148,10 +148,10 @@ func deadOccurrence(k *kit) {
 	}
 	k.settle()
 	k.advance(time.Second, 4)
-	k.settle()
-	if d := k.dead(); len(d) != 1 || d[0].Rev != next.Rev {
-		k.Errorf("the dead timers are %v, want the last one, revision %d", fireNames(d), next.Rev)
-	}
+	k.eventually("the last occurrence is the dead one", func() bool {
+		d := k.dead()
+		return len(d) == 1 && d[0].Rev == next.Rev
+	})
 	k.cancel("x", true)
 	if ok, err := k.s.Redrive(k.ctx, "x"); !ok || err != nil {
 		k.Fatalf("Redrive returns %t and %v", ok, err)
@@ -193,7 +193,9 @@ func retriesGiveWay(k *kit) {
 		}
 		return nil
 	})
-	k.with(func(o *durable.Options) { o.Retry = durable.Retry{Min: 5 * time.Second, Max: 5 * time.Second, Attempts: 2} })
+	k.with(func(o *durable.Options) {
+		o.Retry = durable.Retry{Min: 5 * time.Second, Max: 5 * time.Second, Attempts: 2}
+	})
 	k.ready()
 	k.scheduleEvery("x", time.Second)
 	k.waitFires(1)

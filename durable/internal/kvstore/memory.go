@@ -62,9 +62,6 @@ func (m *Memory) Crash(keep int) {
 	m.ended = ErrCrashed
 }
 
-// Stop makes a store fail with an error, and ends its Run.
-func Stop(s *Store, err error) { _ = s.fail(err) }
-
 // Fail makes the engine fail with an error: nothing is kept from now on.
 func (m *Memory) Fail(err error) {
 	m.mu.Lock()
