@@ -3,6 +3,7 @@ module github.com/foliot-go/foliot/durable
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/foliot-go/foliot v0.0.0
 )
