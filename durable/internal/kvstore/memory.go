@@ -14,9 +14,9 @@ var ErrCrashed = errors.New("the memory engine has crashed")
 // A Memory is an Engine in memory. It knows which batches are kept, and loses the others in Crash.
 // Everything that it keeps is lost when the process ends.
 type Memory struct {
-	// Sync, if not nil, is called by each wait before its batch is kept, with the number of the
-	// batch, from 1. If it returns an error, the engine fails. It is set before the first use.
-	Sync func(batch int) error
+	// Sync, if not nil, is called by each wait before its batch is kept. If it returns an error, the
+	// engine fails. It is set before the first use.
+	Sync func(b *Batch) error
 
 	mu      sync.RWMutex
 	applied content
@@ -101,13 +101,13 @@ func (m *Memory) Apply(b *Batch) (wait func() error, err error) {
 	m.open = append(m.open, b)
 	m.last++
 	number := m.last
-	return func() error { return m.wait(number) }, nil
+	return func() error { return m.wait(number, b) }, nil
 }
 
 // wait makes sure that a batch is kept.
-func (m *Memory) wait(number int) error {
+func (m *Memory) wait(number int, b *Batch) error {
 	if m.Sync != nil {
-		if err := m.Sync(number); err != nil {
+		if err := m.Sync(b); err != nil {
 			m.Fail(err)
 		}
 	}

@@ -86,8 +86,8 @@ func TestAMemoryKeepsEverythingWhenItIsClosed(t *testing.T) {
 func TestAMemoryFailsForGood(t *testing.T) {
 	m := NewMemory()
 	broken := errors.New("broken")
-	m.Sync = func(batch int) error {
-		if batch == 2 {
+	m.Sync = func(b *Batch) error {
+		if string(b.Ops[0].Value) == "2" {
 			return broken
 		}
 		return nil
