@@ -64,7 +64,7 @@ func (s state) known(rev uint64) (state, bool) {
 	if s.has && s.rev == 0 && rev > s.last {
 		s.rev, s.last = rev, rev
 	}
-	return s, s.has && s.rev == rev
+	return s, s.has && rev != 0 && s.rev == rev
 }
 
 // step returns the states that are possible after a call with a result. There are none if the result is
@@ -134,7 +134,7 @@ func (s state) cancel(c Call, r Result) []state {
 		return []state{s.gone()}
 	case r.OK:
 		return nil
-	case r.BadRev && c.IfRev && s.has && (s.rev != c.Rev || s.busy):
+	case r.BadRev && c.IfRev && s.has && (s.rev == 0 || s.rev != c.Rev || s.busy):
 		return []state{s}
 	case !r.BadRev && (!s.has || s.busy && (!c.IfRev || ok)):
 		return []state{s}
