@@ -30,6 +30,8 @@ const (
 	refusesRetrying         // the table refuses Cancel between attempts
 	endsFailed              // the table ends a timer whose handler has failed
 	keepsDone               // the table keeps a timer whose handler is done
+	endsSeries              // the table ends a series with an occurrence that is done
+	refusesSeries           // the table refuses Cancel of a series while an occurrence is handled
 	ignoresConditions       // Schedule ignores conditions
 	faults
 )
@@ -44,6 +46,8 @@ var wrongMoves = map[fault]struct {
 	refusesRetrying: {retrying, cancel, illegal},
 	endsFailed:      {handling, again, none},
 	keepsDone:       {handling, done, handling},
+	endsSeries:      {armedHandling, done, none},
+	refusesSeries:   {armedHandling, cancel, illegal},
 }
 
 // faulty is a store with a fault.
@@ -201,6 +205,8 @@ func TestTheWalkFindsEveryPlantedFault(t *testing.T) {
 		refusesRetrying:   {before: "s", actors: actors("c"), clock: 1, results: "f"},
 		endsFailed:        {before: "s", clock: 1, results: "f"},
 		keepsDone:         {before: "s", clock: 1},
+		endsSeries:        {before: "p", clock: 1},
+		refusesSeries:     {before: "p", actors: actors("c"), clock: 1},
 		ignoresConditions: {before: "s", actors: actors("S"), clock: 0},
 	}
 	for f := sound + 1; f < faults; f++ {

@@ -46,10 +46,14 @@ func scripts(c scenario) (all []scenario) {
 	return all
 }
 
+// walkAll walks through some of the scenarios, and through all of them if FOLIOT_STRESS is set.
 func walkAll(t *testing.T, all []scenario) {
-	stride := interleave.Stride()
-	if testkit.RaceEnabled {
-		stride = 11
+	stride := 3
+	switch {
+	case testkit.StressTime(t, 0) > 0:
+		stride = 1
+	case testkit.RaceEnabled, testing.Short():
+		stride = 13
 	}
 	paths, walked := 0, 0
 	for i := 0; i < len(all); i += stride {
@@ -97,4 +101,24 @@ func TestWalkOfLongerScripts(t *testing.T) {
 		scripts(scenario{before: "s", results: "d", clock: 1}),
 		scripts(scenario{results: "d", clock: 1})...,
 	))
+}
+
+func TestWalkWithASmallCache(t *testing.T) {
+	walkAll(t, append(
+		pairs(scenario{before: "s", results: "fd", clock: 2, small: true}),
+		pairs(scenario{results: "d", clock: 1, crashes: 1, small: true})...,
+	))
+}
+
+func TestWalkOfAPeriodicTimer(t *testing.T) {
+	var all []scenario
+	for _, a := range interleave.Scripts("spRcCg", 1) {
+		all = append(all,
+			scenario{before: "p", actors: []interleave.Script{a}, results: "fd", clock: 3},
+			scenario{before: "p", actors: []interleave.Script{a}, results: "d", clock: 1, crashes: 1},
+			scenario{before: "q", actors: []interleave.Script{a}, results: "fd", clock: 2},
+			scenario{before: "q", actors: []interleave.Script{a, "c"}, results: "d", clock: 2},
+		)
+	}
+	walkAll(t, all)
 }

@@ -31,10 +31,12 @@ type scenario struct {
 	results string              // of handlers, in the order of their ends: d: done, f: failed; then d
 	clock   int                 // how often the clock moves by a second
 	crashes int
+	small   bool // the cache is not complete
 }
 
 func (c scenario) String() string {
-	return fmt.Sprintf("before %q, actors %q, results %q, %d seconds, %d crashes", c.before, c.actors, c.results, c.clock, c.crashes)
+	return fmt.Sprintf("before %q, actors %q, results %q, %d seconds, %d crashes, small cache %t",
+		c.before, c.actors, c.results, c.clock, c.crashes, c.small)
 }
 
 // A world is one path of a walk.
@@ -205,6 +207,7 @@ func (w *world) finish(p *pending, r linear.Result) {
 // call makes a call:
 //
 //	s     Schedule, due after a second
+//	p, q  the same, and every two seconds or every second
 //	S, R  the same with IfAbsent, with IfRev
 //	c, C  Cancel, and with IfRev
 //	g     Get
@@ -219,6 +222,9 @@ func (w *world) call(letter byte, rev uint64) uint64 {
 	var on []durable.If
 	t := durable.Timer{ID: walkID, At: time.Now().Add(time.Second), Kind: "k"}
 	switch letter {
+	case 'p', 'q':
+		t.Every = time.Duration('r'-letter) * time.Second
+		p.call.Every = true
 	case 'S':
 		p.call.Absent, on = true, []durable.If{durable.IfAbsent()}
 	case 'R', 'C':
@@ -349,7 +355,13 @@ func (c scenario) path(t *testing.T, p *interleave.Paths, f fault) (err error) {
 			T: t, c: c, fault: f, free: true,
 			pending: map[*pending]bool{}, looked: map[string]int64{}, ends: map[string]*pending{},
 		}
-		w.open(NewMemory())
+		e := NewMemory()
+		if c.small {
+			e = w.shrink(e)
+			defer func(n int) { cacheMax = n }(cacheMax)
+			cacheMax = 0
+		}
+		w.open(e)
 		rev := uint64(0)
 		for i := range len(c.before) {
 			rev = w.call(c.before[i], rev)
@@ -367,19 +379,37 @@ func (c scenario) path(t *testing.T, p *interleave.Paths, f fault) (err error) {
 	return err
 }
 
+// shrink returns an engine with a timer, so that a cache that has room for none is not complete.
+func (w *world) shrink(e *Memory) *Memory {
+	s, err := Open(e)
+	if err == nil {
+		_, err = s.Schedule(context.Background(), []durable.Timer{{ID: "other", At: time.Now().Add(time.Hour), Kind: "k"}}, durable.Condition{})
+	}
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	return e.Reopen()
+}
+
 // finalState lets everything end, and checks the history.
 func (w *world) finalState() error {
 	w.setFree(true)
 	for range 4 {
-		time.Sleep(time.Hour)
+		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
 	}
 	w.call('g', 0)
 	t, there, _ := w.s.Get(context.Background(), walkID)
+	w.call('c', 0) // ends a series
+	w.call('g', 0)
+	synctest.Wait()
 	w.stop()
 	synctest.Wait()
 	_ = w.store.Close()
-	if there {
+	if there && (t.Every == 0 || !t.At.After(time.Now())) {
 		return fmt.Errorf("timer %+v has no outcome after %q", t, w.steps)
 	}
 	w.mu.Lock()

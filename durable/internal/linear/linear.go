@@ -1,5 +1,5 @@
 // Package linear checks that a history of operations on a timer is linearizable: that all of them could
-// have happened one after the other, each between its begin and its end. The timer is due once.
+// have happened one after the other, each between its begin and its end.
 package linear
 
 import (
@@ -29,6 +29,7 @@ const (
 // A Call is an operation.
 type Call struct {
 	Op      Op
+	Every   bool   // Schedule: a periodic timer
 	Absent  bool   // Schedule: with IfAbsent
 	IfRev   bool   // Schedule, Cancel: with IfRev(Rev)
 	Rev     uint64 // of IfRev, and of the occurrence of Fire, Done and Fail
@@ -44,17 +45,31 @@ type Result struct {
 	BadRev bool   // ErrRev
 }
 
+// A phase is what there is of the occurrence that has fired last.
+type phase uint8
+
+const (
+	over    phase = iota // it has an outcome
+	busy                 // its handler is running
+	cut                  // it was running when the process ended
+	waiting              // it has failed, and waits for another attempt
+)
+
 // A state is what there is of a timer.
 type state struct {
-	has     bool
-	busy    bool   // its handler is running, and nothing is armed
-	cut     bool   // busy: the process that was handling has ended
-	rev     uint64 // 0: not known, because a Schedule was lost
-	last    uint64 // the greatest revision so far
+	has   bool
+	every bool
+	armed bool   // a deadline comes next
+	rev   uint64 // what Get returns; 0: not known
+	last  uint64 // the greatest revision so far
+
+	phase   phase
+	fired   uint64 // the revision of the occurrence; 0: not known
 	attempt int    // how many have begun
 }
 
-func (s state) armed() bool { return s.has && !s.busy }
+// found reports whether Cancel finds something.
+func (s state) found() bool { return s.armed || s.phase == waiting }
 
 // gone returns the state without the timer.
 func (s state) gone() state { return state{last: s.last} }
@@ -67,64 +82,95 @@ func (s state) known(rev uint64) (state, bool) {
 	return s, s.has && rev != 0 && s.rev == rev
 }
 
+// begin returns the state after the deadline has come.
+func (s state) begin() state {
+	s.phase, s.fired, s.attempt = busy, s.rev, 1
+	s.armed = s.every
+	if s.every {
+		s.rev = 0
+	}
+	return s
+}
+
+// again returns the state after another attempt has begun.
+func (s state) again() state {
+	s.phase = busy
+	s.attempt++
+	return s
+}
+
 // step returns the states that are possible after a call with a result. There are none if the result is
 // not possible.
 func (s state) step(c Call, r Result) []state {
-	only := func(possible bool, to state) []state {
-		if possible {
-			return []state{to}
-		}
-		return nil
-	}
 	switch c.Op {
 	case Schedule:
 		return s.schedule(c, r)
 	case Cancel:
 		return s.cancel(c, r)
 	case Get:
-		if c.Lost {
+		to, ok := s.known(r.Rev)
+		switch {
+		case c.Lost, !r.OK && !s.has:
 			return []state{s}
+		case r.OK && ok:
+			return []state{to}
 		}
-		if to, ok := s.known(r.Rev); r.OK {
-			return only(ok, to)
-		}
-		return only(!s.has, s)
+		return nil
 	case Fire:
-		to, ok := s.known(c.Rev)
-		to.busy, to.cut, to.attempt = true, false, c.Attempt
-		return only(ok && (s.armed() || s.cut) && c.Attempt == s.attempt+1, to)
+		return s.fire(c)
 	case Crash:
-		s.cut = s.busy
+		if s.phase == busy {
+			s.phase = cut
+		}
 		return []state{s}
 	case Hidden:
-		to := s
-		to.busy, to.cut, to.attempt = true, false, s.attempt+1
-		return append(only(s.armed() || s.cut, to), s)
+		all := []state{s}
+		if s.armed {
+			all = append(all, s.begin())
+		}
+		if s.phase == cut || s.phase == waiting {
+			all = append(all, s.again())
+		}
+		return all
 	}
 	return s.end(c)
 }
 
+func (s state) fire(c Call) (all []state) {
+	if to, ok := s.known(c.Rev); ok && s.armed && c.Attempt == 1 {
+		all = append(all, to.begin())
+	}
+	same := s.fired == c.Rev || s.fired == 0
+	if (s.phase == cut || s.phase == waiting) && same && c.Attempt == s.attempt+1 {
+		to := s.again()
+		to.fired = c.Rev
+		if !s.every {
+			to.rev, to.last = c.Rev, max(to.last, c.Rev)
+		}
+		all = append(all, to)
+	}
+	return all
+}
+
 func (s state) schedule(c Call, r Result) []state {
 	to, ok := s.known(c.Rev)
-	fits := (!c.Absent || !s.has) && (!c.IfRev || ok && s.armed())
-	if c.Lost {
-		if fits {
-			return []state{s, {has: true, last: s.last}}
-		}
-		return []state{s}
-	}
+	fits := (!c.Absent || !s.has) && (!c.IfRev || ok && s.found())
+	next := state{has: true, every: c.Every, armed: true, rev: r.Rev, last: r.Rev}
 	switch {
-	case r.Exists && c.Absent && s.has, r.BadRev && c.IfRev && (s.rev == 0 || !fits):
+	case c.Lost && fits:
+		next.rev, next.last = 0, s.last
+		return []state{s, next}
+	case c.Lost, r.Exists && c.Absent && s.has, r.BadRev && c.IfRev && (s.rev == 0 || !fits):
 		return []state{s}
 	case !r.Exists && !r.BadRev && fits && r.Rev > max(s.last, to.last):
-		return []state{{has: true, rev: r.Rev, last: r.Rev}}
+		return []state{next}
 	}
 	return nil
 }
 
 func (s state) cancel(c Call, r Result) []state {
 	_, ok := s.known(c.Rev)
-	fits := s.armed() && (!c.IfRev || ok)
+	fits := s.found() && (!c.IfRev || ok)
 	switch {
 	case c.Lost && fits:
 		return []state{s, s.gone()}
@@ -134,28 +180,36 @@ func (s state) cancel(c Call, r Result) []state {
 		return []state{s.gone()}
 	case r.OK:
 		return nil
-	case r.BadRev && c.IfRev && s.has && (s.rev == 0 || s.rev != c.Rev || s.busy):
+	case r.BadRev && c.IfRev && s.has && (s.rev == 0 || s.rev != c.Rev || !s.found()):
 		return []state{s}
-	case !r.BadRev && (!s.has || s.busy && (!c.IfRev || ok)):
+	case !r.BadRev && (!s.has || !s.found() && (!c.IfRev || ok)):
 		return []state{s}
 	}
 	return nil
 }
 
 // end returns the states after the end of an attempt.
-func (s state) end(c Call) []state {
-	if !s.busy || s.rev != c.Rev {
-		return []state{s} // it was replaced
+func (s state) end(c Call) (all []state) {
+	if s.phase != busy || s.fired != c.Rev {
+		return []state{s} // it was replaced or cancelled, or the next occurrence has fired
 	}
-	to := s.gone()
-	if c.Op == Fail {
-		to = s
-		to.busy, to.cut = false, false
+	to := s
+	to.phase, to.fired, to.attempt = over, 0, 0
+	if !s.armed {
+		to = s.gone()
 	}
 	if c.Lost {
-		return []state{s, to}
+		all = append(all, s)
 	}
-	return []state{to}
+	if c.Op == Fail {
+		next := s
+		next.phase = waiting
+		all = append(all, next)
+	}
+	if c.Op == Done || s.every { // it may give way to the next occurrence
+		all = append(all, to)
+	}
+	return all
 }
 
 var model = (&porcupine.NondeterministicModel{

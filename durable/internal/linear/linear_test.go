@@ -27,6 +27,10 @@ func TestHistories(t *testing.T) {
 	present := step{Call{Op: Get}, Result{OK: true, Rev: 5}}
 	crash := step{Call{Op: Crash}, Result{}}
 	hidden := step{Call{Op: Hidden}, Result{}}
+	series := step{Call{Op: Schedule, Every: true}, Result{Rev: 5}}
+	next := step{Call{Op: Fire, Rev: 7, Attempt: 1}, Result{}}
+	nextThere := step{Call{Op: Get}, Result{OK: true, Rev: 7}}
+	doneNext := step{Call{Op: Done, Rev: 7}, Result{}}
 	for name, c := range map[string]struct {
 		steps []step
 		legal bool
@@ -67,7 +71,18 @@ func TestHistories(t *testing.T) {
 		"does not say that the revision is bad": {
 			[]step{schedule, {Call{Op: Cancel, IfRev: true, Rev: 4}, Result{}}}, false,
 		},
-		"ends what replaced it": {[]step{schedule, fire, again, done, absent}, false},
+		"is periodic":                       {[]step{series, fire, done, nextThere, next, doneNext, cancelled, absent}, true},
+		"is cancelled during an occurrence": {[]step{series, fire, nextThere, cancelled, done, absent}, true},
+		"is cut off during an occurrence":   {[]step{series, fire, crash, nextThere, second, done, next}, true},
+		"gives way to the next occurrence":  {[]step{series, fire, fail, next, doneNext, cancelled}, true},
+		"is retried before the next":        {[]step{series, fire, fail, second, done, next}, true},
+		"ends after an occurrence":          {[]step{series, fire, done, absent}, false},
+		"fires an occurrence twice":         {[]step{series, fire, done, fire}, false},
+		"tries again after the next":        {[]step{series, fire, fail, next, second}, false},
+		"refuses Cancel of a series":        {[]step{series, fire, notCancelled}, false},
+		"fires after Cancel of a series":    {[]step{series, fire, cancelled, done, next}, false},
+		"shows what is handled":             {[]step{series, fire, present}, false},
+		"ends what replaced it":             {[]step{schedule, fire, again, done, absent}, false},
 	} {
 		var h History
 		for i, s := range c.steps {
