@@ -50,7 +50,7 @@ func Run(t *testing.T, c Config) {
 	}
 	for _, group := range [][]test{
 		keptTests, failTests, outcomeTests, deadTests, cancelTests, replaceTests, conditionTests, periodicTests,
-		lateTests, runTests, handlerTests, validTests, listTests, revTests, closedTests, clockTests, linearTests,
+		lateTests, runTests, handlerTests, validTests, listTests, revTests, closedTests, clockTests, linearTests, stressTests,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {
