@@ -139,9 +139,7 @@ func (r *run) end() error {
 	r.ending = true
 	r.timer.Stop()
 	failed := r.failed
-	r.mu.Unlock()
-	r.passes.Lock() // a pass that runs may start handlers
-	r.passes.Unlock()
+	r.mu.Unlock() // a pass that runs has reserved the places of what it starts, which count in handlers
 
 	if failed != nil {
 		r.cancel()

@@ -80,9 +80,9 @@ func filter(all []durable.Timer, q durable.Query) (ids []string) {
 
 func listsAsAFilter(k *kit) {
 	r := rand.New(rand.NewPCG(3, 4))
-	all := randomTimers(k, r, 900)
+	all := randomTimers(k, r, 500)
 	k.reopen()
-	for range 400 {
+	for range 120 {
 		q := durable.Query{ByDue: r.IntN(2) == 0}
 		some := all[r.IntN(len(all))]
 		if r.IntN(2) == 0 {

@@ -13,7 +13,8 @@ import (
 // contentOf returns what an engine has, as text.
 func contentOf(t *testing.T, e interface {
 	Scan(from, to []byte, yield func(key, value []byte) bool) error
-}) string {
+},
+) string {
 	t.Helper()
 	var b strings.Builder
 	if err := e.Scan([]byte{0}, []byte{0xff}, func(k, v []byte) bool {
