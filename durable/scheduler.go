@@ -149,8 +149,9 @@ func (s *Scheduler) Get(ctx context.Context, id string) (t Timer, ok bool, err e
 	return s.store.Get(ctx, id)
 }
 
-// List returns an iterator over the timers that a query selects. It yields an error at most once, at
-// the end.
+// List returns an iterator over the timers that a query selects, in order. A timer that changes
+// meanwhile may be left out, or may come twice if it moves on in the order. List yields an error at most
+// once, at the end.
 func (s *Scheduler) List(ctx context.Context, q Query) iter.Seq2[Timer, error] {
 	if q.Limit < 0 {
 		return failedSeq[Timer](fmt.Errorf("%w: Query.Limit is %d; it must be 0 or more", ErrInvalid, q.Limit))

@@ -32,7 +32,8 @@ type Store interface {
 	// Get returns a timer. For a periodic one, At and Rev are those of the next occurrence.
 	Get(ctx context.Context, id string) (t Timer, ok bool, err error)
 
-	// List returns the timers that match a query. They are those of one instant.
+	// List returns the timers that match a query, in order. A timer that changes meanwhile may be left
+	// out, or may come twice if it moves on in the order.
 	List(ctx context.Context, q Query) iter.Seq2[Timer, error]
 
 	// Dead returns the occurrences whose attempts are used up, in the order of their IDs. There is

@@ -16,6 +16,7 @@ var listTests = []test{
 	{name: "List yields what a filter over all timers yields", run: listsAsAFilter},
 	{name: "List goes through all timers in pages", run: listsInPages},
 	{name: "IDs sort bytewise", run: sortsBytewise},
+	{name: "List is in order while timers change", run: listsInOrder},
 	{name: "A caller of List may stop early, and may change timers meanwhile", run: listsAndChanges},
 }
 
@@ -147,6 +148,47 @@ func sortsBytewise(k *kit) {
 	}
 	if got := k.list(durable.Query{Prefix: "a"}); !slices.Equal(got, want[3:7]) {
 		k.Errorf("List with a prefix yields %q", got)
+	}
+}
+
+func listsInOrder(k *kit) {
+	const n = 400
+	for i := range n {
+		k.schedule(fmt.Sprintf("%03d", i), time.Duration(i)*time.Minute)
+	}
+	stop, stopped := make(chan struct{}), make(chan error, 1)
+	go func() {
+		r := rand.New(rand.NewPCG(11, 12))
+		for {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			default:
+			}
+			t := durable.Timer{ID: fmt.Sprintf("%03d", r.IntN(n)), At: start.Add(time.Duration(r.IntN(n)) * time.Minute), Kind: kind}
+			if _, err := k.s.Schedule(k.ctx, t); err != nil {
+				stopped <- err
+				return
+			}
+		}
+	}()
+	for i := range 20 {
+		q := durable.Query{ByDue: i%2 == 0}
+		var last durable.Timer
+		for t, err := range k.s.List(k.ctx, q) {
+			if err != nil {
+				k.Fatal(err)
+			}
+			if last.ID != "" && (q.ByDue && t.At.Before(last.At) || !q.ByDue && t.ID <= last.ID) {
+				k.Fatalf("List of %+v yields %s at %v after %s at %v", q, t.ID, t.At, last.ID, last.At)
+			}
+			last = t
+		}
+	}
+	close(stop)
+	if err := <-stopped; err != nil {
+		k.Error(err)
 	}
 }
 

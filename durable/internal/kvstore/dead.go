@@ -58,8 +58,8 @@ func (s *Store) Dead(ctx context.Context) iter.Seq2[durable.Fire, error] {
 				return
 			}
 			from = next
-			for _, id := range ids {
-				f, ok, err := s.deadOf(id)
+			for _, l := range ids {
+				f, ok, err := s.deadOf(l.id)
 				if err != nil {
 					yield(f, err)
 					return

@@ -59,16 +59,17 @@ func (s *Store) List(ctx context.Context, q durable.Query) iter.Seq2[durable.Tim
 				return
 			}
 			from = next
-			for _, id := range ids {
-				if !strings.HasPrefix(id, q.Prefix) {
+			for _, l := range ids {
+				if !strings.HasPrefix(l.id, q.Prefix) {
 					continue
 				}
-				t, ok, err := s.Get(ctx, id)
+				t, ok, err := s.Get(ctx, l.id)
 				if err != nil {
 					yield(t, err)
 					return
 				}
-				if !ok || !matches(q, &t) {
+				moved := q.ByDue && t.At.UnixNano() != l.at // its place is another one now
+				if !ok || moved || !matches(q, &t) {
 					continue
 				}
 				if !yield(t, nil) {
@@ -153,9 +154,15 @@ func prefixEnd(prefix []byte) []byte {
 	return nil
 }
 
+// listed is what a key of a record, of the index by At, or of a dead timer says.
+type listed struct {
+	id string
+	at int64 // only of the index by At
+}
+
 // ids returns the IDs of some keys in [from, to), and the key from which to go on, or nil if there are
 // no more. The keys are those of records, of the index by At, or of dead timers.
-func (s *Store) ids(ctx context.Context, from, to []byte) (ids []string, next []byte, err error) {
+func (s *Store) ids(ctx context.Context, from, to []byte) (ids []listed, next []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -169,15 +176,15 @@ func (s *Store) ids(ctx context.Context, from, to []byte) (ids []string, next []
 			next = bytes.Clone(k)
 			return false
 		}
-		id := string(k[1:])
+		l := listed{id: string(k[1:])}
 		if k[0] == duePrefix {
 			var ok bool
-			if _, id, ok = splitDueKey(k); !ok {
+			if l.at, l.id, ok = splitDueKey(k); !ok {
 				damaged = fmt.Errorf("the key %x is damaged", k)
 				return false
 			}
 		}
-		ids = append(ids, id)
+		ids = append(ids, l)
 		return true
 	})
 	if err == nil {
