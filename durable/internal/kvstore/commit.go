@@ -80,6 +80,10 @@ const (
 	lingerCallers = 16                     // how many callers there must be for that
 )
 
+// lingerSpins bounds how often the committer looks meanwhile. It takes longer than lingerMax, except in a
+// synctest bubble, where no time passes while a goroutine runs.
+const lingerSpins = 1 << 12
+
 // committed takes the memory of a group back, and returns how many operations have joined the next one.
 func (s *Store) committed(g *group) (joins int) {
 	s.committing.Lock()
@@ -101,7 +105,8 @@ func (s *Store) take(callers int, linger time.Duration) *group {
 		s.wakeCommitter.Wait()
 	}
 	g := s.next
-	for begin := time.Now(); g != nil && g.joins < callers && time.Since(begin) < linger; {
+	begin := time.Now()
+	for spins := 0; g != nil && g.joins < callers && time.Since(begin) < linger && spins < lingerSpins; spins++ {
 		s.committing.Unlock()
 		runtime.Gosched()
 		s.committing.Lock()

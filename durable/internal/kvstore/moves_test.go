@@ -69,7 +69,7 @@ func (k *moveKit) reopen() {
 
 func (k *moveKit) state() state {
 	op := k.s.begin(moveID)
-	defer op.unlock()
+	defer op.end()
 	r, err := op.read(moveID)
 	if err != nil {
 		k.t.Fatal(err)
