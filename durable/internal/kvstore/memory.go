@@ -95,13 +95,17 @@ func (m *Memory) Apply(b *Batch) (wait func() error, err error) {
 	if m.ended != nil {
 		return nil, m.ended
 	}
+	own := &Batch{} // the caller may use the memory of b again
 	for _, op := range b.Ops {
+		own.Ops = append(own.Ops, Op{bytes.Clone(op.Key), bytes.Clone(op.Value)})
+	}
+	for _, op := range own.Ops {
 		m.applied.set(op)
 	}
-	m.open = append(m.open, b)
+	m.open = append(m.open, own)
 	m.last++
 	number := m.last
-	return func() error { return m.wait(number, b) }, nil
+	return func() error { return m.wait(number, own) }, nil
 }
 
 // wait makes sure that a batch is kept.
