@@ -4,6 +4,7 @@
 FUZZTIME    ?= 10s
 STRESSTIME  ?= 5m
 STRESSCOUNT ?= 20
+KILLS       ?= 500
 
 # Who is in the figures of README and docs: all but the peers that take longest.
 RACED ?= std,goroutines,channel,foliot,precise,slack-1ms,slack-10ms,drop-in,context,tasks,tasks-slack,queue,wheel,loop,ttl,go-cache,ttlcache,otter,parts,lists,heap,thw,asyncio,node
@@ -68,6 +69,10 @@ fuzz: ## run each fuzz target of the root module for FUZZTIME (10s)
 stress: ## race tests STRESSCOUNT (20) times on 1, 2 and 8 Ps, then fuzz for STRESSTIME (5m)
 	go test -race -shuffle=on -cpu=1,2,8 -count=$(STRESSCOUNT) -timeout=2h $$(go list ./... | grep -v /conformance)
 	sh .ci/fuzz $(STRESSTIME)
+
+.PHONY: crash
+crash: ## kill a process with durable timers KILLS (500) times with and without NoSync each, and check the books
+	go test -count=1 -v -timeout=2h -run='^TestCrash$$' ./durable/local -kills=$(KILLS)
 
 .PHONY: bench
 bench: ## measure Foliot beside the standard library
