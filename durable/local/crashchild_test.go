@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,45 +41,37 @@ func TestCrashChild(t *testing.T) {
 	}
 }
 
+// crashChild is an actor that reports to the standard output.
 type crashChild struct {
-	mu    sync.Mutex
-	s     *durable.Scheduler
-	calls atomic.Int64
+	actor
 	drain bool
 }
 
-// say reports an event. A line is one write, so that it is reported when say returns.
-func (c *crashChild) say(format string, args ...any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	fmt.Fprintf(os.Stdout, "@"+format+"\n", args...)
-}
-
 func (c *crashChild) run(dir string, o Options) error {
+	var mu sync.Mutex
+	c.report = func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(os.Stdout, "@%s\n", line) // one write, so that it is reported when this returns
+	}
+	c.fails = failsSome
 	store, err := Open(dir, o)
 	if err != nil {
 		return err
 	}
 	c.s, err = durable.New(store, durable.Options{
-		Retry: durable.Retry{Min: time.Millisecond, Max: 4 * time.Millisecond, Attempts: crashAttempts},
+		Retry:  durable.Retry{Min: time.Millisecond, Max: 4 * time.Millisecond, Attempts: crashAttempts},
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err
 	}
 	c.s.Handle("k", c.handle)
-	c.say("boot")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	for timer, err := range c.s.List(ctx, durable.Query{}) {
-		if err != nil {
-			return err
-		}
-		c.say("has %s %d", timer.ID, timer.Rev)
-	}
-	if err := c.dead(ctx); err != nil {
+	if err := c.boot(ctx); err != nil {
 		return err
 	}
-	c.say("ready")
 	done := make(chan error, 1)
 	go func() { done <- c.s.Run(ctx) }()
 	if !c.drain {
@@ -90,18 +82,33 @@ func (c *crashChild) run(dir string, o Options) error {
 		all.Wait()
 		return nil
 	}
-	if err := c.finish(ctx); err != nil {
+	if err := c.finish(ctx, time.Now(), func() { time.Sleep(time.Millisecond) }); err != nil {
 		return err
 	}
 	cancel()
 	return errors.Join(<-done, store.Close())
 }
 
+// failsSome makes the first attempts of some timers fail, and all attempts of others.
+func failsSome(f durable.Fire) bool {
+	h := fnv.New32()
+	h.Write([]byte(f.Key()))
+	switch h.Sum32() % 8 {
+	case 0:
+		return true
+	case 1, 2:
+		return f.Attempt < 3
+	case 3:
+		time.Sleep(3 * time.Millisecond)
+	}
+	return false
+}
+
 // work schedules and cancels timers until the process is killed.
 func (c *crashChild) work(ctx context.Context, worker int) {
 	for {
 		id := fmt.Sprintf("%s%d.%d", []string{"a", "a", "s"}[rand.IntN(3)], worker, rand.IntN(crashIDs))
-		t := durable.Timer{ID: id, Kind: "k", At: time.Now().Add(rand.N(20 * time.Millisecond)), Payload: []byte(id)}
+		t := durable.Timer{ID: id, Kind: "k", At: time.Now().Add(rand.N(20 * time.Millisecond)), Payload: payloadOf(id)}
 		if rand.IntN(4) == 0 {
 			t.At = t.At.Add(time.Hour)
 		}
@@ -128,115 +135,4 @@ func (c *crashChild) work(ctx context.Context, worker int) {
 			time.Sleep(rand.N(2 * time.Millisecond))
 		}
 	}
-}
-
-func (c *crashChild) schedule(ctx context.Context, op string, t durable.Timer, on ...durable.If) {
-	n := c.calls.Add(1)
-	c.say("call %d %s %s 0", n, op, t.ID)
-	rev, err := c.s.Schedule(ctx, t, on...)
-	if err != nil && !errors.Is(err, durable.ErrExists) {
-		c.say("error Schedule %v", err)
-		return
-	}
-	c.say("ack %d %t %d", n, err == nil, rev)
-}
-
-func (c *crashChild) cancel(ctx context.Context, op, id string, rev uint64, on ...durable.If) {
-	n := c.calls.Add(1)
-	c.say("call %d %s %s %d", n, op, id, rev)
-	ok, err := c.s.Cancel(ctx, id, on...)
-	if err != nil && !errors.Is(err, durable.ErrRev) {
-		c.say("error Cancel %v", err)
-		return
-	}
-	c.say("ack %d %t 0", n, ok)
-}
-
-// cancelSeries cancels the next occurrence of a series and those that follow.
-func (c *crashChild) cancelSeries(ctx context.Context, id string) {
-	if rev, ok := c.get(ctx, id); ok {
-		c.cancel(ctx, "cancelrev", id, rev, durable.IfRev(rev))
-	}
-}
-
-func (c *crashChild) get(ctx context.Context, id string) (rev uint64, ok bool) {
-	n := c.calls.Add(1)
-	c.say("call %d get %s", n, id)
-	t, ok, err := c.s.Get(ctx, id)
-	if err != nil {
-		c.say("error Get %v", err)
-		return 0, false
-	}
-	if ok && string(t.Payload) != id {
-		c.say("error %s has the payload %q", id, t.Payload)
-	}
-	c.say("ack %d %t %d", n, ok, t.Rev)
-	return t.Rev, ok
-}
-
-// handle fails at the first attempts of some timers, and at all attempts of others.
-func (c *crashChild) handle(_ context.Context, f durable.Fire) error {
-	early := f.At.Sub(time.Now().Round(0))
-	c.say("start %s %d %d", f.ID, f.Rev, f.Attempt)
-	if early > 0 {
-		c.say("error %s is early by %v", f.Key(), early)
-	}
-	if string(f.Payload) != f.ID {
-		c.say("error %s has the payload %q", f.Key(), f.Payload)
-	}
-	h := fnv.New32()
-	h.Write([]byte(f.Key()))
-	var err error
-	switch h.Sum32() % 8 {
-	case 0:
-		err = errors.New("always")
-	case 1, 2:
-		if f.Attempt < 3 {
-			err = errors.New("at first")
-		}
-	case 3:
-		time.Sleep(3 * time.Millisecond)
-	}
-	how := "done"
-	if err != nil {
-		how = "failed"
-	}
-	c.say("end %s %d %d %s", f.ID, f.Rev, f.Attempt, how)
-	return err
-}
-
-// finish cancels the series, makes all timers due, waits for them, and reports what is left.
-func (c *crashChild) finish(ctx context.Context) error {
-	for t, err := range c.s.List(ctx, durable.Query{}) {
-		switch {
-		case err != nil:
-			return err
-		case t.Every != 0:
-			for ok := true; ok; _, ok = c.get(ctx, t.ID) {
-				c.cancelSeries(ctx, t.ID)
-			}
-		case time.Until(t.At) > time.Minute:
-			t.At = time.Now()
-			c.schedule(ctx, "schedule", t)
-		}
-	}
-	for end := time.Now().Add(20 * time.Second); c.s.Stats().Pending > 0 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-	if err := c.dead(ctx); err != nil {
-		return err
-	}
-	c.say("left %d", c.s.Stats().Pending)
-	return nil
-}
-
-// dead reports the dead timers.
-func (c *crashChild) dead(ctx context.Context) error {
-	for f, err := range c.s.Dead(ctx) {
-		if err != nil {
-			return err
-		}
-		c.say("dead %s %d", f.ID, f.Rev)
-	}
-	return nil
 }

@@ -2,8 +2,10 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -33,41 +35,72 @@ func Open(dir string, o Options) (*Store, error) {
 
 func open(dir string, o Options, fs vfs.FS) (*Store, error) {
 	if dir == "" {
-		return nil, fmt.Errorf("durable/local: the folder is empty; name the folder that keeps the timers")
+		return nil, errors.New("durable/local: the path of the folder is empty; name the folder that keeps the timers")
 	}
 	if o.NoSync {
 		fs = noSync{fs}
 	}
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("durable/local: folder %s: %w", dir, err)
+		return nil, explain(dir, fs, err)
 	}
-	e, err := openEngine(dir, fs)
+	e, err := openEngine(dir, fs, false)
 	if err != nil {
-		return nil, fmt.Errorf("durable/local: folder %s: %w", dir, err)
+		return nil, explain(dir, fs, err)
 	}
 	s, err := kvstore.Open(e)
 	if err != nil {
-		return nil, fmt.Errorf("durable/local: folder %s: %w", dir, err)
+		return nil, explain(dir, fs, err)
 	}
+	e.onFailure(s.Fail)
 	return &Store{s}, nil
 }
 
-// openEngine opens Pebble in a folder.
-func openEngine(dir string, fs vfs.FS) (*engine, error) {
-	lock, err := pebble.LockDirectory(dir, fs)
-	if err != nil {
-		return nil, fmt.Errorf("it cannot be locked; is another process using it? %w", err)
+// explain returns an error that names the folder and says what to do.
+func explain(dir string, fs vfs.FS, err error) error {
+	what := "mend the cause and open it again"
+	info, statErr := fs.Stat(dir)
+	switch {
+	case statErr == nil && !info.IsDir():
+		what = "it is a file; name another folder, or move the file away"
+	case errors.Is(err, errLocked):
+		what = "a folder is open in one process at a time, and once in a process; close it there first"
+	case pebble.IsCorruptionError(err):
+		what = "a file is damaged; restore the folder from a backup"
+	case errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS):
+		what = "it cannot be written; give this user the right to write to it, or name another folder"
+	case errors.Is(err, syscall.ENOSPC):
+		what = "the disk is full; make room and open it again"
 	}
-	e := &engine{lock: lock}
+	return fmt.Errorf("durable/local: folder %s: %s: %w", dir, what, err)
+}
+
+// errLocked says that the lock of a folder is taken.
+var errLocked = errors.New("the folder is in use")
+
+// memTableSize is how much Pebble keeps in memory before it writes a table. Tests make it small.
+var memTableSize uint64 = 32 << 20
+
+// openEngine opens Pebble in a folder.
+func openEngine(dir string, fs vfs.FS, readOnly bool) (*engine, error) {
+	e := newEngine()
+	fs = haltFS{fs, &e.halt}
+	lock, err := pebble.LockDirectory(dir, fs) // Pebble would not say what has failed
+	if err != nil {
+		if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.ENOSPC) {
+			err = fmt.Errorf("%w: %w", errLocked, err)
+		}
+		return nil, err
+	}
 	o := &pebble.Options{
 		FS:                 fs,
 		Lock:               lock,
 		Logger:             logger{e},
 		FormatMajorVersion: pebble.FormatNewest,
-		MemTableSize:       32 << 20,
+		MemTableSize:       memTableSize,
 		CacheSize:          64 << 20,
+		ReadOnly:           readOnly,
 
-		// Writes never wait for flushes and compactions: a store whose disk is full would wait for ever.
+		// Writes never wait for flushes and compactions: a store whose disk is full would wait forever.
 		MemTableStopWritesThreshold: 1 << 10,
 		L0StopWritesThreshold:       1 << 20,
 	}
@@ -78,22 +111,13 @@ func openEngine(dir string, fs vfs.FS) (*engine, error) {
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	if e.db, err = pebble.Open(dir, o); err != nil {
-		_ = lock.Close()
-		return nil, err
+	err = guard(func() (err error) {
+		e.db, err = pebble.Open(dir, o)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, e.halt.lock.Close())
 	}
+	e.halt.armed.Store(true)
 	return e, nil
-}
-
-var _ = os.ErrNotExist
-
-// logger is what Pebble logs to. Only its fatal errors are of interest.
-type logger struct{ e *engine }
-
-func (logger) Infof(string, ...any) {}
-
-func (logger) Errorf(string, ...any) {}
-
-func (l logger) Fatalf(format string, args ...any) {
-	panic(fatal{l.e.fail(fmt.Errorf(format, args...))})
 }

@@ -3,47 +3,143 @@ package local
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/foliot-go/foliot/durable/internal/kvstore"
 )
 
 // An engine is Pebble as a kvstore.Engine.
 //
-// Pebble ends the process or panics when it cannot write, and leaves its own locks locked. So one
-// goroutine at a time applies a batch, a panic becomes an error, and after the first error nothing is
-// called any more, not even Close: only the lock of the folder is released.
+// After the first error nothing of Pebble is called any more, not even Close: goroutines of Pebble may
+// be blocked and hold its locks. Its memory and its open files are lost then.
 type engine struct {
 	db   *pebble.DB
-	lock *pebble.Lock
+	halt halt
 
-	applying sync.Mutex
-	failed   atomic.Pointer[error]
+	applying sync.Mutex // a panic in Pebble leaves its locks locked, so one goroutine at a time applies
+
+	mu      sync.Mutex
+	failed  error
+	failure chan struct{} // closed when failed is set
+	notify  func(error)   // called with failed, or nil
 }
 
-// fatal is what the logger panics with on a goroutine that applies a batch.
-type fatal struct{ err error }
+func newEngine() *engine {
+	e := &engine{failure: make(chan struct{})}
+	e.halt.report = func(err error) { _ = e.fail(err) }
+	return e
+}
 
 // fail stores the first error and returns it.
 func (e *engine) fail(err error) error {
 	if err == nil {
 		return nil
 	}
-	e.failed.CompareAndSwap(nil, &err)
-	return *e.failed.Load()
+	e.mu.Lock()
+	first := e.failed == nil
+	if first {
+		e.failed = err
+		close(e.failure)
+	}
+	notify := e.notify
+	err = e.failed
+	e.mu.Unlock()
+	if first && notify != nil {
+		go notify(err) // the caller may hold locks of Pebble
+	}
+	return err
 }
 
 // err returns the error that has stopped the engine.
 func (e *engine) err() error {
-	if err := e.failed.Load(); err != nil {
-		return *err
+	select {
+	case <-e.failure:
+		return e.fail(errors.New("stopped"))
+	default:
+		return nil
 	}
-	return nil
 }
+
+// onFailure makes the engine call f with its first error.
+func (e *engine) onFailure(f func(error)) {
+	e.mu.Lock()
+	e.notify = f
+	err := e.failed
+	e.mu.Unlock()
+	if err != nil {
+		f(err)
+	}
+}
+
+// fatal is what the logger panics with.
+type fatal struct{ err error }
+
+// guard calls f. A panic becomes an error.
+func guard(f func() error) (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case fatal:
+			err = v.err
+		case error:
+			err = fmt.Errorf("pebble: %w", v)
+		default:
+			err = fmt.Errorf("pebble: %v", v)
+		}
+	}()
+	return f()
+}
+
+// guarded reports whether the goroutine is in guard.
+func guarded() bool {
+	pcs := make([]uintptr, 256)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, "durable/local.guard") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// logger is what Pebble logs to. Only its fatal errors are of interest.
+type logger struct{ e *engine }
+
+func (logger) Infof(string, ...any) {}
+
+func (logger) Errorf(string, ...any) {}
+
+// Fatalf must not return. It panics where guard recovers, and blocks the other goroutines.
+func (l logger) Fatalf(format string, args ...any) {
+	cause := error(nil)
+	for _, arg := range args {
+		if err, ok := arg.(error); ok {
+			cause = err
+		}
+	}
+	err := l.e.fail(fatalError{fmt.Sprintf(format, args...), cause})
+	if guarded() {
+		panic(fatal{err})
+	}
+	l.e.halt.block()
+}
+
+// A fatalError is what Pebble has passed to Fatalf.
+type fatalError struct {
+	message string
+	cause   error
+}
+
+func (e fatalError) Error() string { return e.message }
+
+func (e fatalError) Unwrap() error { return e.cause }
 
 // Apply implements kvstore.Engine.
 func (e *engine) Apply(b *kvstore.Batch) (wait func() error, err error) {
@@ -62,33 +158,25 @@ func (e *engine) Apply(b *kvstore.Batch) (wait func() error, err error) {
 		return nil, err
 	}
 	return func() error {
-		err := batch.SyncWait()
-		if err == nil {
-			err = batch.Close()
+		if err := guard(batch.SyncWait); err != nil {
+			return e.fail(err)
 		}
-		return e.fail(err)
+		// After a write has failed, the next ones seem to succeed. So the error is looked at last.
+		if err := e.err(); err != nil {
+			return err
+		}
+		return e.fail(batch.Close())
 	}, nil
 }
 
 // apply applies a batch.
-func (e *engine) apply(batch *pebble.Batch) (err error) {
+func (e *engine) apply(batch *pebble.Batch) error {
 	e.applying.Lock()
 	defer e.applying.Unlock()
 	if err := e.err(); err != nil {
 		return err
 	}
-	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case fatal:
-			err = e.fail(v.err)
-		case error:
-			err = e.fail(v)
-		default:
-			err = e.fail(fmt.Errorf("pebble: %v", v))
-		}
-	}()
-	return e.fail(e.db.ApplyNoSyncWait(batch, pebble.Sync))
+	return e.fail(guard(func() error { return e.db.ApplyNoSyncWait(batch, pebble.Sync) }))
 }
 
 // batchSize returns about how many bytes a batch takes.
@@ -101,41 +189,55 @@ func batchSize(b *kvstore.Batch) int {
 }
 
 // Get implements kvstore.Engine.
-func (e *engine) Get(key []byte) ([]byte, error) {
+func (e *engine) Get(key []byte) (value []byte, err error) {
 	if err := e.err(); err != nil {
 		return nil, err
 	}
-	v, closer, err := e.db.Get(key)
+	err = guard(func() error {
+		v, closer, err := e.db.Get(key)
+		if err != nil {
+			return err
+		}
+		value = append(make([]byte, 0, len(v)), v...)
+		return closer.Close()
+	})
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	b := append(make([]byte, 0, len(v)), v...)
-	return b, closer.Close()
+	return value, e.fail(err)
 }
 
 // Scan implements kvstore.Engine.
 func (e *engine) Scan(from, to []byte, yield func(key, value []byte) bool) error {
-	if err := e.err(); err != nil {
-		return err
-	}
-	return scan(e.db, from, to, yield)
+	return e.scan(e.db, from, to, yield)
 }
 
 // Snapshot implements kvstore.Engine.
-func (e *engine) Snapshot() kvstore.Snapshot { return snapshot{e.db.NewSnapshot()} }
+func (e *engine) Snapshot() kvstore.Snapshot { return snapshot{e, e.db.NewSnapshot()} }
 
-type snapshot struct{ s *pebble.Snapshot }
-
-func (s snapshot) Scan(from, to []byte, yield func(key, value []byte) bool) error {
-	return scan(s.s, from, to, yield)
+type snapshot struct {
+	e *engine
+	s *pebble.Snapshot
 }
 
-func (s snapshot) Close() { _ = s.s.Close() }
+func (s snapshot) Scan(from, to []byte, yield func(key, value []byte) bool) error {
+	return s.e.scan(s.s, from, to, yield)
+}
+
+func (s snapshot) Close() {
+	if s.e.err() == nil {
+		_ = s.s.Close()
+	}
+}
 
 // scan calls yield for the keys in [from, to).
+func (e *engine) scan(r pebble.Reader, from, to []byte, yield func(key, value []byte) bool) error {
+	if err := e.err(); err != nil {
+		return err
+	}
+	return e.fail(guard(func() error { return scan(r, from, to, yield) }))
+}
+
 func scan(r pebble.Reader, from, to []byte, yield func(key, value []byte) bool) (err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
@@ -154,45 +256,19 @@ func scan(r pebble.Reader, from, to []byte, yield func(key, value []byte) bool) 
 	return it.Error()
 }
 
-// Close implements kvstore.Engine.
+// Close implements kvstore.Engine. A write may fail while Pebble closes, which blocks it.
 func (e *engine) Close() error {
 	e.applying.Lock()
 	defer e.applying.Unlock()
-	var err error
-	if e.err() == nil {
-		err = e.db.Close()
+	if e.err() != nil {
+		return e.halt.lock.Close()
 	}
-	return errors.Join(err, e.lock.Close())
-}
-
-// noSync is a file system whose files are written to the operating system and not to the disk.
-type noSync struct{ vfs.FS }
-
-type noSyncFile struct{ vfs.File }
-
-func (noSyncFile) Sync() error { return nil }
-
-func (noSyncFile) SyncData() error { return nil }
-
-func (noSyncFile) SyncTo(int64) (bool, error) { return false, nil }
-
-func (fs noSync) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return wrapNoSync(fs.FS.Create(name, c))
-}
-
-func (fs noSync) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return wrapNoSync(fs.FS.ReuseForWrite(from, to, c))
-}
-
-func (fs noSync) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return wrapNoSync(fs.FS.OpenReadWrite(name, c, opts...))
-}
-
-func (fs noSync) OpenDir(name string) (vfs.File, error) { return wrapNoSync(fs.FS.OpenDir(name)) }
-
-func wrapNoSync(f vfs.File, err error) (vfs.File, error) {
-	if err != nil {
-		return nil, err
+	closed := make(chan error, 1)
+	go func() { closed <- guard(e.db.Close) }()
+	select {
+	case err := <-closed:
+		return errors.Join(err, e.err(), e.halt.lock.Close())
+	case <-e.failure:
+		return errors.Join(e.err(), e.halt.lock.Close())
 	}
-	return noSyncFile{f}, nil
 }
