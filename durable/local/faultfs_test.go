@@ -83,6 +83,13 @@ func (f faultFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
+func (f faultFile) WriteAt(p []byte, at int64) (int, error) {
+	if err := f.hook("writeat", f.name); err != nil {
+		return 0, err
+	}
+	return f.File.WriteAt(p, at)
+}
+
 func (f faultFile) Sync() error {
 	if err := f.hook("sync", f.name); err != nil {
 		return err

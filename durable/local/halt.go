@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"strings"
@@ -34,6 +35,7 @@ type halt struct {
 	report  func(error)  // called with the error, once or more, before anything else sees it
 	blocked atomic.Int64 // goroutines that are blocked
 	lock    *folderLock  // set by Lock
+	synced  synced
 }
 
 // Lock locks a file. Pebble and the engine release the lock, and the first of them does.
@@ -111,7 +113,7 @@ func (h *halt) open(what, name string, log bool, f func() (vfs.File, error)) (fi
 	if file == nil {
 		file = nowhere{}
 	}
-	return &haltFile{File: file, h: h, name: name, do: do}, nil
+	return &haltFile{File: file, h: h, name: name, do: do, part: -1}, nil
 }
 
 // Create makes a file. A marker names another file. That one must not be lost if the power is cut, and
@@ -122,7 +124,8 @@ func (f haltFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 			return nil, err
 		}
 	}
-	return f.h.open("create", name, c == walCategory, func() (vfs.File, error) { return f.FS.Create(name, c) })
+	file, err := f.h.open("create", name, c == walCategory, func() (vfs.File, error) { return f.FS.Create(name, c) })
+	return f.noted(file), err
 }
 
 // syncFolder syncs a folder.
@@ -135,7 +138,17 @@ func (f haltFS) syncFolder(name string) error {
 }
 
 func (f haltFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.h.open("reuse", to, c == walCategory, func() (vfs.File, error) { return f.FS.ReuseForWrite(from, to, c) })
+	file, err := f.h.open("reuse", to, c == walCategory, func() (vfs.File, error) { return f.FS.ReuseForWrite(from, to, c) })
+	return f.noted(file), err
+}
+
+// noted makes syncs of a file be noted in SYNCED if it is a log or a MANIFEST.
+func (f haltFS) noted(file vfs.File) vfs.File {
+	if file, ok := file.(*haltFile); ok {
+		file.base = f.PathBase(file.name)
+		file.part = syncedPart(file.base)
+	}
+	return file
 }
 
 func (f haltFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
@@ -181,6 +194,12 @@ type haltFile struct {
 	h    *halt
 	name string
 	do   func(what, name string, f func() error) error
+
+	// For SYNCED. Pebble calls Write and Sync of a file one after the other.
+	part   int // -1: none
+	base   string
+	length uint64
+	sum    uint32
 }
 
 func (f *haltFile) Write(p []byte) (n int, err error) {
@@ -191,6 +210,10 @@ func (f *haltFile) Write(p []byte) (n int, err error) {
 			return err
 		}
 		n = written
+		if f.part >= 0 {
+			f.length += uint64(n)
+			f.sum = crc32.Update(f.sum, castagnoli, p[:n])
+		}
 		return nil
 	})
 	return n, err
@@ -201,9 +224,18 @@ func (f *haltFile) WriteAt(p []byte, at int64) (n int, err error) {
 	return n, f.do("write", f.name, func() error { _, err := f.File.WriteAt(p, at); return err })
 }
 
-func (f *haltFile) Sync() error { return f.do("sync", f.name, f.File.Sync) }
+func (f *haltFile) Sync() error { return f.sync(f.File.Sync) }
 
-func (f *haltFile) SyncData() error { return f.do("sync", f.name, f.File.SyncData) }
+func (f *haltFile) SyncData() error { return f.sync(f.File.SyncData) }
+
+func (f *haltFile) sync(sync func() error) error {
+	return f.do("sync", f.name, func() error {
+		if err := sync(); err != nil || f.part < 0 {
+			return err
+		}
+		return f.h.synced.note(f.part, syncedFile{f.base, f.length, f.sum})
+	})
+}
 
 func (f *haltFile) SyncTo(length int64) (full bool, err error) {
 	err = f.do("sync", f.name, func() (err error) {
@@ -226,8 +258,6 @@ func (f *haltFile) Close() error {
 type nowhere struct{ vfs.File }
 
 func (nowhere) Close() error { return nil }
-
-func (nowhere) Sync() error { return nil }
 
 func (nowhere) Preallocate(int64, int64) error { return nil }
 

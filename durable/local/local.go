@@ -43,7 +43,7 @@ func open(dir string, o Options, fs vfs.FS) (*Store, error) {
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, explain(dir, fs, err)
 	}
-	e, err := openEngine(dir, fs, false)
+	e, err := openEngine(dir, fs, o.NoSync, false)
 	if err != nil {
 		return nil, explain(dir, fs, err)
 	}
@@ -64,7 +64,7 @@ func explain(dir string, fs vfs.FS, err error) error {
 		what = "it is a file; name another folder, or move the file away"
 	case errors.Is(err, errLocked):
 		what = "a folder is open in one process at a time, and once in a process; close it there first"
-	case pebble.IsCorruptionError(err):
+	case pebble.IsCorruptionError(err) || errors.Is(err, errDamaged):
 		what = "a file is damaged; restore the folder from a backup"
 	case errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS):
 		what = "it cannot be written; give this user the right to write to it, or name another folder"
@@ -81,8 +81,9 @@ var errLocked = errors.New("the folder is in use")
 var memTableSize uint64 = 32 << 20
 
 // openEngine opens Pebble in a folder.
-func openEngine(dir string, fs vfs.FS, readOnly bool) (*engine, error) {
+func openEngine(dir string, fs vfs.FS, unsynced, readOnly bool) (*engine, error) {
 	e := newEngine()
+	below := fs
 	fs = haltFS{fs, &e.halt}
 	lock, err := pebble.LockDirectory(dir, fs) // Pebble would not say what has failed
 	if err != nil {
@@ -111,12 +112,24 @@ func openEngine(dir string, fs vfs.FS, readOnly bool) (*engine, error) {
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	err = guard(func() (err error) {
-		e.db, err = pebble.Open(dir, o)
-		return err
-	})
+	err = checkSynced(below, dir)
+	switch {
+	case err != nil || readOnly:
+	case unsynced:
+		if err = below.Remove(below.PathJoin(dir, syncedName)); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+	default:
+		err = openSynced(below, dir, &e.halt.synced)
+	}
+	if err == nil {
+		err = guard(func() (err error) {
+			e.db, err = pebble.Open(dir, o)
+			return err
+		})
+	}
 	if err != nil {
-		return nil, errors.Join(err, e.halt.lock.Close())
+		return nil, errors.Join(err, e.release())
 	}
 	e.halt.armed.Store(true)
 	return e, nil

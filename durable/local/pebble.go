@@ -261,14 +261,17 @@ func (e *engine) Close() error {
 	e.applying.Lock()
 	defer e.applying.Unlock()
 	if e.err() != nil {
-		return e.halt.lock.Close()
+		return e.release()
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- guard(e.db.Close) }()
 	select {
 	case err := <-closed:
-		return errors.Join(err, e.err(), e.halt.lock.Close())
+		return errors.Join(err, e.err(), e.release())
 	case <-e.failure:
-		return errors.Join(e.err(), e.halt.lock.Close())
+		return errors.Join(e.err(), e.release())
 	}
 }
+
+// release releases the lock of the folder.
+func (e *engine) release() error { return errors.Join(e.halt.synced.close(), e.halt.lock.Close()) }

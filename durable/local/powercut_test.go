@@ -8,7 +8,17 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
+
+// faultStep is 1: the tests make each operation fail. It is more with the race detector, which is slow.
+var faultStep = func() int {
+	if testkit.RaceEnabled {
+		return 4
+	}
+	return 1
+}()
 
 // TestPowerCut plays the script once for each sync of a file or folder, and cuts the power there: just
 // before the sync. What was acknowledged until then must be there.
@@ -18,16 +28,17 @@ func TestPowerCut(t *testing.T) {
 		t.Run(fmt.Sprintf("%d percent of what is not synced", unsynced), func(t *testing.T) {
 			cuts, calls := 0, 0
 			for !t.Failed() {
-				l, cut := cutAt(t, Options{}, cuts+1, unsynced)
+				n := 1 + cuts*faultStep
+				l, cut := cutAt(t, Options{}, n, unsynced)
 				calls += l.count["ack"]
-				reportProblems(t, l, fmt.Sprintf("sync %d", cuts+1))
+				reportProblems(t, l, fmt.Sprintf("sync %d", n))
 				if !cut {
 					break
 				}
 				cuts++
 			}
 			t.Logf("%d power cuts", cuts)
-			if cuts < 40 || calls == 0 {
+			if cuts*faultStep < 80 || calls == 0 {
 				t.Errorf("%d power cuts and %d acknowledged calls: the script tests too little", cuts, calls)
 			}
 		})

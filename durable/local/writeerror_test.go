@@ -36,13 +36,13 @@ func TestWriteError(t *testing.T) {
 			}
 			for op := range none.count {
 				n := 1
-				for ; !t.Failed(); n++ {
+				for ; !t.Failed(); n += faultStep {
 					f := &fault{op: op, at: n, err: tt.err, stays: tt.stays}
 					if f.play(t); !f.hit {
 						break
 					}
 				}
-				t.Logf("%d times %s", n-1, op)
+				t.Logf("%s: up to number %d", op, n-1)
 			}
 		})
 	}
