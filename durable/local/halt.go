@@ -205,15 +205,14 @@ type haltFile struct {
 func (f *haltFile) Write(p []byte) (n int, err error) {
 	n = len(p)
 	err = f.do("write", f.name, func() (err error) {
-		var written int
-		if written, err = f.File.Write(p); err != nil {
+		sum := f.sum
+		if f.part >= 0 {
+			sum = crc32.Update(sum, castagnoli, p) // before Write, which may change p
+		}
+		if _, err = f.File.Write(p); err != nil {
 			return err
 		}
-		n = written
-		if f.part >= 0 {
-			f.length += uint64(n)
-			f.sum = crc32.Update(f.sum, castagnoli, p[:n])
-		}
+		f.length, f.sum = f.length+uint64(n), sum
 		return nil
 	})
 	return n, err
