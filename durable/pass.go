@@ -50,10 +50,10 @@ func (r *run) serve() {
 	}
 	var ids []string
 	for {
-		now := wall(r.s.opts.Clock)
+		now := r.s.wall()
 		ids = r.takeDue(ids[:0], now)
 		if len(ids) == 0 {
-			if r.manual && wall(r.s.opts.Clock).After(now) {
+			if r.manual && r.s.wall().After(now) {
 				continue // it may have moved before the timer of the run was armed
 			}
 			return
@@ -169,12 +169,11 @@ func (r *run) noteStep(now int64) {
 		return
 	}
 	mono := time.Now()
-	if !r.seen.IsZero() {
-		step := time.Duration(now-r.seenWall) - mono.Sub(r.seen)
-		if step.Abs() >= stepMin {
-			r.s.counters.steps.Add(1)
-			r.s.opts.Logger.Warn("durable: the wall clock was set", "by", step.Round(time.Millisecond))
-		}
+	passed := mono.Sub(r.seen)
+	step := time.Duration(now-r.seenWall) - passed
+	if step.Abs() >= max(stepMin, passed/500) { // while nothing waits, a clock that is slewed moves far
+		r.s.counters.steps.Add(1)
+		r.s.opts.Logger.Warn("durable: the wall clock was set", "by", step.Round(time.Millisecond))
 	}
 	r.seen, r.seenWall = mono, now
 }
@@ -197,7 +196,11 @@ func (r *run) handle(f Fire, wait func() error, ended func()) {
 		r.free()
 		return
 	}
-	f.Late = max(wall(r.s.opts.Clock).Sub(f.At), 0)
+	if !r.awaitWall(f.At) {
+		r.finish(f, errors.New("the wall clock was set back, and Run ended before the timer was due again"), ended)
+		return
+	}
+	f.Late = max(r.s.wall().Sub(f.At), 0)
 	c := &r.s.counters
 	c.started.Add(1)
 	c.missed.Add(uint64(f.Missed))
@@ -205,6 +208,24 @@ func (r *run) handle(f Fire, wait func() error, ended func()) {
 	var err error
 	defer func() { r.finish(f, err, ended) }() // also if the handler calls Goexit
 	r.call(f, &err)
+}
+
+// awaitWall waits until the wall clock shows a time. It may have been set back since the store has
+// decided. It returns false if the run ends before.
+func (r *run) awaitWall(at time.Time) bool {
+	for {
+		d := at.Sub(r.s.wall())
+		if d <= 0 {
+			return true
+		}
+		pause := time.NewTimer(min(d, stepCheck))
+		select {
+		case <-pause.C:
+		case <-r.ctx.Done():
+			pause.Stop()
+			return false
+		}
+	}
 }
 
 // finish ends an attempt with the result of its handler.
@@ -254,7 +275,7 @@ func (r *run) endOf(f Fire, err error) End {
 	case retry.exhausted(f.Attempt):
 		return End{How: Dead, Error: err.Error()}
 	}
-	return End{How: Again, Retry: wall(r.s.opts.Clock).Add(retry.pause(f.Attempt))}
+	return End{How: Again, Retry: r.s.wall().Add(retry.pause(f.Attempt))}
 }
 
 // count counts and logs an attempt that has ended.

@@ -126,8 +126,9 @@ func (s *Scheduler) begin() (*run, error) {
 		failure:   make(chan struct{}),
 		nudge:     make(chan struct{}, 1),
 	}
+	r.seen, r.seenWall = time.Now(), s.wall().UnixNano()
 	if s.opts.Late == LateSkip {
-		r.skip = wall(s.opts.Clock).Add(-s.opts.LateAfter)
+		r.skip = s.wall().Add(-s.opts.LateAfter)
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if r.timer, err = rt.NewTimer(r.pass); err != nil {
@@ -230,13 +231,13 @@ func (r *run) arm(at int64) {
 	}
 	r.wakeAt = at
 	for {
-		now := wall(r.s.opts.Clock)
+		now := r.s.wall()
 		d := time.Duration(max(at-now.UnixNano(), 0))
 		if !r.manual {
 			d = min(d, stepCheck)
 		}
 		r.timer.Reset(d)
-		if !r.manual || !wall(r.s.opts.Clock).After(now) {
+		if !r.manual || !r.s.wall().After(now) {
 			return
 		} // otherwise d is too long now
 	}

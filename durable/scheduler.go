@@ -29,6 +29,8 @@ type Scheduler struct {
 	handlers map[string]Handler // not changed while a Run runs
 	run      *run               // the Run that runs, or nil
 
+	now func() time.Time // the wall clock of a test; nil means Options.Clock
+
 	noted    sync.Map // kinds without a handler that were logged
 	counters counters
 	late     foliot.Recorder // of Fire.Late
@@ -176,7 +178,7 @@ func (s *Scheduler) Redrive(ctx context.Context, id string) (ok bool, err error)
 	if err := errors.Join(checkID(id), ctx.Err()); err != nil {
 		return false, err
 	}
-	ok, err = s.store.Redrive(ctx, id, wall(s.opts.Clock))
+	ok, err = s.store.Redrive(ctx, id, s.wall())
 	s.look()
 	return ok, err
 }
@@ -203,8 +205,13 @@ func (s *Scheduler) look() {
 	}
 }
 
-// wall returns the time of a clock without a monotonic clock reading.
-func wall(c foliot.Clock) time.Time { return c.Now().Round(0) }
+// wall returns the time of the wall clock, without a monotonic clock reading.
+func (s *Scheduler) wall() time.Time {
+	if s.now != nil {
+		return s.now().Round(0)
+	}
+	return s.opts.Clock.Now().Round(0)
+}
 
 func failedSeq[T any](err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

@@ -70,7 +70,7 @@ func (s *Scheduler) Stats() Stats {
 	r := s.run
 	s.mu.Unlock()
 	if r != nil {
-		now := wall(s.opts.Clock).UnixNano()
+		now := s.wall().UnixNano()
 		r.mu.Lock()
 		st.Loaded, st.Running, st.Unhandled = r.index.len(), r.busy, len(r.unhandled)
 		st.DueSecond = r.index.dueBy(now + int64(time.Second))

@@ -14,8 +14,8 @@ import (
 	"github.com/foliot-go/foliot/durable/storetest"
 )
 
-// start is when the manual clocks begin.
-var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+// manualStart is when the manual clocks begin.
+var manualStart = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // calls records the calls of a handler.
 type calls struct {
@@ -46,7 +46,7 @@ func TestAWindowOfTimersInMemory(t *testing.T) {
 	defer durable.SetLoad(4, 8)()
 	store := storetest.NewMemory()
 	defer store.Close()
-	clock := foliot.NewManualClock(start)
+	clock := foliot.NewManualClock(manualStart)
 	s, err := durable.New(store, durable.Options{Clock: clock, Logger: slog.New(slog.DiscardHandler), Retry: durable.Retry{Min: 20 * time.Hour, Max: 20 * time.Hour}})
 	if err != nil {
 		t.Fatal(err)
@@ -61,9 +61,9 @@ func TestAWindowOfTimersInMemory(t *testing.T) {
 	})
 	const n = 100
 	for i := range n {
-		schedule(t, s, durable.Timer{ID: fmt.Sprint(i), At: start.Add(time.Duration(1+i) * time.Hour), Kind: "k"})
+		scheduleTimer(t, s, durable.Timer{ID: fmt.Sprint(i), At: manualStart.Add(time.Duration(1+i) * time.Hour), Kind: "k"})
 	}
-	schedule(t, s, durable.Timer{ID: "retry", At: start.Add(time.Minute), Kind: "k"})
+	scheduleTimer(t, s, durable.Timer{ID: "retry", At: manualStart.Add(time.Minute), Kind: "k"})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- s.Run(ctx) }()
@@ -89,7 +89,7 @@ func TestAWindowOfTimersInMemory(t *testing.T) {
 	}
 }
 
-func schedule(t *testing.T, s *durable.Scheduler, timer durable.Timer) {
+func scheduleTimer(t *testing.T, s *durable.Scheduler, timer durable.Timer) {
 	t.Helper()
 	if _, err := s.Schedule(t.Context(), timer); err != nil {
 		t.Fatal(err)

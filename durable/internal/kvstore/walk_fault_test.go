@@ -77,7 +77,7 @@ func (s faulty) Schedule(ctx context.Context, ts []durable.Timer, c durable.Cond
 	}
 	op := s.begin(ts[0].ID)
 	revs, err := op.schedule(ts, c)
-	wait := op.commit()
+	wait := op.commit().wait
 	if err != nil == (s.fault == existsEarly) {
 		return revs, err
 	}
@@ -90,7 +90,7 @@ func (s faulty) Cancel(ctx context.Context, id string, c durable.Condition) (boo
 	}
 	op := s.begin(id)
 	ok, err := op.cancel(id, c)
-	wait := op.commit()
+	wait := op.commit().wait
 	if ok == (s.fault == cancelsEarly) {
 		return ok, err
 	}
@@ -148,7 +148,7 @@ func (s faulty) Finish(f durable.Fire, end durable.End) (bool, func() error, err
 		if r, _ := op.read(f.ID); r.state.isHandling() {
 			f.Rev = r.occurrence.rev
 		}
-		op.unlock()
+		op.end()
 	case forgetsWake:
 		s.finishing.Store(true)
 		defer s.finishing.Store(false)
