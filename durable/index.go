@@ -97,13 +97,13 @@ func (x *index) next() (at int64, ok bool) {
 // dueBy returns how many IDs are due at a time. Far times are estimated.
 func (x *index) dueBy(at int64) int { return x.w.CountUntil(pastTick(at)) }
 
-// cutFrom removes the IDs that are due at a time or later, except for those that stay. It calls pause
-// after every thousand entries; the index may change meanwhile.
-func (x *index) cutFrom(from int64, stays func(id string) bool, pause func()) {
+// cutFrom removes the IDs that are due at a time or later. It calls pause after every thousand
+// entries; the index may change meanwhile.
+func (x *index) cutFrom(from int64, pause func()) {
 	tick := tickOf(from)
 	steps := 0
 	for h, id := range x.w.All() {
-		if at, _ := x.w.Entry(h); at >= tick && !stays(id) {
+		if at, _ := x.w.Entry(h); at >= tick {
 			x.w.Cancel(h)
 			delete(x.by, id)
 		}

@@ -73,9 +73,6 @@ func (r *run) takeDue(ids []string, now time.Time) []string {
 	r.noteStep(now.UnixNano())
 	r.wakeAt = never
 	ids = r.index.take(ids, now.UnixNano(), min(passMax, r.s.opts.Concurrency-r.busy))
-	for _, id := range ids {
-		delete(r.staying, id)
-	}
 	r.busy += len(ids)
 	r.handlers.Add(len(ids))
 	r.loadMore()

@@ -34,8 +34,7 @@ type run struct {
 	mu        sync.Mutex // protects what follows. The store calls methods that lock it
 	index     index
 	unhandled map[string]bool // timers that are due and have no handler
-	horizon   int64           // timers that are due later are not in the index, except for those in staying
-	staying   map[string]bool // timers in the index that a load would not find: they wait for another attempt
+	horizon   int64           // timers that are due later are not in the index, unless the store calls Wake for them again
 	loading   bool
 	timer     foliot.Timer
 	wakeAt    int64     // the wall time for which timer is armed
@@ -53,6 +52,13 @@ type run struct {
 const (
 	never = int64(1<<63 - 1)
 
+	// loadMax is how many timers a load brings into memory. The next load begins when half of them
+	// have left.
+	loadMax = 1 << 20
+
+	// loadFirst is how many timers are loaded before the first pass.
+	loadFirst = 1 << 12
+
 	// stepCheck is how often the run compares the wall clock with the time for which it waits.
 	stepCheck = 500 * time.Millisecond
 
@@ -65,15 +71,6 @@ const (
 
 	// passMax is how many timers a pass fires in one commit.
 	passMax = 256
-)
-
-var (
-	// loadMax is how many timers a load brings into memory. The next load begins when half of them
-	// have left.
-	loadMax = 1 << 20
-
-	// loadFirst is how many timers are loaded before the first pass.
-	loadFirst = 1 << 12
 )
 
 // Run fires timers and calls their handlers until ctx ends. Then it waits for the handlers that are
@@ -120,7 +117,6 @@ func (s *Scheduler) begin() (*run, error) {
 	r := &run{
 		s: s, rt: rt, manual: manual,
 		unhandled: make(map[string]bool),
-		staying:   make(map[string]bool),
 		horizon:   never,
 		wakeAt:    never,
 		failure:   make(chan struct{}),
@@ -187,10 +183,7 @@ func (r *run) Wake(w Wake) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.unhandled, w.ID)
-	delete(r.staying, w.ID)
-	if w.Stay {
-		r.staying[w.ID] = true
-	} else if w.At > r.horizon {
+	if w.At > r.horizon {
 		r.index.remove(w.ID)
 		return
 	}
@@ -207,7 +200,6 @@ func (r *run) Gone(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.unhandled, id)
-	delete(r.staying, id)
 	r.index.remove(id)
 }
 
@@ -272,7 +264,7 @@ func (r *run) loadFrom(ctx context.Context, from time.Time) {
 			r.index.set(w.ID, w.At)
 			r.arm(w.At)
 		}
-		full := n >= loadFirst && r.index.len()-len(r.staying) >= loadMax
+		full := n >= loadFirst && r.index.len() >= loadMax
 		end := r.ending || ctx.Err() != nil
 		r.mu.Unlock()
 		if n++; n == loadFirst {
@@ -302,7 +294,7 @@ func (r *run) shrink() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.horizon = r.index.quantile(0.5)
-	r.index.cutFrom(r.horizon+1, func(id string) bool { return r.staying[id] }, func() {
+	r.index.cutFrom(r.horizon+1, func() {
 		r.mu.Unlock()
 		r.mu.Lock()
 	})
@@ -311,7 +303,7 @@ func (r *run) shrink() {
 
 // loadMore starts a load if memory has few timers and the store may have more. The caller holds mu.
 func (r *run) loadMore() {
-	if r.horizon != never && !r.loading && !r.ending && r.index.len()-len(r.staying) < loadMax/2 {
+	if r.horizon != never && !r.loading && !r.ending && r.index.len() < loadMax/2 {
 		r.loading = true
 		go r.loadFrom(r.ctx, time.Unix(0, r.horizon))
 	}

@@ -87,10 +87,6 @@ type Watcher interface {
 type Wake struct {
 	ID string
 	At int64 // nanoseconds since 1970, by the wall clock
-
-	// Stay says that Waiting does not yield the timer with this time, because it is the time of
-	// another attempt. The Scheduler keeps it in memory until then.
-	Stay bool
 }
 
 // Rules are what the Scheduler asks for in Fire.

@@ -135,7 +135,7 @@ func (op *operation) tell() {
 // wake tells the watcher when to look at a timer, if it must.
 func (op *operation) wake(id string, r *record) {
 	if at, ok := r.wakeAt(); ok {
-		op.wakes = append(op.wakes, durable.Wake{ID: id, At: at, Stay: at != r.at})
+		op.wakes = append(op.wakes, durable.Wake{ID: id, At: at})
 	}
 }
 
