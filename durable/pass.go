@@ -75,11 +75,14 @@ func (r *run) takeDue(ids []string, now time.Time) []string {
 	ids = r.index.take(ids, now.UnixNano(), min(passMax, r.s.opts.Concurrency-r.busy))
 	r.busy += len(ids)
 	r.handlers.Add(len(ids))
-	r.loadMore()
+	r.loadMore(now.UnixNano())
 	next, ok := r.index.next()
 	r.starved = ok && next <= now.UnixNano() && r.busy >= r.s.opts.Concurrency
 	if ok && !r.starved && len(ids) == 0 {
 		r.arm(next)
+	}
+	if len(ids) == 0 && !r.loading && r.horizon > now.UnixNano() && r.horizon != never {
+		r.arm(r.horizon)
 	}
 	return ids
 }

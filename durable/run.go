@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,7 @@ type run struct {
 	mu        sync.Mutex // protects what follows. The store calls methods that lock it
 	index     index
 	unhandled map[string]bool // timers that are due and have no handler
-	horizon   int64           // timers that are due later are not in the index, unless the store calls Wake for them again
+	horizon   int64           // timers that are due then or later may not be in the index. A load begins then, if not before
 	loading   bool
 	timer     foliot.Timer
 	wakeAt    int64     // the wall time for which timer is armed
@@ -49,15 +50,18 @@ type run struct {
 	handlers sync.WaitGroup // one for each of busy, until its outcome is kept
 }
 
-const (
-	never = int64(1<<63 - 1)
-
+// Bounds of what is in memory. Tests make them small.
+var (
 	// loadMax is how many timers a load brings into memory. The next load begins when half of them
-	// have left.
+	// have left. With a manual clock all are in memory, because Advance does not wait for a load.
 	loadMax = 1 << 20
 
 	// loadFirst is how many timers are loaded before the first pass.
 	loadFirst = 1 << 12
+)
+
+const (
+	never = int64(1<<63 - 1)
 
 	// stepCheck is how often the run compares the wall clock with the time for which it waits.
 	stepCheck = 500 * time.Millisecond
@@ -183,13 +187,13 @@ func (r *run) Wake(w Wake) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.unhandled, w.ID)
-	if w.At > r.horizon {
+	if w.At >= r.horizon {
 		r.index.remove(w.ID)
 		return
 	}
 	r.index.set(w.ID, w.At)
 	r.arm(w.At)
-	if r.index.len() > 2*loadMax && !r.loading {
+	if r.index.len() > 2*loadMax && !r.loading && !r.manual {
 		r.loading = true
 		go r.shrink()
 	}
@@ -254,20 +258,25 @@ func (r *run) loadFrom(ctx context.Context, from time.Time) {
 	r.mu.Unlock()
 	begin, noted, n := time.Now(), time.Now(), 0
 	horizon := never
+	// A load brings in some timers also if others have filled the memory meanwhile. Those that are being
+	// handled may be among them, and are not enough.
+	least := max(loadFirst, 2*r.s.opts.Concurrency)
 	for w, err := range r.s.store.Waiting(from) {
 		if err != nil {
 			r.Failed(err)
 			return
 		}
 		r.mu.Lock()
-		if !r.index.has(w.ID) && !r.unhandled[w.ID] {
+		isNew := !r.index.has(w.ID) && !r.unhandled[w.ID]
+		if isNew {
 			r.index.set(w.ID, w.At)
 			r.arm(w.At)
+			n++
 		}
-		full := n >= loadFirst && r.index.len() >= loadMax
+		full := n >= least && r.index.len() >= loadMax && !r.manual && w.At > math.MinInt64
 		end := r.ending || ctx.Err() != nil
 		r.mu.Unlock()
-		if n++; n == loadFirst {
+		if isNew && n == loadFirst {
 			r.pass()
 		}
 		if end {
@@ -290,20 +299,35 @@ func (r *run) loadFrom(ctx context.Context, from time.Time) {
 }
 
 // shrink removes the timers that are due last from memory.
+//
+// The index rounds up to a microsecond. So what it has at a microsecond or later may be due up to 999 ns
+// before. The horizon never moves forward here: between it and the last timers in memory there may be
+// others that were not loaded.
 func (r *run) shrink() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.horizon = r.index.quantile(0.5)
-	r.index.cutFrom(r.horizon+1, func() {
+	from := r.index.quantile(0.5)
+	if r.horizon <= from-999 {
+		from = r.horizon + 1
+	} else {
+		r.horizon = from - 999
+	}
+	r.index.cutFrom(from, func() {
 		r.mu.Unlock()
 		r.mu.Lock()
 	})
 	r.loading = false
+	r.mu.Unlock()
+	r.pass()
 }
 
-// loadMore starts a load if memory has few timers and the store may have more. The caller holds mu.
-func (r *run) loadMore() {
-	if r.horizon != never && !r.loading && !r.ending && r.index.len() < loadMax/2 {
+// loadMore starts a load if memory has few timers and the store may have more, or if the horizon has come
+// and nothing else is due. The caller holds mu.
+func (r *run) loadMore(now int64) {
+	if r.horizon == never || r.loading || r.ending {
+		return
+	}
+	next, ok := r.index.next()
+	if r.index.len() < loadMax/2 || now >= r.horizon && (!ok || next > now) {
 		r.loading = true
 		go r.loadFrom(r.ctx, time.Unix(0, r.horizon))
 	}

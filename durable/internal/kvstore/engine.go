@@ -79,10 +79,10 @@ func (b *Batch) key(prefix byte, id string) []byte {
 	return b.bytes(appendKey(b.space(), prefix, id))
 }
 
-// dueKey returns a key of the index by At.
-func (b *Batch) dueKey(at int64, id string) []byte {
+// timeKey returns a key of the index by At, or by the time of the next attempt.
+func (b *Batch) timeKey(prefix byte, at int64, id string) []byte {
 	b.grow(9 + len(id))
-	return b.bytes(appendDueKey(b.space(), at, id))
+	return b.bytes(appendTimeKey(b.space(), prefix, at, id))
 }
 
 // record returns an encoded record.

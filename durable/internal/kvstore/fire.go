@@ -78,7 +78,7 @@ func (d *decision) next(id string, r *record) (event, bool) {
 		return die, true
 	case cutOff:
 		return resume, true
-	case (r.state == retrying || r.state == armedRetrying) && r.occurrence.retryAt <= d.now:
+	case r.state.isRetrying() && r.occurrence.retryAt <= d.now:
 		return retry, true
 	}
 	return 0, false

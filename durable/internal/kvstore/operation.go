@@ -192,13 +192,17 @@ func (op *operation) write(id string, old, r *record, payload []byte, isNew bool
 	b := &op.batch
 	op.changes = append(op.changes, change{id, *r})
 	if old.state != none && (r.state == none || r.at != old.at) {
-		b.delete(b.dueKey(old.at, id))
+		b.delete(b.timeKey(duePrefix, old.at, id))
 	}
 	if old.state != none && !old.isInline() && (r.state == none || r.isInline()) {
 		b.delete(b.key(payloadPrefix, id))
 	}
-	if old.state.hasBoth() && !r.state.hasBoth() {
+	if old.state == armedHandling && r.state != armedHandling {
 		b.delete(b.key(bothPrefix, id))
+	}
+	sameRetry := old.state.isRetrying() && r.state.isRetrying() && old.occurrence.retryAt == r.occurrence.retryAt
+	if old.state.isRetrying() && !sameRetry {
+		b.delete(b.timeKey(retryPrefix, old.occurrence.retryAt, id))
 	}
 	if r.state == none {
 		b.delete(b.key(recordPrefix, id))
@@ -207,13 +211,16 @@ func (op *operation) write(id string, old, r *record, payload []byte, isNew bool
 	}
 	b.set(b.key(recordPrefix, id), b.record(r, payload))
 	if old.state == none || r.at != old.at {
-		b.set(b.dueKey(r.at, id), nil)
+		b.set(b.timeKey(duePrefix, r.at, id), nil)
 	}
 	if isNew && !r.isInline() {
 		b.set(b.key(payloadPrefix, id), payload)
 	}
-	if r.state.hasBoth() && !old.state.hasBoth() {
+	if r.state == armedHandling && old.state != armedHandling {
 		b.set(b.key(bothPrefix, id), nil)
+	}
+	if r.state.isRetrying() && !sameRetry {
+		b.set(b.timeKey(retryPrefix, r.occurrence.retryAt, id), nil)
 	}
 	if old.state == none {
 		op.s.pending.Add(1)

@@ -179,7 +179,7 @@ func (s *Store) ids(ctx context.Context, from, to []byte) (ids []listed, next []
 		l := listed{id: string(k[1:])}
 		if k[0] == duePrefix {
 			var ok bool
-			if l.at, l.id, ok = splitDueKey(k); !ok {
+			if l.at, l.id, ok = splitTimeKey(k); !ok {
 				damaged = fmt.Errorf("the key %x is damaged", k)
 				return false
 			}
@@ -191,75 +191,6 @@ func (s *Store) ids(ctx context.Context, from, to []byte) (ids []listed, next []
 		err = damaged
 	}
 	return ids, next, s.fail(err)
-}
-
-// Waiting implements [durable.Store].
-func (s *Store) Waiting(from time.Time) iter.Seq2[durable.Wake, error] {
-	return func(yield func(durable.Wake, error) bool) {
-		// The watcher was told of changes that the engine does not have yet.
-		if err := s.flushed(); err != nil {
-			yield(durable.Wake{}, err)
-			return
-		}
-		begin := []byte{duePrefix}
-		if from.IsZero() {
-			if !s.waiting([]byte{bothPrefix}, after(bothPrefix), yield) {
-				return
-			}
-		} else {
-			begin = dueKey(from.UnixNano(), "")
-		}
-		s.waiting(begin, after(duePrefix), yield)
-	}
-}
-
-// waiting yields the timers of some keys. It returns false after an error and if yield does.
-func (s *Store) waiting(from, to []byte, yield func(durable.Wake, error) bool) bool {
-	var wakes []durable.Wake
-	for from != nil {
-		var err error
-		if wakes, from, err = s.someWaiting(wakes[:0], from, to); err != nil {
-			yield(durable.Wake{}, err)
-			return false
-		}
-		for _, w := range wakes {
-			if !yield(w, nil) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// someWaiting appends the timers of some keys, and returns the key from which to go on, or nil.
-func (s *Store) someWaiting(wakes []durable.Wake, from, to []byte) (_ []durable.Wake, next []byte, err error) {
-	if err := s.enter(); err != nil {
-		return nil, nil, err
-	}
-	defer s.leave()
-	damaged := error(nil)
-	err = s.engine.Scan(from, to, func(k, _ []byte) bool {
-		if len(wakes) == 16*chunk {
-			next = bytes.Clone(k)
-			return false
-		}
-		w := durable.Wake{At: math.MinInt64}
-		if k[0] == bothPrefix {
-			w.ID = string(k[1:])
-		} else {
-			var ok bool
-			if w.At, w.ID, ok = splitDueKey(k); !ok {
-				damaged = fmt.Errorf("the key %x is damaged", k)
-				return false
-			}
-		}
-		wakes = append(wakes, w)
-		return true
-	})
-	if err == nil {
-		err = damaged
-	}
-	return wakes, next, s.fail(err)
 }
 
 // Counts implements [durable.Store].

@@ -41,6 +41,9 @@ func (s state) hasOccurrence() bool { return s != none && s != armed }
 // hasBoth reports whether something is armed besides an occurrence.
 func (s state) hasBoth() bool { return s == armedHandling || s == armedRetrying }
 
+// isRetrying reports whether an occurrence waits for another attempt.
+func (s state) isRetrying() bool { return s == retrying || s == armedRetrying }
+
 // isHandling reports whether an attempt has started and not ended.
 func (s state) isHandling() bool { return s == handling || s == armedHandling }
 

@@ -1,0 +1,131 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/internal/testkit"
+)
+
+// A windowModel is what must become of each revision of each timer.
+type windowModel struct {
+	mu      sync.Mutex
+	pending map[string]durable.Timer // by ID: what was scheduled last and not cancelled
+	done    map[string]int           // by Key: how many attempts were done
+	late    time.Duration            // the latest start
+}
+
+// TestWindow has far fewer timers in memory than in the store, while timers are scheduled, replaced,
+// cancelled and retried. Each fires.
+func TestWindow(t *testing.T) {
+	for _, most := range []int{16, 64, 400} {
+		t.Run(fmt.Sprint(most), func(t *testing.T) {
+			defer durable.SetLoad(most, 4)()
+			testWindow(t, testkit.StressTime(t, 800*time.Millisecond))
+		})
+	}
+}
+
+func testWindow(t *testing.T, span time.Duration) {
+	store := openLocal(t, t.TempDir())
+	m := &windowModel{pending: make(map[string]durable.Timer), done: make(map[string]int)}
+	s, clock := newScheduler(t, store, durable.Options{Retry: durable.Retry{Min: 100 * time.Millisecond, Max: 400 * time.Millisecond}})
+	s.Handle("k", func(_ context.Context, f durable.Fire) error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if f.Attempt == 1 {
+			m.late = max(m.late, f.Late)
+		}
+		if clock.now().Before(f.At) {
+			t.Errorf("%s started early", f.Key())
+		}
+		if f.ID[0] == 'f' && f.Attempt < 3 {
+			return errors.New("not yet")
+		}
+		m.done[f.Key()]++
+		return nil
+	})
+	timer := func(id string) durable.Timer {
+		return durable.Timer{ID: id, Kind: "k", At: clock.now().Add(rand.N(span))}
+	}
+	ctx := t.Context()
+	for i := range 500 { // what a load finds
+		id := fmt.Sprintf("%c0-%d", "af"[i%2], i)
+		m.schedule(t, s, timer(id))
+	}
+	runCtx, cancel := context.WithCancel(ctx)
+	done := testkit.Async(func() error { return s.Run(runCtx) })
+	var all sync.WaitGroup
+	for w := 1; w < 5; w++ {
+		all.Go(func() {
+			for i := range 400 {
+				id := fmt.Sprintf("%c%d-%d", "af"[i%2], w, rand.IntN(200))
+				if rand.IntN(4) == 0 {
+					m.cancel(t, s, id)
+				} else {
+					m.schedule(t, s, timer(id))
+				}
+				if i%16 == 0 {
+					testkit.RandomPause()
+				}
+			}
+		})
+	}
+	all.Wait()
+	// Timers far beyond the others fill the memory and are cancelled again.
+	for i := range 300 {
+		far := timer(fmt.Sprintf("far%d", i))
+		far.At = far.At.Add(time.Hour)
+		schedule(t, s, far)
+	}
+	if !testkit.TrueWithin(testkit.Timeout/4+span, func() bool { return store.Counts().Pending == 300 }) {
+		t.Errorf("%d timers are left, want the 300 far ones; stats: %+v", store.Counts().Pending, s.Stats())
+		for tm, err := range s.List(ctx, durable.Query{ByDue: true, Limit: 5}) {
+			t.Log(tm.ID, tm.Rev, clock.now().Sub(tm.At), err)
+		}
+	}
+	cancel()
+	if err := testkit.Receive(t, done, "Run"); err != nil {
+		t.Errorf("Run returned %v", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, want := range m.pending {
+		if n := m.done[durable.Fire{Timer: want}.Key()]; n != 1 {
+			t.Errorf("%s: done %d times, want once", id, n)
+		}
+	}
+	t.Logf("the latest start was %v late", m.late)
+}
+
+// schedule schedules a timer. Calls on one ID come one after the other.
+func (m *windowModel) schedule(t *testing.T, s *durable.Scheduler, tm durable.Timer) {
+	rev, err := s.Schedule(context.Background(), tm)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	tm.Rev = rev
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pending[tm.ID] = tm
+}
+
+// cancel cancels a timer.
+func (m *windowModel) cancel(t *testing.T, s *durable.Scheduler, id string) {
+	ok, err := s.Cancel(context.Background(), id)
+	if err != nil {
+		t.Error(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ok {
+		delete(m.pending, id)
+	}
+}
