@@ -129,3 +129,42 @@ func (m *windowModel) cancel(t *testing.T, s *durable.Scheduler, id string) {
 		delete(m.pending, id)
 	}
 }
+
+// TestWindowRetry checks that another attempt after the horizon is not forgotten, of a timer that is due
+// once and of a periodic one.
+func TestWindowRetry(t *testing.T) {
+	defer durable.SetLoad(16, 4)()
+	s, clock := newScheduler(t, openLocal(t, t.TempDir()), durable.Options{Concurrency: 2, Retry: durable.Retry{Min: 2 * time.Hour}})
+	attempts := make(chan durable.Fire, 10)
+	s.Handle("fails", func(_ context.Context, f durable.Fire) error {
+		attempts <- f
+		if f.Attempt == 1 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	s.Handle("k", func(context.Context, durable.Fire) error { return nil })
+	var many []durable.Timer
+	for i := range 100 {
+		many = append(many, durable.Timer{ID: fmt.Sprint(i), Kind: "k", At: clock.now().Add(time.Hour + time.Duration(i)*time.Second)})
+	}
+	schedule(t, s, many...)
+	start(t, s)
+	testkit.Eventually(t, "the load", func() bool { return s.Stats().Loaded > 0 })
+	schedule(t, s, durable.Timer{ID: "f", Kind: "fails", At: clock.now()},
+		durable.Timer{ID: "p", Kind: "fails", At: clock.now(), Every: 10 * time.Hour})
+	for range 2 {
+		if f := testkit.Receive(t, attempts, "the first attempts"); f.Attempt != 1 {
+			t.Errorf("%s: attempt %d, want 1", f.Key(), f.Attempt)
+		}
+	}
+	testkit.Eventually(t, "the failures", func() bool { return s.Stats().Retried == 2 })
+	clock.step(time.Hour + 5*time.Minute)
+	testkit.Eventually(t, "the other timers", func() bool { return s.Stats().Handled == 100 })
+	clock.step(time.Hour)
+	for range 2 {
+		if f := testkit.Receive(t, attempts, "the second attempts"); f.Attempt != 2 {
+			t.Errorf("%s: attempt %d, want 2", f.Key(), f.Attempt)
+		}
+	}
+}
