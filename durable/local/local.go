@@ -77,8 +77,11 @@ func explain(dir string, fs vfs.FS, err error) error {
 // errLocked says that the lock of a folder is taken.
 var errLocked = errors.New("the folder is in use")
 
-// memTableSize is how much Pebble keeps in memory before it writes a table. Tests make it small.
-var memTableSize uint64 = 32 << 20
+// Tests make these small.
+var (
+	memTableSize uint64 = 32 << 20 // how much Pebble keeps in memory before it writes a table
+	cacheSize    int64  = 64 << 20 // how much of its tables Pebble keeps in memory
+)
 
 // openEngine opens Pebble in a folder.
 func openEngine(dir string, fs vfs.FS, unsynced, readOnly bool) (*engine, error) {
@@ -98,7 +101,7 @@ func openEngine(dir string, fs vfs.FS, unsynced, readOnly bool) (*engine, error)
 		Logger:             logger{e},
 		FormatMajorVersion: pebble.FormatNewest,
 		MemTableSize:       memTableSize,
-		CacheSize:          64 << 20,
+		CacheSize:          cacheSize,
 		ReadOnly:           readOnly,
 
 		// Writes never wait for flushes and compactions: a store whose disk is full would wait forever.
