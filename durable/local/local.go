@@ -35,7 +35,7 @@ func Open(dir string, o Options) (*Store, error) {
 
 func open(dir string, o Options, fs vfs.FS) (*Store, error) {
 	if dir == "" {
-		return nil, errors.New("durable/local: the path of the folder is empty; name the folder that keeps the timers")
+		return nil, errEmptyPath
 	}
 	if o.NoSync {
 		fs = noSync{fs}
@@ -62,6 +62,8 @@ func explain(dir string, fs vfs.FS, err error) error {
 	switch {
 	case statErr == nil && !info.IsDir():
 		what = "it is a file; name another folder, or move the file away"
+	case errors.Is(err, pebble.ErrDBDoesNotExist):
+		what = "there is no store; name the folder that keeps the timers"
 	case errors.Is(err, errLocked):
 		what = "a folder is open in one process at a time, and once in a process; close it there first"
 	case pebble.IsCorruptionError(err) || errors.Is(err, errDamaged):
@@ -73,6 +75,8 @@ func explain(dir string, fs vfs.FS, err error) error {
 	}
 	return fmt.Errorf("durable/local: folder %s: %s: %w", dir, what, err)
 }
+
+var errEmptyPath = errors.New("durable/local: the path of the folder is empty; name the folder that keeps the timers")
 
 // errLocked says that the lock of a folder is taken.
 var errLocked = errors.New("the folder is in use")
@@ -103,6 +107,7 @@ func openEngine(dir string, fs vfs.FS, unsynced, readOnly bool) (*engine, error)
 		MemTableSize:       memTableSize,
 		CacheSize:          cacheSize,
 		ReadOnly:           readOnly,
+		ErrorIfNotExists:   readOnly,
 
 		// Writes never wait for flushes and compactions: a store whose disk is full would wait forever.
 		MemTableStopWritesThreshold: 1 << 10,

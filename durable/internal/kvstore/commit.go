@@ -133,7 +133,7 @@ func (s *Store) flush() error { return s.wait(s.join(nil)) }
 
 // flushed is flush for a caller that is not in a call of the store.
 func (s *Store) flushed() error {
-	if err := s.enter(); err != nil {
+	if err := s.enterChange(); err != nil {
 		return err
 	}
 	defer s.leave()

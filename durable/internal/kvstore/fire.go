@@ -10,7 +10,7 @@ const never = math.MaxInt64
 
 // Fire implements [durable.Store].
 func (s *Store) Fire(ids []string, rules durable.Rules) (durable.Fired, error) {
-	if err := s.enter(); err != nil {
+	if err := s.enterChange(); err != nil {
 		return durable.Fired{}, err
 	}
 	defer s.leave()
@@ -160,7 +160,7 @@ func (d *decision) happen(id string, r *record, e event, payload []byte) error {
 
 // Finish implements [durable.Store].
 func (s *Store) Finish(f durable.Fire, end durable.End) (ok bool, wait func() error, err error) {
-	if err := s.enter(); err != nil {
+	if err := s.enterChange(); err != nil {
 		return false, nil, err
 	}
 	defer s.leave()

@@ -26,6 +26,8 @@ type Store struct {
 	closing sync.RWMutex // held for reading by each call, and for writing by Close
 	closed  bool
 
+	readOnly bool // nothing may change
+
 	filled   bool        // Open has read all records into the cache
 	complete atomic.Bool // the cache has all records. It changes with all stripes locked, and only to false
 	kinds    kinds
@@ -89,23 +91,50 @@ func Open(e Engine) (*Store, error) {
 	return s, nil
 }
 
-// open checks the format, reserves revisions and fills the cache.
-func (s *Store) open() error {
-	v, err := s.engine.Get(formatKey)
+// OpenReadOnly returns a store on an engine that nothing changes. Methods that change something return an
+// error. The store owns the engine from then on, also if OpenReadOnly fails.
+func OpenReadOnly(e Engine) (*Store, error) {
+	s := &Store{engine: e, seed: maphash.MakeSeed(), broken: make(chan struct{}), readOnly: true}
+	s.wakeCommitter = sync.NewCond(&s.committing)
+	_, err := lastRev(e)
+	if err == nil {
+		err = s.fill()
+	}
 	if err != nil {
-		return err
+		return nil, errors.Join(err, e.Close())
+	}
+	s.background.Add(1)
+	go s.count(e.Snapshot())
+	return s, nil
+}
+
+// errReadOnly is returned by methods that change something.
+var errReadOnly = errors.New("durable: the store is open for reading only")
+
+// lastRev checks the format of a store and returns the last revision that was reserved.
+func lastRev(e Engine) (uint64, error) {
+	v, err := e.Get(formatKey)
+	if err != nil {
+		return 0, err
 	}
 	if v != nil && (len(v) != 1 || v[0] != format) {
-		return fmt.Errorf("durable: the store has format %x; this program knows format %x: use a newer one", v, format)
+		return 0, fmt.Errorf("durable: the store has format %x; this program knows format %x: use a newer one", v, format)
 	}
-	last := uint64(0)
-	if b, err := s.engine.Get(revKey); err != nil {
+	b, err := e.Get(revKey)
+	if err != nil || b == nil {
+		return 0, err
+	}
+	if len(b) != 8 {
+		return 0, errors.New("durable: the last revision of the store is damaged; restore the store from a backup")
+	}
+	return binary.BigEndian.Uint64(b), nil
+}
+
+// open checks the format, reserves revisions and fills the cache.
+func (s *Store) open() error {
+	last, err := lastRev(s.engine)
+	if err != nil {
 		return err
-	} else if b != nil {
-		if len(b) != 8 {
-			return errors.New("durable: the last revision of the store is damaged; restore the store from a backup")
-		}
-		last = binary.BigEndian.Uint64(b)
 	}
 	s.rev.Store(last)
 	s.ceiling.Store(last + revBlock)
@@ -169,6 +198,14 @@ func (s *Store) enter() error {
 	return err
 }
 
+// enterChange begins a call that changes something, or whose result may.
+func (s *Store) enterChange() error {
+	if s.readOnly {
+		return errReadOnly
+	}
+	return s.enter()
+}
+
 func (s *Store) leave() { s.closing.RUnlock() }
 
 // failure returns the error that has stopped the store.
@@ -197,7 +234,7 @@ func (s *Store) Fail(err error) { _ = s.fail(err) }
 
 // Watch implements [durable.Store].
 func (s *Store) Watch(w durable.Watcher) (stop func(), err error) {
-	if err := s.enter(); err != nil {
+	if err := s.enterChange(); err != nil {
 		return nil, err
 	}
 	defer s.leave()

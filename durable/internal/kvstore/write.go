@@ -25,7 +25,7 @@ func check(c durable.Condition, id string, r *record) error {
 
 // Schedule implements [durable.Store].
 func (s *Store) Schedule(_ context.Context, ts []durable.Timer, c durable.Condition) ([]uint64, error) {
-	if err := s.enter(); err != nil {
+	if err := s.enterChange(); err != nil {
 		return nil, err
 	}
 	defer s.leave()
@@ -86,7 +86,7 @@ func (op *operation) arm(t *durable.Timer, old *record, rev uint64) {
 
 // Cancel implements [durable.Store].
 func (s *Store) Cancel(_ context.Context, id string, c durable.Condition) (bool, error) {
-	if err := s.enter(); err != nil {
+	if err := s.enterChange(); err != nil {
 		return false, err
 	}
 	defer s.leave()
@@ -118,7 +118,7 @@ func (op *operation) cancel(id string, c durable.Condition) (bool, error) {
 
 // Redrive implements [durable.Store].
 func (s *Store) Redrive(_ context.Context, id string, at time.Time) (bool, error) {
-	if err := s.enter(); err != nil {
+	if err := s.enterChange(); err != nil {
 		return false, err
 	}
 	defer s.leave()
@@ -152,7 +152,7 @@ func (op *operation) redrive(id string, at time.Time) (bool, error) {
 
 // Discard implements [durable.Store].
 func (s *Store) Discard(_ context.Context, id string) (bool, error) {
-	if err := s.enter(); err != nil {
+	if err := s.enterChange(); err != nil {
 		return false, err
 	}
 	defer s.leave()
