@@ -62,12 +62,13 @@ cover: ## measure the root module's coverage, write coverage.out
 	go tool cover -func=coverage.out | tail -n 1
 
 .PHONY: fuzz
-fuzz: ## run each fuzz target of the root module for FUZZTIME (10s)
+fuzz: ## run each fuzz target of the root module for FUZZTIME (10s), those of durable for a fifth
 	sh .ci/fuzz $(FUZZTIME)
 
 .PHONY: stress
-stress: ## race tests STRESSCOUNT (20) times on 1, 2 and 8 Ps, then fuzz for STRESSTIME (5m)
+stress: ## race tests STRESSCOUNT (20) times on 1, 2 and 8 Ps, then a soak of durable and fuzz for STRESSTIME (5m)
 	go test -race -shuffle=on -cpu=1,2,8 -count=$(STRESSCOUNT) -timeout=2h $$(go list ./... | grep -v /conformance)
+	FOLIOT_STRESS=$(STRESSTIME) go test -race -count=1 -timeout=2h -run='Soak|Window' ./durable/...
 	sh .ci/fuzz $(STRESSTIME)
 
 .PHONY: crash

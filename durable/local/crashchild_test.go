@@ -104,9 +104,10 @@ func failsSome(f durable.Fire) bool {
 	return false
 }
 
-// work schedules and cancels timers until the process is killed.
-func (c *crashChild) work(ctx context.Context, worker int) {
-	for {
+// work schedules and cancels timers until the context ends or the process is killed.
+func (c *actor) work(until context.Context, worker int) {
+	ctx := context.WithoutCancel(until)
+	for until.Err() == nil {
 		id := fmt.Sprintf("%s%d.%d", []string{"a", "a", "s"}[rand.IntN(3)], worker, rand.IntN(crashIDs))
 		t := durable.Timer{ID: id, Kind: "k", At: time.Now().Add(rand.N(20 * time.Millisecond)), Payload: payloadOf(id)}
 		if rand.IntN(4) == 0 {
