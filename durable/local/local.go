@@ -1,4 +1,3 @@
-// Package local keeps durable timers in a folder of one machine.
 package local
 
 import (
