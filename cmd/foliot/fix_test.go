@@ -12,11 +12,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"foliot": main})
+	testscript.Main(m, map[string]func(){"foliot": main, "timers-fill": timersFill, "timers-hold": timersHold})
 }
 
 // TestScripts runs the scripts in testdata/script. In them, $FOLIOT is the directory of Foliot's module. The command
-// "require" makes the module in the current directory depend on it, and "exits n command" checks an exit status.
+// "require" makes the module in the current directory depend on it, and "exits n command" checks an exit status. The
+// commands for timers are in timers_test.go.
 func TestScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command many times")
@@ -43,6 +44,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"ids": checkIDs, "setrev": setRev, "await": await,
 			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) < 2 {
 					ts.Fatalf("usage: exits status command [args]")

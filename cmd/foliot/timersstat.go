@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foliot-go/foliot/durable"
+)
+
+func newTimersStatCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "stat DIR",
+		Short: "Count the timers of a folder, by kind and by time",
+		Long:  `Count the timers of a folder, by kind and by time. It reads all timers.`,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			size, err := folderSize(args[0])
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // openTimers has a better message
+				return runError{err}
+			}
+			return withTimers(args[0], func(s *durable.Scheduler) error {
+				st, err := timerStatsOf(cmd.Context(), s, time.Now())
+				if err != nil {
+					return err
+				}
+				st.Bytes = size
+				if asJSON {
+					return json.NewEncoder(cmd.OutOrStdout()).Encode(st)
+				}
+				return st.print(cmd.OutOrStdout())
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// timerStats are the numbers of timers in a folder.
+type timerStats struct {
+	Pending  int `json:"pending"`
+	Periodic int `json:"periodic"` // of those that are pending
+	Dead     int `json:"dead"`
+
+	// The number of pending timers that are due by a time, each without those before it.
+	Overdue int `json:"overdue"`
+	Hour    int `json:"due_within_hour"`
+	Day     int `json:"due_within_day"`
+	Later   int `json:"due_later"`
+
+	First *time.Time           `json:"first_due,omitempty"`
+	Last  *time.Time           `json:"last_due,omitempty"`
+	Kinds map[string]kindStats `json:"kinds"`
+	Bytes int64                `json:"bytes_on_disk"`
+}
+
+// kindStats are the numbers of timers of a kind.
+type kindStats struct {
+	Pending int `json:"pending"`
+	Dead    int `json:"dead"`
+}
+
+// timerStatsOf counts the timers of a folder at a time.
+func timerStatsOf(ctx context.Context, s *durable.Scheduler, now time.Time) (*timerStats, error) {
+	st := &timerStats{Kinds: make(map[string]kindStats)}
+	for t, err := range s.List(ctx, durable.Query{ByDue: true}) {
+		if err != nil {
+			return nil, err
+		}
+		st.add(t, now)
+	}
+	for f, err := range s.Dead(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		st.Dead++
+		k := st.Kinds[f.Kind]
+		k.Dead++
+		st.Kinds[f.Kind] = k
+	}
+	return st, nil
+}
+
+// add counts a pending timer. They come in the order of their times.
+func (st *timerStats) add(t durable.Timer, now time.Time) {
+	st.Pending++
+	if t.Every != 0 {
+		st.Periodic++
+	}
+	k := st.Kinds[t.Kind]
+	k.Pending++
+	st.Kinds[t.Kind] = k
+	at := t.At.Local()
+	if st.First == nil {
+		st.First = &at
+	}
+	st.Last = &at
+	switch d := at.Sub(now); {
+	case d <= 0:
+		st.Overdue++
+	case d <= time.Hour:
+		st.Hour++
+	case d <= 24*time.Hour:
+		st.Day++
+	default:
+		st.Later++
+	}
+}
+
+func (st *timerStats) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(table, "pending\t%d, of these %d periodic\n", st.Pending, st.Periodic)
+	fmt.Fprintf(table, "due\t%d overdue, %d within an hour, %d within a day, %d later\n", st.Overdue, st.Hour, st.Day, st.Later)
+	if st.First != nil {
+		fmt.Fprintf(table, "first due\t%s\n", showTime(*st.First))
+		fmt.Fprintf(table, "last due\t%s\n", showTime(*st.Last))
+	}
+	fmt.Fprintf(table, "dead\t%d\n", st.Dead)
+	fmt.Fprintf(table, "on disk\t%.1f MB\n", float64(st.Bytes)/1e6)
+	if len(st.Kinds) > 0 {
+		fmt.Fprintf(table, "\nKIND\tPENDING\tDEAD\n")
+	}
+	for _, kind := range slices.Sorted(maps.Keys(st.Kinds)) {
+		fmt.Fprintf(table, "%s\t%d\t%d\n", kind, st.Kinds[kind].Pending, st.Kinds[kind].Dead)
+	}
+	return table.Flush()
+}
+
+// folderSize returns the number of bytes in the files of a folder.
+func folderSize(dir string) (n int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if errors.Is(err, os.ErrNotExist) { // a process that uses the folder removes files
+			return nil
+		}
+		if err == nil {
+			n += info.Size()
+		}
+		return err
+	})
+	return n, err
+}
+
+func newTimersVerifyCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify DIR",
+		Short: "Read everything in a folder and check that it fits together",
+		Long: `Read everything in a folder: each timer, its payload and its place in the order of time, and
+each dead timer. It fails if something is damaged or missing.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withTimers(args[0], func(s *durable.Scheduler) error {
+				pending, dead, err := verifyTimers(cmd.Context(), s)
+				if err != nil {
+					return fmt.Errorf("folder %s: %w", args[0], err)
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d timers and %d dead ones, all in order\n", pending, dead)
+				return err
+			})
+		},
+	}
+}
+
+// verifyTimers reads all timers in both orders and compares.
+func verifyTimers(ctx context.Context, s *durable.Scheduler) (pending, dead int, err error) {
+	last := ""
+	for t, err := range s.List(ctx, durable.Query{}) {
+		if err != nil {
+			return 0, 0, err
+		}
+		if t.ID <= last {
+			return 0, 0, fmt.Errorf("timer %q comes after %q", t.ID, last)
+		}
+		last = t.ID
+		pending++
+	}
+	byDue, at := 0, time.Time{}
+	for t, err := range s.List(ctx, durable.Query{ByDue: true}) {
+		if err != nil {
+			return 0, 0, err
+		}
+		if t.At.Before(at) {
+			return 0, 0, fmt.Errorf("timer %q has a wrong place in the order of time", t.ID)
+		}
+		at = t.At
+		byDue++
+	}
+	if byDue != pending {
+		return 0, 0, fmt.Errorf("there are %d timers, and %d in the order of time", pending, byDue)
+	}
+	for _, err := range s.Dead(ctx) {
+		if err != nil {
+			return 0, 0, err
+		}
+		dead++
+	}
+	return pending, dead, nil
+}
