@@ -77,7 +77,8 @@ func TestTheTablesOfFieldsAreComplete(t *testing.T) {
 			continue
 		}
 		switch filepath.Dir(name) {
-		case ".", "time", "context", "loop", "clock", filepath.Join("internal", "engine"), filepath.Join("internal", "context"):
+		case ".", "time", "context", "loop", "clock", filepath.Join("internal", "engine"), filepath.Join("internal", "context"),
+			"durable", filepath.Join("durable", "local"), filepath.Join("durable", "internal", "kvstore"):
 			found, err := doccheck.Fields(name, []byte(text))
 			if err != nil {
 				t.Fatal(err)
@@ -89,6 +90,7 @@ func TestTheTablesOfFieldsAreComplete(t *testing.T) {
 	names = append(names, doccheck.TableFields(files["docs/expiry.md"], "foliot")...)
 	names = append(names, doccheck.TableFields(files["docs/loop.md"], "loop")...)
 	names = append(names, doccheck.TableFields(files["docs/clock.md"], "clock")...)
+	names = append(names, doccheck.TableFields(files["docs/durable.md"], "durable")...)
 	reportFaults(t, doccheck.CheckFields(fields, names))
 }
 
@@ -145,7 +147,7 @@ func TestTheFiguresInThePagesAreGenerated(t *testing.T) {
 // isLibrary reports whether a folder has code that programs use, and not tools, tests or examples.
 func isLibrary(folder string) bool {
 	for _, other := range []string{
-		"bench", "check", "cmd", "conformance", "examples", "test",
+		"bench", "check", "cmd", "conformance", "durable/storetest", "examples", "test",
 		"internal/aliasgen", "internal/doccheck", "internal/interleave", "internal/release", "internal/testkit", "internal/tools",
 	} {
 		if folder == other || strings.HasPrefix(folder, other+"/") {
