@@ -17,6 +17,7 @@
 //	a few timers that must be sharp                         the same, maybe with Options.Precise
 //	many sessions with something to do periodically         Task and Interval
 //	values that are due later, in memory                    Queue
+//	timers that must survive the process                    module github.com/foliot-go/foliot/durable
 //	tests that must not wait                                ManualClock, or a synctest bubble
 //	a clock to inject, which tests replace                  package clock
 //	an event loop: scripts, actors, games, simulations      package loop
@@ -26,10 +27,10 @@
 //	a few thousand timers, none of them in a profile        the standard library
 //	deadlines of reads and writes on sockets                SetDeadline of net.Conn
 //	a cache with a bound, expiry and loaders                github.com/maypok86/otter
-//	jobs and workflows that survive a restart               River, Temporal
+//	jobs for many machines, workflows                       River, Temporal
 //	calendars: every day at three                           github.com/robfig/cron
 //
-// README.md has figures for the first nine but the tests and the clock, and docs/benchmarks.md has all.
+// README.md has figures for the first ten but durable timers, the tests and the clock, and docs/benchmarks.md has all.
 //
 // # Timers
 //

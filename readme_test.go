@@ -16,15 +16,19 @@ import (
 func Example_readme() {
 	result := make(chan string, 1)
 	rt, err := foliot.New(foliot.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err) // ends the program if err is not nil
 	deadline, err := rt.AfterFunc(5*time.Second, func() { result <- "timed out" })
 	if err == nil && deadline.Stop() { // true: the callback will not run
 		result <- "in time"
 	}
 	fmt.Println(<-result)
 	// Output: in time
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 // TestEveryExampleOfTheReadmeIsCompiled checks that each Go code block of README.md is also

@@ -24,6 +24,7 @@ var choices = []choice{
 	{"deadlines behind your own lock or on one goroutine, as in a cache", "[`foliot.Expirer`](expirer.go), or only [`wheel`](wheel/doc.go)", "wheel-ops", "arm and cancel at once", "wheel"},
 	{"an existing program with many `AfterFunc`", "[`time`](time/doc.go), a drop-in", "drop-in", "AfterFunc and Stop: CPU", "drop-in"},
 	{"an existing program with many `WithTimeout`", "[`context`](context/doc.go), a drop-in", "drop-in", "context.WithTimeout, Done and cancel: CPU", "drop-in"},
+	{"timers that must survive the process: order expiry, reminders, retries hours later", "[`durable`](durable/doc.go), its own module", "", "", ""},
 	{"tests that must not wait", "[`clock`](clock/doc.go) to inject, [`foliot.ManualClock`](clock.go), `loop.Virtual`; or `testing/synctest`", "", "", ""},
 }
 
