@@ -22,7 +22,9 @@ var (
 
 	// Drop is returned by a handler that gives a timer up: it is not tried again, and counts as
 	// dropped instead of done.
-	Drop = errors.New("durable: drop this timer") //nolint:staticcheck // the name is part of the contract
+	//
+	//lint:ignore ST1012 it is an order and not an error: "return durable.Drop"
+	Drop = errors.New("durable: drop this timer")
 )
 
 // errRunning is returned by a Run that would be the second one.
