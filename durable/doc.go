@@ -4,15 +4,17 @@
 // for the next deadline, and nothing polls: a handler is usually late by less than a millisecond and
 // the time of one write to the disk.
 //
-//	store, err := local.Open("timers", local.Options{}) // a folder
+//	store, err := local.Open(dir, local.Options{})
 //	check(err)
 //	defer store.Close()
 //	s, err := durable.New(store, durable.Options{})
 //	check(err)
-//	s.Handle("expire", func(ctx context.Context, f durable.Fire) error { return orders.Expire(ctx, f.ID) })
-//	_, err = s.Schedule(ctx, durable.Timer{ID: "order-17", At: time.Now().Add(30 * time.Minute), Kind: "expire"})
+//	s.Handle("expire", func(ctx context.Context, f durable.Fire) error { return expire(ctx, f.ID) })
+//	_, err = s.Schedule(ctx, durable.Timer{ID: "order-17", At: time.Now().Add(time.Second), Kind: "expire"})
 //	check(err)
 //	check(s.Run(ctx)) // calls handlers until ctx ends
+//
+// Here dir is a folder, and check ends the program if its argument is not nil.
 //
 // A store keeps the timers. Package durable/local has one in a folder, for one process. A [Scheduler]
 // is the API in front of a store. Its methods may be called from any goroutine, before, during and
