@@ -59,14 +59,20 @@ func fillTimers(dir string) error {
 	return errors.Join(<-ended, ctx.Err(), store.Close())
 }
 
-// timersHold is a command of the scripts. It opens a folder, makes a file, and keeps the folder open until it is
-// killed.
+// timersHold is a command of the scripts. It opens a folder and starts a handler, which makes a file and does not return.
+// So the folder is open, and the timer "stuck" is being handled, until the command is killed.
 func timersHold() {
 	store, err := local.Open(os.Args[1], local.Options{})
 	exitOnError(err)
-	exitOnError(os.WriteFile(os.Args[2], nil, 0o666))
-	time.Sleep(time.Hour)
-	exitOnError(store.Close())
+	s, err := durable.New(store, durable.Options{})
+	exitOnError(err)
+	s.Handle("hold", func(context.Context, durable.Fire) error {
+		exitOnError(os.WriteFile(os.Args[2], nil, 0o666))
+		select {}
+	})
+	_, err = s.Schedule(context.Background(), durable.Timer{ID: "stuck", At: time.Now(), Kind: "hold"})
+	exitOnError(err)
+	exitOnError(s.Run(context.Background()))
 }
 
 func exitOnError(err error) {
