@@ -69,7 +69,7 @@
 // # Failures
 //
 // A handler that returns an error or panics is called again: after a second, then after pauses that
-// double up to ten minutes, with some chance in them, 16 times in all. [Retry] has other values.
+// double up to ten minutes, with jitter, 16 times in all. [Retry] has other values.
 // [Drop] ends the attempts at once. When they are used up, the timer is dead: [Scheduler.Dead] lists
 // it, [Scheduler.Redrive] arms it again, [Scheduler.Discard] removes it. A dead timer does not hold its
 // ID: the same ID can be scheduled anew.
@@ -81,7 +81,7 @@
 //
 // A timer with Every is due at At, At+Every, At+2*Every and so on, whatever its handler takes. The
 // next occurrence is armed when one fires, and each has its own revision. Get shows the next one. If
-// occurrences were missed, because no process or no handler was free, the latest one fires, and
+// occurrences were missed, because no process ran or no handler was free, the latest one fires, and
 // Fire.Missed counts the others. A retry that would come after the next occurrence gives way to it. A
 // dead occurrence does not end the series. Cancel during an occurrence ends the series, and returns
 // true.

@@ -13,7 +13,7 @@ import (
 )
 
 // A book keeps orders in a file, a line for each change. It stands for a database. A line survives
-// kill -9; for a power cut it would have to be synced.
+// kill -9. It is not synced, so it may not survive a power cut.
 type book struct {
 	mu     sync.Mutex
 	file   *os.File

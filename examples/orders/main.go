@@ -63,7 +63,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	flags.IntVar(&c.rate, "rate", 50, "orders placed a second")
 	flags.DurationVar(&c.window, "window", 4*time.Second, "time to pay; the reminder comes after half of it")
 	flags.DurationVar(&c.report, "report", time.Second, "time between reports")
-	flags.Float64Var(&c.paying, "paying", 0.7, "share of the customers who try to pay")
+	flags.Float64Var(&c.paying, "paying", 0.7, "share of the customers that try to pay")
 	flags.Float64Var(&c.fail, "fail", 0.2, "share of the mails that fail")
 	if err := flags.Parse(args); err != nil {
 		return c, err

@@ -123,7 +123,7 @@ func (s *shop) schedule(ctx context.Context, o order, on ...durable.If) error {
 	return nil
 }
 
-// customer makes a customer, who pays an order after a while, or never.
+// customer pays an order after a while, or never.
 func (s *shop) customer(id int) error {
 	if rand.Float64() >= s.paying {
 		return nil
