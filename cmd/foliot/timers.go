@@ -23,7 +23,8 @@ func newTimersCmd() *cobra.Command {
 		Short: "Show and change the durable timers of a folder",
 		Long: `Show and change the durable timers that a program keeps in a folder by package
 durable/local. No process may have the folder open meanwhile: stop the program first. No
-handler is called, and timers that are due stay due.
+handler is called, and timers that are due stay due. ls, get, stat and verify change nothing
+in the folder.
 
 Times are printed in the time zone of the machine. Payloads are printed as text if they are
 UTF-8, and as base64 otherwise. --json is for other programs: it prints each timer as an
@@ -40,41 +41,50 @@ Exit status: 0 if all went well, 1 if there is no such timer or the folder canno
 	return cmd
 }
 
-// withTimers calls f with a scheduler for the timers of a folder. The error of the result is one of running, not of usage.
-func withTimers(dir string, f func(s *durable.Scheduler) error) error {
-	s, store, err := openTimers(dir)
+// readTimers calls f with a scheduler for the timers of a folder, which stays as it is. The error of the result is one of
+// running, not of usage.
+func readTimers(dir string, f func(s *durable.Scheduler) error) error {
+	return withTimers(dir, local.OpenReadOnly, f)
+}
+
+// changeTimers does the same for an f that changes timers.
+func changeTimers(dir string, f func(s *durable.Scheduler) error) error {
+	return withTimers(dir, func(dir string) (*local.Store, error) { return local.Open(dir, local.Options{}) }, f)
+}
+
+func withTimers(dir string, open func(dir string) (*local.Store, error), f func(s *durable.Scheduler) error) error {
+	if err := checkFolder(dir); err != nil {
+		return runError{err}
+	}
+	store, err := open(dir)
 	if err != nil {
 		return runError{err}
 	}
-	if err := errors.Join(f(s), store.Close()); err != nil {
+	s, err := durable.New(store, durable.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		err = f(s)
+	}
+	if err = errors.Join(err, store.Close()); err != nil {
 		return runError{err}
 	}
 	return nil
 }
 
-// openTimers opens the timers of a folder that exists. It makes no folder and no store.
-func openTimers(dir string) (*durable.Scheduler, *local.Store, error) {
+// checkFolder returns an error if a folder does not have timers. So no command makes a folder or a store.
+func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, fmt.Errorf("there is no folder %s", dir)
+		return fmt.Errorf("there is no folder %s", dir)
 	case err != nil:
-		return nil, nil, err
+		return err
 	case !info.IsDir():
-		return nil, nil, fmt.Errorf("%s is a file; name the folder that keeps the timers", dir)
+		return fmt.Errorf("%s is a file; name the folder that keeps the timers", dir)
 	}
 	if found, err := filepath.Glob(filepath.Join(escapeGlob(dir), "MANIFEST-*")); err != nil || len(found) == 0 {
-		return nil, nil, fmt.Errorf("folder %s has no timers: durable/local has never been opened there", dir)
+		return fmt.Errorf("folder %s has no timers: durable/local has never been opened there", dir)
 	}
-	store, err := local.Open(dir, local.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := durable.New(store, durable.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return nil, nil, errors.Join(err, store.Close())
-	}
-	return s, store, nil
+	return nil
 }
 
 // escapeGlob returns a pattern that matches a path only.
@@ -92,7 +102,7 @@ func newTimersGetCmd() *cobra.Command {
 For a periodic timer, the time and the revision are those of the next occurrence.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withTimers(args[0], func(s *durable.Scheduler) error {
+			return readTimers(args[0], func(s *durable.Scheduler) error {
 				out := newTimerPrinter(cmd.OutOrStdout(), asJSON)
 				t, ok, err := s.Get(cmd.Context(), args[1])
 				if err != nil {
@@ -147,7 +157,7 @@ armed, and its handler is called again in the next run.`,
 			if cmd.Flags().Changed("rev") {
 				on = append(on, durable.IfRev(rev))
 			}
-			return withTimers(dir, func(s *durable.Scheduler) error {
+			return changeTimers(dir, func(s *durable.Scheduler) error {
 				ok, err := s.Cancel(cmd.Context(), id, on...)
 				if err != nil {
 					return err
@@ -192,7 +202,7 @@ func newDeadCmd(verb, done, short, long string, do func(s *durable.Scheduler, ct
 		Long:  long,
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withTimers(args[0], func(s *durable.Scheduler) error {
+			return changeTimers(args[0], func(s *durable.Scheduler) error {
 				ok, err := do(s, cmd.Context(), args[1])
 				if err != nil {
 					return err

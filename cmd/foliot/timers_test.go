@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -118,6 +120,57 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		if time.Since(begin) > time.Minute {
 			ts.Fatalf("%s does not appear", args[0])
+		}
+	}
+}
+
+// damage is a command of the scripts: damage dir changes a byte in the log of the store in a folder.
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: damage dir")
+	}
+	logs, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*.log"))
+	ts.Check(err)
+	for _, name := range logs {
+		text, err := os.ReadFile(name)
+		ts.Check(err)
+		if len(text) > 0 {
+			text[len(text)/2] ^= 1
+			ts.Check(os.WriteFile(name, text, 0o600))
+			return
+		}
+	}
+	ts.Fatalf("%s has no log", args[0])
+}
+
+// A look leaves each file of the folder as it is.
+func TestALookAtTimersChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := fillTimers(dir); err != nil {
+		t.Fatal(err)
+	}
+	files := func() map[string]string {
+		found := map[string]string{}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[e.Name()] = string(text)
+		}
+		return found
+	}
+	before := files()
+	for _, args := range [][]string{{"ls", dir}, {"ls", "--dead", dir}, {"get", dir, "order-1"}, {"stat", dir}, {"verify", dir}} {
+		if _, _, err := run(t, t.Context(), append([]string{"timers"}, args...)...); err != nil {
+			t.Errorf("%s: %v", args[0], err)
+		}
+		if !maps.Equal(before, files()) {
+			t.Fatalf("%s has changed the folder", args[0])
 		}
 	}
 }

@@ -44,7 +44,7 @@ payloads are cut off in the table; "foliot timers get" and --json show them in f
 			case dead && q.ByDue:
 				return fmt.Errorf("--dead and --by-due exclude each other: dead timers are listed by ID")
 			}
-			return withTimers(args[0], func(s *durable.Scheduler) error {
+			return readTimers(args[0], func(s *durable.Scheduler) error {
 				out := newTimerPrinter(cmd.OutOrStdout(), asJSON)
 				entries := listed(s.List(cmd.Context(), q))
 				if dead {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/local"
 )
 
 func newTimersStatCmd() *cobra.Command {
@@ -31,7 +32,7 @@ func newTimersStatCmd() *cobra.Command {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) { // openTimers has a better message
 				return runError{err}
 			}
-			return withTimers(args[0], func(s *durable.Scheduler) error {
+			return readTimers(args[0], func(s *durable.Scheduler) error {
 				st, err := timerStatsOf(cmd.Context(), s, time.Now())
 				if err != nil {
 					return err
@@ -160,54 +161,26 @@ func newTimersVerifyCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Read everything in a folder and check that it fits together",
-		Long: `Read everything in a folder: each timer, its payload and its place in the order of time, and
-each dead timer. It fails if something is damaged or missing.`,
+		Long: `Read everything in a folder, and check each timer, its payload, its place in the order of time,
+and each dead timer. What is damaged is listed, and the exit status is 1. Restore such a
+folder from a backup.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withTimers(args[0], func(s *durable.Scheduler) error {
-				pending, dead, err := verifyTimers(cmd.Context(), s)
-				if err != nil {
-					return fmt.Errorf("folder %s: %w", args[0], err)
-				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d timers and %d dead ones, all in order\n", pending, dead)
-				return err
-			})
+			if err := checkFolder(args[0]); err != nil {
+				return runError{err}
+			}
+			report, err := local.Verify(args[0])
+			if err != nil {
+				return runError{err}
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%d timers, %d dead timers, %d damages\n", report.Timers, report.Dead, len(report.Damages))
+			for _, damage := range report.Damages {
+				fmt.Fprintln(cmd.OutOrStdout(), damage)
+			}
+			if len(report.Damages) > 0 {
+				return exitStatus(1)
+			}
+			return nil
 		},
 	}
-}
-
-// verifyTimers reads all timers in both orders and compares.
-func verifyTimers(ctx context.Context, s *durable.Scheduler) (pending, dead int, err error) {
-	last := ""
-	for t, err := range s.List(ctx, durable.Query{}) {
-		if err != nil {
-			return 0, 0, err
-		}
-		if t.ID <= last {
-			return 0, 0, fmt.Errorf("timer %q comes after %q", t.ID, last)
-		}
-		last = t.ID
-		pending++
-	}
-	byDue, at := 0, time.Time{}
-	for t, err := range s.List(ctx, durable.Query{ByDue: true}) {
-		if err != nil {
-			return 0, 0, err
-		}
-		if t.At.Before(at) {
-			return 0, 0, fmt.Errorf("timer %q has a wrong place in the order of time", t.ID)
-		}
-		at = t.At
-		byDue++
-	}
-	if byDue != pending {
-		return 0, 0, fmt.Errorf("there are %d timers, and %d in the order of time", pending, byDue)
-	}
-	for _, err := range s.Dead(ctx) {
-		if err != nil {
-			return 0, 0, err
-		}
-		dead++
-	}
-	return pending, dead, nil
 }

@@ -15,8 +15,9 @@
 // be on a local disk: locks and syncs of network file systems often do less than they say.
 //
 // In the folder is a database of Pebble, the storage engine of CockroachDB. Its files belong together:
-// copy the folder as a whole, while no process has it open. To look into a folder, use the command
-// foliot timers.
+// copy the folder as a whole, while no process has it open. [OpenReadOnly] opens a folder and changes
+// nothing in it, and [Verify] reads all of it and says what is damaged. The command foliot timers does
+// both.
 //
 // # What is kept
 //
