@@ -48,6 +48,7 @@ type run struct {
 	failure   chan struct{} // closed when failed is set
 
 	handlers sync.WaitGroup // one for each of busy, until its outcome is kept
+	loads    sync.WaitGroup // the goroutines that bring timers into memory, or remove them
 }
 
 // Bounds of what is in memory. Tests make them small.
@@ -73,6 +74,9 @@ const (
 	// manualPatience is how long a pass waits for a handler on a manual clock.
 	manualPatience = 5 * time.Millisecond
 
+	// closeTime is how long the end of a run waits for a pass.
+	closeTime = time.Second
+
 	// passMax is how many timers a pass fires in one commit.
 	passMax = 256
 )
@@ -91,18 +95,15 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		r.close()
 		return err
 	}
-	defer stop()
-	loaded := make(chan struct{})
-	go func() {
-		defer close(loaded)
-		r.load(ctx)
-	}()
+	r.loads.Go(func() { r.loadFrom(ctx, time.Time{}) })
 	select {
 	case <-ctx.Done():
 	case <-r.failure:
 	}
 	err = r.end()
-	<-loaded
+	r.loads.Wait()
+	stop()
+	r.close()
 	return err
 }
 
@@ -122,6 +123,7 @@ func (s *Scheduler) begin() (*run, error) {
 		s: s, rt: rt, manual: manual,
 		unhandled: make(map[string]bool),
 		horizon:   never,
+		loading:   true,
 		wakeAt:    never,
 		failure:   make(chan struct{}),
 		nudge:     make(chan struct{}, 1),
@@ -167,7 +169,7 @@ func (r *run) end() error {
 		err = fmt.Errorf("durable: %d handlers are still running %v after Run was told to end; they are not waited for, and will be called again if the process ends before they do", r.busy, drain)
 		r.mu.Unlock()
 	}
-	r.close()
+	r.cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return errors.Join(r.failed, err)
@@ -176,7 +178,9 @@ func (r *run) end() error {
 // close releases what begin has made.
 func (r *run) close() {
 	r.cancel()
-	_, _ = r.rt.Shutdown(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	_, _ = r.rt.Shutdown(ctx) // it waits for a pass, which may wait for a store that has failed
 	r.s.mu.Lock()
 	r.s.run = nil
 	r.s.mu.Unlock()
@@ -193,9 +197,9 @@ func (r *run) Wake(w Wake) {
 	}
 	r.index.set(w.ID, w.At)
 	r.arm(w.At)
-	if r.index.len() > 2*loadMax && !r.loading && !r.manual {
+	if r.index.len() > 2*loadMax && !r.loading && !r.manual && !r.ending {
 		r.loading = true
-		go r.shrink()
+		r.loads.Go(r.shrink)
 	}
 }
 
@@ -237,14 +241,6 @@ func (r *run) arm(at int64) {
 			return
 		} // otherwise d is too long now
 	}
-}
-
-// load brings timers into memory, and fires those that are due.
-func (r *run) load(ctx context.Context) {
-	r.mu.Lock()
-	r.loading = true
-	r.mu.Unlock()
-	r.loadFrom(ctx, time.Time{})
 }
 
 // loadFrom brings timers that are due at a time or later into memory, until there are loadMax.
@@ -329,6 +325,7 @@ func (r *run) loadMore(now int64) {
 	next, ok := r.index.next()
 	if r.index.len() < loadMax/2 || now >= r.horizon && (!ok || next > now) {
 		r.loading = true
-		go r.loadFrom(r.ctx, time.Unix(0, r.horizon))
+		from := time.Unix(0, r.horizon)
+		r.loads.Go(func() { r.loadFrom(r.ctx, from) })
 	}
 }
