@@ -26,7 +26,7 @@ type windowModel struct {
 func TestWindow(t *testing.T) {
 	for _, most := range []int{16, 64, 400} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
-			defer durable.SetLoad(most, 4)()
+			t.Cleanup(durable.SetLoad(most, 4))
 			testWindow(t, testkit.StressTime(t, 800*time.Millisecond))
 		})
 	}
@@ -133,7 +133,7 @@ func (m *windowModel) cancel(t *testing.T, s *durable.Scheduler, id string) {
 // TestWindowRetry checks that another attempt after the horizon is not forgotten, of a timer that is due
 // once and of a periodic one.
 func TestWindowRetry(t *testing.T) {
-	defer durable.SetLoad(16, 4)()
+	t.Cleanup(durable.SetLoad(16, 4))
 	s, clock := newScheduler(t, openLocal(t, t.TempDir()), durable.Options{Concurrency: 2, Retry: durable.Retry{Min: 2 * time.Hour}})
 	attempts := make(chan durable.Fire, 10)
 	s.Handle("fails", func(_ context.Context, f durable.Fire) error {
