@@ -15,7 +15,7 @@ import (
 	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-var kills = flag.Int("kills", 20, "how often TestCrash kills a process, with and without NoSync each")
+var kills = flag.Int("kills", 10, "how often TestCrash kills a process, with and without NoSync each")
 
 // TestCrash kills a process that schedules, cancels and handles timers, again and again, and keeps the
 // books of what it has acknowledged.

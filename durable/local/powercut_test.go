@@ -15,7 +15,7 @@ import (
 // faultStep is 1: the tests make each operation fail. It is more with the race detector, which is slow.
 var faultStep = func() int {
 	if testkit.RaceEnabled {
-		return 6
+		return 10
 	}
 	return 1
 }()
