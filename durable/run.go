@@ -72,7 +72,7 @@ const (
 	stepMin = 10 * time.Millisecond
 
 	// manualPatience is how long a pass waits for a handler on a manual clock.
-	manualPatience = 5 * time.Millisecond
+	manualPatience = 10 * time.Millisecond
 
 	// closeTime is how long the end of a run waits for a pass.
 	closeTime = time.Second
