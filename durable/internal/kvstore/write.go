@@ -104,12 +104,12 @@ func (op *operation) cancel(id string, c durable.Condition) (bool, error) {
 	if err != nil || old.state == none {
 		return false, err
 	}
+	r := old
+	if !r.move(cancel) && (!c.HasRev || c.Rev == old.rev) {
+		return false, nil // it is being handled
+	}
 	if err := check(c, id, &old); err != nil {
 		return false, err
-	}
-	r := old
-	if !r.move(cancel) {
-		return false, nil
 	}
 	op.write(id, &old, &r, nil, false)
 	op.gone = append(op.gone, id)
