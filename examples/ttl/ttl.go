@@ -1,5 +1,5 @@
 // Package ttl is a map whose entries expire, for programs to copy and change. Each entry has its
-// own time to live, and with Options.Sliding a Get gives it more.
+// own time to live, and with Options.Sliding a Get may give it more.
 //
 // The entries are in the wheel of a foliot.Expirer, not in objects of their own, and the index has
 // four bytes for each. So a map of keys and values without pointers costs the garbage collector
@@ -23,7 +23,7 @@ var ErrFull = errors.New("ttl: the map is full; use more shards")
 // Options configure a Map. The zero value is a good default.
 type Options[K comparable, V any] struct {
 	Runtime *foliot.Runtime // whose clock and timers to use; nil means foliot.Default()
-	Sliding time.Duration   // after a Get an entry lives for this long; 0 means that Get changes nothing
+	Sliding time.Duration   // after a Get an entry lives for at least this long; 0 means that Get changes nothing
 	Shards  int             // parts with a lock each, rounded up to a power of two; 0 means 16 per processor
 
 	// Evicted is called for each entry that has expired, with the lock of its shard held: it
@@ -113,7 +113,7 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	if !ok || left <= 0 { // it is due, and leaves in a moment
 		return value, false
 	}
-	if m.sliding > 0 {
+	if left < m.sliding {
 		s.entries.Reschedule(h, m.sliding)
 	}
 	return e.value, true

@@ -80,6 +80,24 @@ func TestGetPushesTheDeadlineBackIfItSlides(t *testing.T) {
 	}
 }
 
+func TestGetDoesNotShortenALongerTimeToLive(t *testing.T) {
+	m, clock := newManual(t, Options[string, int]{Sliding: time.Minute})
+	m.Set("long", 1, time.Hour)
+	m.Get("long")
+	clock.Advance(time.Hour - 30*time.Second)
+	if _, ok := m.Get("long"); !ok { // lives for another minute
+		t.Fatal("the entry has expired before its time to live")
+	}
+	clock.Advance(45 * time.Second)
+	if _, ok := m.Get("long"); !ok {
+		t.Error("the entry was used less than a minute ago and has expired")
+	}
+	clock.Advance(2 * time.Minute)
+	if _, ok := m.Get("long"); ok {
+		t.Error("the entry does not expire")
+	}
+}
+
 func TestAClosedMapKeepsItsEntries(t *testing.T) {
 	m, clock := newManual(t, Options[int, int]{})
 	for i := range 100 {
