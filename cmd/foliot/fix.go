@@ -59,7 +59,8 @@ Files that build constraints exclude are not changed, but listed if they use tim
 the code compiles on all these platforms.
 
 The imports keep their names, comments, order and sections. --undo goes back. It restores
-a file byte for byte if its imports were arranged as gofmt and goimports do.
+a file byte for byte if its imports were arranged as gofmt and goimports do. It leaves go.mod
+as it is: go mod tidy removes the requirement, and the go line stays.
 
 The module need not require Foliot yet: the go command that adds the requirement is
 printed, or run with --get. It raises the go line of go.mod to that of Foliot. For all code
@@ -67,7 +68,8 @@ of the module, that changes GODEBUG defaults and may change the language: what c
 printed before anything is written, also with -d.
 
 Exit status: 0 if all timers were changed or there were none, 1 if some were not changed,
-2 if nothing was done because of wrong usage or code that does not compile.`,
+2 if nothing was done because of wrong usage, packages that cannot be loaded, or code that
+does not compile.`,
 		Example: "  foliot fix -d ./...\n  foliot fix ./...\n  foliot fix --context ./...\n  foliot fix --platform linux/amd64 --platform windows/amd64 ./...\n  foliot fix --undo ./...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Packages, o.SkipTests = args, !tests

@@ -108,18 +108,26 @@ type Result struct {
 // A MainModule is a main module of the build. Go is its go line.
 type MainModule struct{ Path, Dir, Go string }
 
-// A BrokenError says that the program does not compile before the change.
-type BrokenError struct{ Errors []Note }
+// A BrokenError says that the program does not compile before the change, or that the go command does
+// not find packages that were named.
+type BrokenError struct {
+	Errors  []Note
+	Missing bool // no files were found for the errors, so there was nothing to compile
+}
 
 func (e *BrokenError) Error() string {
 	count := fmt.Sprintf("%d errors", len(e.Errors))
 	if len(e.Errors) == 1 {
 		count = "1 error"
 	}
+	if e.Missing {
+		return "some packages cannot be loaded, " + count + "; nothing was changed"
+	}
 	return "the code does not compile, " + count + "; nothing was changed"
 }
 
-// Run returns what to change. The error is a *BrokenError if the program does not compile before the change.
+// Run returns what to change. The error is a *BrokenError if packages cannot be loaded or do not compile
+// before the change.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	for _, p := range o.Packages {
 		if strings.HasSuffix(p, ".go") {

@@ -69,5 +69,5 @@ func RaiseGo(m MainModule) []string {
 			lines = append(lines, fmt.Sprintf("  GODEBUG defaults (1.%d): %s", g.minor, g.names))
 		}
 	}
-	return append(lines, fmt.Sprintf("  godebug default=go1.%d in go.mod, or in the go.work of a workspace, keeps these; https://go.dev/doc/godebug", from))
+	return append(lines, fmt.Sprintf("  godebug default=go1.%d in go.mod, or in the go.work of a workspace, keeps these defaults; https://go.dev/doc/godebug", from))
 }

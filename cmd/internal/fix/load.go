@@ -129,7 +129,7 @@ func (b *build) selectFiles(cfg *packages.Config, patterns []string) ([]string, 
 		}
 	}
 	if len(broken) > 0 {
-		return nil, &BrokenError{sortNotes(broken)}
+		return nil, &BrokenError{Errors: sortNotes(broken), Missing: true}
 	}
 	return paths, nil
 }
@@ -160,7 +160,7 @@ func (b *build) keepPackages(roots []*packages.Package, o Options) error {
 		keep[p] = p.Types != nil
 	}
 	if len(broken) > 0 {
-		return &BrokenError{sortNotes(broken)}
+		return &BrokenError{Errors: sortNotes(broken)}
 	}
 	// Checking a package again makes new types. So every package that depends on a kept one has to be checked
 	// again too. Such a package need not be a root: it may belong to another module, or be a variant built for
