@@ -10,7 +10,7 @@ var (
 
 	errDefault     = errors.New("foliot: the default runtime is shared by the whole program and cannot be shut down; make one with New")
 	errClockBubble = errors.New("foliot: Options.Clock serves a runtime of another synctest bubble, or of none; make a clock for each")
-	errBubble      = errors.New("foliot: the caller is in another synctest bubble than the runtime, or only one of them is in a bubble; make a runtime with New where it is used")
+	errBubble      = errors.New("foliot: the caller is in another synctest bubble than the runtime or the fake clock, or only one of them is in a bubble; make the runtime or the clock where it is used")
 
 	errDefaultInUse  = errors.New("foliot: SetDefault comes too late, the default runtime is in use; call it at the start of main")
 	errDefaultBubble = errors.New("foliot: SetDefault in a synctest bubble; call it outside, as the default runtime must outlive the bubble")

@@ -196,7 +196,7 @@ func (c *ManualClock) refuseForeign() {
 	defer c.mu.Unlock()
 	for _, eng := range c.engines {
 		if eng.bubble != "" && eng.foreign() {
-			panic("foliot: Advance of a clock whose runtime was made in another synctest bubble; call it there, or shut the runtime down")
+			panic("foliot: Advance of a clock that serves another synctest bubble; call it there, or shut down the runtime of the clock")
 		}
 	}
 }
