@@ -12,6 +12,10 @@ import (
 // context.WithTimeout, and it can be above and below contexts of the standard library. If the
 // deadline of parent is earlier, parent ends the context, whatever clock that deadline is of.
 //
+// On a manual clock, Deadline returns a time of that clock. Code that compares it with the real time,
+// such as net.Dialer and context.WithTimeout of the standard library, needs a manual clock that begins
+// at time.Now().
+//
 // The context counts as a timer until it has ended. Shutdown ends it: Err returns context.Canceled,
 // and context.Cause returns [ErrClosed]. A context that the runtime cannot make has ended from the
 // start: Err returns context.Canceled, and the cause is the error that AfterFunc would have returned.

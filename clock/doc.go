@@ -38,8 +38,8 @@
 // [Fake.Advance] fires what is due in the order of the deadlines, and in the order of arming among
 // equal deadlines. In a function of AfterFunc, Now shows its deadline. When Advance returns, the
 // functions have returned, also those that were armed on the way. Advance does not wait for the
-// goroutines that it wakes by a channel, a context or the end of a Sleep. They see the new time. [Fake.BlockUntil] waits until a number of
-// them wait again:
+// goroutines that it wakes by a channel, a context or the end of a Sleep. They see the new time.
+// [Fake.BlockUntil] waits until a number of them wait again:
 //
 //	counts one in BlockUntil and Waiters        until
 //
@@ -50,6 +50,18 @@
 //
 // Timers and tickers behave as those of package time since Go 1.23: a channel has room for one value,
 // and after Stop or Reset no value that was sent before is received.
+//
+// # Deadlines that other code reads
+//
+// Deadline of a context on a Fake returns a time of the Fake. Code that takes it for a real time finds
+// that it passed long ago, as a Fake begins in the year 2000. For example, a dial of net.Dialer fails
+// at once with a timeout. And context.WithTimeout of the standard package takes the deadline of its
+// parent for the earlier one, so the child ends with the parent, however short its own timeout is. If
+// such code gets a context of the clock, begin at the real time:
+//
+//	fake := clock.NewFake(time.Now())
+//
+// The same holds for a runtime on a [foliot.ManualClock].
 //
 // # Coming from another package
 //

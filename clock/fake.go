@@ -27,7 +27,8 @@ type Fake struct {
 var _ Clock = (*Fake)(nil)
 
 // NewFake returns a clock that shows the first of its arguments. Without an argument it shows
-// midnight UTC on the first of January 2000, as a synctest bubble does at first.
+// midnight UTC on the first of January 2000, as a synctest bubble does at first. If contexts of the
+// clock reach code that compares their deadlines with the real time, pass time.Now().
 func NewFake(start ...time.Time) *Fake {
 	at := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 	if len(start) > 0 {
@@ -107,7 +108,8 @@ func (f *Fake) Tick(d time.Duration) <-chan time.Time {
 
 // WithTimeout returns a context derived from parent that ends when the clock has moved by d, and a
 // function that cancels it. In everything that can be seen it behaves like a context of the standard
-// package. It also ends with parent, whose deadline may be on another clock.
+// package. It also ends with parent, whose deadline may be on another clock. The package comment says
+// what other code makes of its deadline.
 func (f *Fake) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	now := f.Now()
 	return f.withDeadline(parent, now, now.Add(d), d)

@@ -1,6 +1,7 @@
 package clock_test
 
 import (
+	"context"
 	"runtime"
 	"slices"
 	"strings"
@@ -35,6 +36,28 @@ func TestAFakeCannotGoBack(t *testing.T) {
 	text, _ := testkit.PanicValue(func() { fake.Advance(-time.Second) }).(string)
 	if !strings.Contains(text, "Advance(-1s)") || fake.Now() != kit.Epoch {
 		t.Errorf("Advance(-1s) panics with %q, and the Fake shows %v", text, fake.Now())
+	}
+}
+
+// A standard context below one of a Fake compares both deadlines, as package context does with any
+// parent. So its own deadline counts only if that of the Fake is later in real time.
+func TestTheDeadlineOfAFakeIsReadByStandardContexts(t *testing.T) {
+	child := func(fake *clock.Fake) (child, parent context.Context) {
+		parent, cancel := fake.WithTimeout(t.Context(), time.Hour)
+		t.Cleanup(cancel)
+		child, cancel = context.WithTimeout(parent, time.Millisecond)
+		t.Cleanup(cancel)
+		return child, parent
+	}
+	below, parent := child(clock.NewFake(time.Now()))
+	<-below.Done()
+	if below.Err() != context.DeadlineExceeded || parent.Err() != nil {
+		t.Errorf("from now on, the child ends with %v and the parent with %v", below.Err(), parent.Err())
+	}
+	below, parent = child(clock.NewFake())
+	got, _ := below.Deadline()
+	if want, _ := parent.Deadline(); !got.Equal(want) {
+		t.Errorf("in the year 2000, the deadline of the child is %v, want that of the parent, %v", got, want)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/foliot-go/foliot/internal/engine"
 )
 
-// AfterFunc makes a timer that calls f when the clock has moved by d. Advance calls f, and waits until
+// AfterFunc makes a timer that calls fn when the clock has moved by d. Advance calls fn, and waits until
 // it has returned.
 func (f *Fake) AfterFunc(d time.Duration, fn func()) Timer {
 	return newFuncTimer(d, func(d time.Duration) stopper {
