@@ -20,6 +20,8 @@ import (
 //
 // After Shutdown of the runtime Push, PushAt and Wait return ErrClosed, and Reset returns false.
 // The other methods work as before, so that no value is lost.
+//
+// Make a Queue with [NewQueue]. The zero Queue cannot be used.
 type Queue[V any] struct {
 	rt    *Runtime
 	state *queueState
@@ -32,8 +34,11 @@ type Queue[V any] struct {
 }
 
 // NewQueue returns an empty queue. Its delays are measured by the clock of rt, and Shutdown of
-// rt closes it.
+// rt closes it. NewQueue panics if rt is nil.
 func NewQueue[V any](rt *Runtime) *Queue[V] {
+	if rt == nil {
+		panic("foliot: NewQueue(nil); make a runtime with New, or use Default")
+	}
 	q := &Queue[V]{
 		rt:      rt,
 		state:   new(queueState),

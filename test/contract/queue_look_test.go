@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,13 @@ import (
 	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/test/kit"
 )
+
+func TestAQueueNeedsARuntime(t *testing.T) {
+	text, _ := testkit.PanicValue(func() { foliot.NewQueue[int](nil) }).(string)
+	if !strings.Contains(text, "NewQueue(nil)") {
+		t.Errorf("NewQueue(nil) panics with %q", text)
+	}
+}
 
 func TestTryWaitReturnsWhatIsDue(t *testing.T) {
 	eachClock(t, func(t *testing.T, r *foliot.Runtime, c testClock) {
