@@ -15,13 +15,16 @@
 //
 //	many timers that are mostly stopped                     Runtime.AfterFunc, Runtime.NewTimer
 //	a few timers that must be sharp                         the same, maybe with Options.Precise
+//	something to do at a fixed rate                         Runtime.Every, Runtime.NewTicker
+//	requests with a context                                 Runtime.WithTimeout, Runtime.WithDeadline
 //	many sessions with something to do periodically         Task and Interval
 //	values that are due later, in memory                    Queue
 //	timers that must survive the process                    module github.com/foliot-go/foliot/durable
-//	tests that must not wait                                ManualClock, or a synctest bubble
-//	a clock to inject, which tests replace                  package clock
+//	a cache, a table of sessions: entries that expire       Expirer
+//	deadlines behind your own lock, or on one goroutine     Expirer, or only package wheel
 //	an event loop: scripts, actors, games, simulations      package loop
-//	deadlines behind your own lock, or on one goroutine     package wheel
+//	tests that must not wait                                ManualClock, or a synctest bubble
+//	a clock to inject, which tests replace                  package clock, its Fake in tests
 //	an existing program with many AfterFunc, WithTimeout    packages time and context, the drop-ins
 //
 //	a few thousand timers, none of them in a profile        the standard library
@@ -30,7 +33,7 @@
 //	jobs for many machines, workflows                       River, Temporal
 //	calendars: every day at three                           github.com/robfig/cron
 //
-// README.md has figures for the first ten but durable timers, the tests and the clock, and docs/benchmarks.md has all.
+// README.md has figures for most of the upper part, and docs/benchmarks.md has all.
 //
 // # Timers
 //

@@ -39,7 +39,8 @@ type ExpirerOptions[V any] struct {
 
 	// Resolution is how exact deadlines are: they are rounded up to a multiple of it, and values
 	// whose deadlines are then the same expire together. It is rounded up to a power of two. 0
-	// or less means 1.048576 ms.
+	// or less means 1.048576 ms, also on a manual clock and in a synctest bubble. There a value of
+	// a second may outlive an Advance by a second. A test that counts on the nanosecond sets 1.
 	Resolution time.Duration
 }
 

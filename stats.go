@@ -25,7 +25,7 @@ type Stats struct {
 	Handed  int    // callbacks for Options.Go that have not started yet
 	Rescued uint64 // callbacks that the runtime ran itself because Options.Go dropped them or panicked
 
-	Late Histogram // how late timers fired
+	Late Histogram // how late timers fired, also those of tasks, which are not in Fired
 
 	// Ran is how long callbacks and polls took. It counts the callbacks of timers, on workers or by
 	// Options.Go, and all polls; those that panic or call Goexit, too. They are measured in real
