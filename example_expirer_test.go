@@ -72,3 +72,64 @@ func ExampleExpirer_expired() {
 	// close [bob]
 	// left: 1
 }
+
+// A value that is not used for a minute expires, and the caller can see how long it has. With a
+// Resolution of 1 deadlines are exact, which a test may need.
+func ExampleExpirer_Lookup() {
+	rt, clock := manualRuntime()
+	expirer := foliot.NewExpirer(foliot.ExpirerOptions[string]{Runtime: rt, Resolution: 1})
+	h, err := expirer.Schedule(time.Minute, "token")
+	if err != nil {
+		panic(err)
+	}
+	clock.Advance(45 * time.Second)
+	fmt.Println(expirer.Lookup(h))
+	expirer.Reschedule(h, time.Minute)
+	fmt.Println(expirer.Lookup(h))
+	clock.Advance(time.Minute)
+	_, _, ok := expirer.Lookup(h)
+	fmt.Println(ok)
+	// Output:
+	// token 15s true
+	// token 1m0s true
+	// false
+}
+
+// A table counts how often an entry is used. Value returns a pointer to the entry in the Expirer, so
+// the lock is held while the pointer is used.
+func ExampleExpirer_Value() {
+	rt, _ := manualRuntime()
+	type entry struct {
+		name string
+		uses int
+	}
+	var mu sync.Mutex
+	expirer := foliot.NewExpirer(foliot.ExpirerOptions[entry]{Runtime: rt, Locker: &mu})
+	mu.Lock()
+	defer mu.Unlock()
+	h, err := expirer.Schedule(time.Minute, entry{name: "token"})
+	if err != nil {
+		panic(err)
+	}
+	expirer.Value(h).uses++
+	expirer.Value(h).uses++
+	for _, e := range expirer.All() {
+		fmt.Println(e.name, e.uses)
+	}
+	// Output: token 2
+}
+
+// A program that ends saves the values that have not expired. Cancel takes them out one by one.
+func ExampleExpirer_Cancel() {
+	rt, _ := manualRuntime()
+	expirer := foliot.NewExpirer(foliot.ExpirerOptions[string]{Runtime: rt})
+	expirer.Schedule(time.Minute, "token")
+	fmt.Println("left:", expirer.Close())
+	for h := range expirer.All() {
+		v, ok := expirer.Cancel(h)
+		fmt.Println(v, ok, "left:", expirer.Len())
+	}
+	// Output:
+	// left: 1
+	// token true left: 0
+}

@@ -138,3 +138,39 @@ func ExampleQueue_Drain() {
 	// 14:00:00 retry order 17
 	// left: 0
 }
+
+// A worker fetches values until the runtime is shut down. What is left then is saved.
+func ExampleQueue_Wait() {
+	rt, clock := manualRuntime()
+	q := foliot.NewQueue[string](rt)
+	q.Push(time.Second, "first")
+	q.Push(2*time.Second, "second")
+	q.Push(time.Hour, "much later")
+	clock.Advance(5 * time.Second)
+
+	fetched := make(chan string)
+	go func() {
+		defer close(fetched)
+		buf := make([]string, 16)
+		for {
+			n, err := q.Wait(context.Background(), buf)
+			if err != nil {
+				return // the runtime is shut down
+			}
+			for _, job := range buf[:n] {
+				fetched <- job
+			}
+		}
+	}()
+	fmt.Println(<-fetched)
+	fmt.Println(<-fetched)
+	rt.Shutdown(context.Background())
+	<-fetched // the worker has returned
+	for at, job := range q.Drain() {
+		fmt.Println("save", job, "for", at.Format(time.TimeOnly))
+	}
+	// Output:
+	// first
+	// second
+	// save much later for 01:00:00
+}

@@ -218,3 +218,79 @@ func ExampleInterval_Reset() {
 	// tick after 3s
 	// tick after 7s
 }
+
+// A task that is aborted is not polled again, and its handle is stale.
+func ExampleTaskHandle_Abort() {
+	rt, clock := manualRuntime()
+	polls := 0
+	task, err := rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		polls++
+		cx.WakeAfter(time.Second)
+		return foliot.Pending
+	}))
+	if err != nil {
+		panic(err)
+	}
+	clock.Advance(3 * time.Second)
+	fmt.Println(polls, task.Alive())
+	fmt.Println(task.Abort(), task.Abort(), task.Alive())
+	clock.Advance(time.Minute)
+	fmt.Println(polls)
+	// Output:
+	// 4 true
+	// true false false
+	// 4
+}
+
+// A task looks at its ticks too late, after 25 seconds instead of 10. Skip counts the two ticks that
+// have passed as one, Burst counts both, and Shift also starts a new grid.
+func ExampleNewInterval() {
+	for _, missed := range []foliot.Missed{foliot.Skip, foliot.Burst, foliot.Shift} {
+		rt, clock := manualRuntime()
+		ticks, err := foliot.NewInterval(10*time.Second, missed)
+		if err != nil {
+			panic(err)
+		}
+		rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+			n := ticks.Poll(cx)
+			if cx.Now() == 0 {
+				cx.CancelWake() // not at the first tick
+				cx.WakeAfter(25 * time.Second)
+				return foliot.Pending
+			}
+			fmt.Printf("  %v: %d", cx.Now(), n)
+			return foliot.Pending
+		}))
+		fmt.Print("ticks")
+		clock.Advance(45 * time.Second)
+		fmt.Println()
+	}
+	// Output:
+	// ticks  25s: 1  30s: 1  40s: 1
+	// ticks  25s: 2  30s: 1  40s: 1
+	// ticks  25s: 1  35s: 1  45s: 1
+}
+
+// A reconnect waits longer after each failure.
+func ExampleDelay_Reset() {
+	rt, clock := manualRuntime()
+	var backoff foliot.Delay // over at once
+	wait := time.Second
+	rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		for backoff.Poll(cx) {
+			fmt.Println("try after", cx.Now())
+			if wait > 4*time.Second {
+				return foliot.Done
+			}
+			backoff.Reset(wait)
+			wait *= 2
+		}
+		return foliot.Pending
+	}))
+	clock.Advance(time.Minute)
+	// Output:
+	// try after 0s
+	// try after 1s
+	// try after 3s
+	// try after 7s
+}

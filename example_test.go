@@ -4,6 +4,7 @@ import (
 	"context"
 	"expvar"
 	"fmt"
+	"log"
 	"runtime"
 	"sync"
 	"time"
@@ -247,4 +248,117 @@ func ExampleRecorder() {
 	h := r.Histogram()
 	fmt.Println(h.Count(), h.Max(), h.Mean())
 	// Output: 100 100µs 50.5µs
+}
+
+// A request ends by its reply or by its deadline, whichever comes first. The result of Stop says
+// which.
+func ExampleRuntime_AfterFunc() {
+	rt, clock := manualRuntime()
+	for _, takes := range []time.Duration{time.Second, 10 * time.Second} {
+		deadline, err := rt.AfterFunc(5*time.Second, func() { fmt.Println("timed out") })
+		if err != nil {
+			panic(err)
+		}
+		clock.Advance(takes)
+		if deadline.Stop() {
+			fmt.Println("in time")
+		}
+	}
+	// Output:
+	// in time
+	// timed out
+}
+
+// A caller that knows the time passes it on, and the clock is not read again.
+func ExampleTimer_ResetAt() {
+	rt, clock := manualRuntime()
+	timer, err := rt.NewTimer(func() { fmt.Println("at", rt.Now().Format(time.TimeOnly)) })
+	if err != nil {
+		panic(err)
+	}
+	defer timer.Free()
+	now := rt.Now()
+	timer.ResetAt(now.Add(time.Minute))
+	deadline, armed := timer.Deadline()
+	fmt.Println(deadline.Sub(now), armed)
+	clock.Advance(time.Hour)
+	_, armed = timer.Deadline()
+	fmt.Println(armed)
+	// Output:
+	// 1m0s true
+	// at 00:01:00
+	// false
+}
+
+// The number of workers follows the load. Timers stay armed.
+func ExampleRuntime_Resize() {
+	rt, err := foliot.New(foliot.Options{Workers: 4})
+	if err != nil {
+		panic(err)
+	}
+	timer, err := rt.AfterFunc(time.Hour, func() {})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(rt.Resize(1), rt.Stats().Workers, timer.Stop())
+	// Output: <nil> 1 true
+}
+
+// A library that has no runtime of its program uses the one that all share.
+func ExampleDefault() {
+	done := make(chan bool)
+	if _, err := foliot.Default().AfterFunc(time.Millisecond, func() { close(done) }); err != nil {
+		panic(err)
+	}
+	<-done
+	_, err := foliot.Default().Shutdown(context.Background())
+	fmt.Println(err != nil) // it cannot be shut down
+	// Output: true
+}
+
+// At the start of main, a program gives the drop-in packages timers that share wake-ups.
+func ExampleSetDefault() {
+	if err := foliot.SetDefault(foliot.Options{Slack: 10 * time.Millisecond}); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// On a manual clock timers are never late, so all of them are in the first bucket.
+func ExampleHistogram_All() {
+	rt, clock := manualRuntime()
+	for range 3 {
+		rt.AfterFunc(time.Second, func() {})
+	}
+	clock.Advance(time.Second)
+	for late, n := range rt.Stats().Late.All() {
+		fmt.Println(late, n)
+	}
+	late := rt.Stats().Late
+	fmt.Println(late.Count(), late.Quantile(0.99), late.Mean(), late.Max())
+	// Output:
+	// 0s 3
+	// 3 0s 0s 0s
+}
+
+// A goroutine that sleeps again and again is woken once by an Advance. So the test advances by one
+// sleep at a time, and waits in between until the goroutine sleeps again.
+func ExampleManualClock_Advance() {
+	rt, clock := manualRuntime()
+	beats := make(chan time.Time)
+	go func() {
+		for rt.Sleep(context.Background(), time.Minute) == nil {
+			beats <- rt.Now()
+		}
+	}()
+	for range 2 {
+		for rt.Stats().Armed == 0 {
+			runtime.Gosched() // it does not sleep yet
+		}
+		clock.Advance(time.Minute)
+		fmt.Println((<-beats).Format(time.TimeOnly))
+	}
+	rt.Shutdown(context.Background()) // ends the goroutine
+	// Output:
+	// 00:01:00
+	// 00:02:00
 }

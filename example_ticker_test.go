@@ -157,3 +157,33 @@ func ExampleRuntime_WithDeadlineCause() {
 	fmt.Println(context.Cause(job))
 	// Output: the shift is over
 }
+
+// After Stop, a tick that was sent before is not received.
+func ExampleTicker_Stop() {
+	rt, clock := manualRuntime()
+	ticker := rt.NewTicker(time.Hour)
+	clock.Advance(time.Hour)
+	ticker.Stop()
+	select {
+	case <-ticker.C:
+		fmt.Println("a stale tick")
+	default:
+		fmt.Println("no tick")
+	}
+	// Output: no tick
+}
+
+// A reply that comes in time stops the timer. A second Stop finds nothing to stop.
+func ExampleChanTimer_Stop() {
+	rt, _ := manualRuntime()
+	reply := make(chan string, 1)
+	reply <- "pong"
+	timeout := rt.NewChanTimer(5 * time.Second)
+	select {
+	case text := <-reply:
+		fmt.Println(text, timeout.Stop(), timeout.Stop())
+	case <-timeout.C:
+		fmt.Println("timed out")
+	}
+	// Output: pong true false
+}

@@ -172,3 +172,74 @@ func ExampleFake_WithTimeout() {
 	// <nil>
 	// context deadline exceeded
 }
+
+// A debouncer calls its function when nothing has happened for a second. When Advance returns, the
+// function has returned.
+func ExampleFake_AfterFunc() {
+	fake := clock.NewFake()
+	save := fake.AfterFunc(time.Second, func() { fmt.Println("saved at", fake.Now().Format(time.TimeOnly)) })
+	for range 3 {
+		fake.Advance(900 * time.Millisecond)
+		save.Reset(time.Second) // a key was pressed
+	}
+	fake.Advance(2 * time.Second)
+	// Output: saved at 00:00:03
+}
+
+// An Advance over several periods leaves one tick. So a test that wants each of them advances by one.
+func ExampleFake_NewTicker() {
+	fake := clock.NewFake()
+	ticker := fake.NewTicker(time.Second)
+	defer ticker.Stop()
+	fake.Advance(3 * time.Second)
+	fmt.Println((<-ticker.Chan()).Format(time.TimeOnly))
+	for range 2 {
+		fake.AdvanceToNext()
+		fmt.Println((<-ticker.Chan()).Format(time.TimeOnly))
+	}
+	// Output:
+	// 00:00:01
+	// 00:00:04
+	// 00:00:05
+}
+
+func ExampleFake_NewTimer() {
+	fake := clock.NewFake()
+	timer := fake.NewTimer(time.Minute)
+	fmt.Println(timer.Reset(time.Hour)) // it was armed
+	fake.Advance(time.Hour)
+	fmt.Println((<-timer.Chan()).Format(time.TimeOnly))
+	fmt.Println(timer.Stop()) // it has fired
+	// Output:
+	// true
+	// 01:00:00
+	// false
+}
+
+// A Fake that begins at the real time can give contexts to code that reads their deadlines, such as
+// package net.
+func ExampleFake_WithDeadline() {
+	fake := clock.NewFake(time.Now())
+	ctx, cancel := fake.WithDeadline(context.Background(), fake.Now().Add(time.Hour))
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	fmt.Println(time.Until(deadline) > 0, ctx.Err())
+	fake.Advance(time.Hour)
+	fmt.Println(ctx.Err())
+	// Output:
+	// true <nil>
+	// context deadline exceeded
+}
+
+func ExampleFake_Sleep() {
+	fake := clock.NewFake()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		fake.Sleep(time.Hour)
+		fmt.Println("slept until", fake.Now().Format(time.TimeOnly))
+	})
+	fake.BlockUntil(1)
+	fake.Advance(time.Hour)
+	wg.Wait()
+	// Output: slept until 01:00:00
+}

@@ -43,3 +43,32 @@ func ExampleWithTimeoutCause() {
 	// no connection within 10 ms
 	// <nil>
 }
+
+// All steps of a job share one deadline. A step with a later one ends with the job.
+func ExampleWithDeadline() {
+	end := time.Now().Add(10 * time.Millisecond)
+	job, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	step, cancelStep := context.WithDeadline(job, end.Add(time.Hour))
+	defer cancelStep()
+	<-step.Done()
+	deadline, ok := step.Deadline()
+	fmt.Println(step.Err(), deadline.Equal(end), ok)
+	// Output: context deadline exceeded true true
+}
+
+// The cause is for the deadline. A context that is cancelled before has another one.
+func ExampleWithDeadlineCause() {
+	errClosing := errors.New("the shop closes")
+	closing := time.Now().Add(10 * time.Millisecond)
+	late, cancel := context.WithDeadlineCause(context.Background(), closing, errClosing)
+	defer cancel()
+	early, cancelEarly := context.WithDeadlineCause(context.Background(), closing.Add(time.Hour), errClosing)
+	cancelEarly()
+	<-late.Done()
+	fmt.Println(context.Cause(late))
+	fmt.Println(context.Cause(early))
+	// Output:
+	// the shop closes
+	// context canceled
+}

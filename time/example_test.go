@@ -97,3 +97,19 @@ func ExampleSleep() {
 	fmt.Println(time.Since(began) >= 2*time.Millisecond)
 	// Output: true
 }
+
+func ExampleNewTimer() {
+	timer := time.NewTimer(time.Millisecond)
+	<-timer.C
+	fmt.Println("fired; stopped:", timer.Stop())
+	// Output: fired; stopped: false
+}
+
+func ExampleTicker_Reset() {
+	ticker := time.NewTicker(time.Hour)
+	defer ticker.Stop()
+	ticker.Reset(time.Millisecond)
+	<-ticker.C
+	fmt.Println("a tick")
+	// Output: a tick
+}
