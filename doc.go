@@ -197,6 +197,7 @@
 // took. [Histogram.Sub] returns what was added between two snapshots.
 // expvar.Publish("timers", rt) shows them at /debug/vars. Options.Logger gets the events that an
 // operator should know. Profiles show the goroutines of a runtime under the label "foliot".
+// docs/operations.md says what the numbers mean, and lists the events.
 //
 // # Reading the code
 //

@@ -71,7 +71,7 @@ func (h Histogram) All() iter.Seq2[time.Duration, uint64] {
 	}
 }
 
-// MarshalJSON returns the count, and the mean, quantiles and maximum in nanoseconds.
+// MarshalJSON returns an object with Count, and with Mean, P50, P90, P99, P999 and Max in nanoseconds.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Count                          uint64

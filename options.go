@@ -69,7 +69,8 @@ type Options struct {
 	// Logger logs events: a callback that blocks its worker, a Go that blocks or loses a
 	// callback, slow callbacks, workers that retire and the workers that adopt their timers,
 	// a timerfd that fails or works again. An event that is about a callback or a poll has its
-	// name, with the key "callback". nil means that nothing is logged except slow callbacks.
+	// name, with the key "callback". The level is WARN. docs/operations.md in the repository lists
+	// the events and the forms of names. nil means that nothing is logged except slow callbacks.
 	Logger *slog.Logger
 
 	// SlowCallback makes the runtime log every callback and poll that takes longer than this,
