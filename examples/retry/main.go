@@ -98,7 +98,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	)
 	for range c.clients {
 		clients.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, c.within)
+			ctx, cancel := rt.WithTimeout(ctx, c.within)
 			defer cancel()
 			if err := Retry(ctx, rt, c.policy, s.call); err != nil {
 				gaveUp.Add(1)
