@@ -75,7 +75,7 @@ func Retry(ctx context.Context, rt *foliot.Runtime, p Policy, op func(context.Co
 			return fmt.Errorf("gave up after %d attempts: %w", attempt, err)
 		}
 		wait := p.wait(attempt)
-		if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+		if end, ok := ctx.Deadline(); ok && end.Sub(rt.Now()) <= wait {
 			return fmt.Errorf("%w before attempt %d; the last one: %w", context.DeadlineExceeded, attempt+1, err)
 		}
 		// Sleep ends early if ctx ends or the runtime is shut down. It leaves no timer behind.

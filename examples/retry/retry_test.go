@@ -67,6 +67,38 @@ func TestRetryStopsAtTheFirstSuccess(t *testing.T) {
 	})
 }
 
+// The deadline of a context of the runtime is a time of its clock, here of the year 2000.
+func TestTheDeadlineIsOnTheClockOfTheRuntime(t *testing.T) {
+	clock := foliot.NewManualClock(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := rt.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	calls := 0
+	ended := make(chan error)
+	go func() {
+		ended <- Retry(ctx, rt, Policy{Attempts: 2, Base: time.Minute, Jitter: noJitter}, func(context.Context) error {
+			calls++
+			return errFlaky
+		})
+	}()
+	for {
+		select {
+		case err := <-ended:
+			if !errors.Is(err, errFlaky) || calls != 2 {
+				t.Errorf("%d calls, want 2; %v", calls, err)
+			}
+			return
+		case <-time.After(time.Millisecond):
+			if rt.Stats().Armed == 2 { // the context, and Retry sleeps
+				clock.Advance(time.Minute)
+			}
+		}
+	}
+}
+
 func TestAPermanentErrorIsNotTriedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, rt *foliot.Runtime) {
 		calls := 0
