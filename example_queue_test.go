@@ -174,3 +174,38 @@ func ExampleQueue_Wait() {
 	// second
 	// save much later for 01:00:00
 }
+
+// A job that fails is due again later. Its handle stays valid until the job is fetched.
+func ExampleQueue_Reset() {
+	rt, clock := manualRuntime()
+	q := foliot.NewQueue[string](rt)
+	job, err := q.Push(time.Second, "send mail")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(q.Reset(job, time.Minute))
+	clock.Advance(time.Minute)
+	due := make([]string, 1)
+	fmt.Println(q.TryWait(due), due)
+	fmt.Println(q.Reset(job, time.Minute)) // it was fetched
+	// Output:
+	// true
+	// 1 [send mail]
+	// false
+}
+
+// A job that is no longer wanted is removed. A second Remove finds nothing.
+func ExampleQueue_Remove() {
+	rt, _ := manualRuntime()
+	q := foliot.NewQueue[string](rt)
+	job, err := q.Push(time.Minute, "send mail")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(q.Remove(job))
+	_, ok := q.Remove(job)
+	fmt.Println(ok, q.Len())
+	// Output:
+	// send mail true
+	// false 0
+}

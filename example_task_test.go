@@ -294,3 +294,63 @@ func ExampleDelay_Reset() {
 	// try after 3s
 	// try after 7s
 }
+
+// A task that runs at full seconds of the runtime, however long each poll takes.
+func ExampleContext_WakeAt() {
+	rt, clock := manualRuntime()
+	clock.Advance(300 * time.Millisecond)
+	rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		fmt.Println("poll at", cx.Now())
+		cx.WakeAt(cx.Now().Truncate(time.Second) + time.Second)
+		return foliot.Pending
+	}))
+	clock.Advance(2 * time.Second)
+	// Output:
+	// poll at 300ms
+	// poll at 1s
+	// poll at 2s
+}
+
+// A task that has reached its goal waits for a Wake, and no longer for the time.
+func ExampleContext_CancelWake() {
+	rt, clock := manualRuntime()
+	n := 0
+	task, err := rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		n++
+		cx.WakeAfter(time.Second)
+		if n == 3 {
+			fmt.Println("had asked for the time:", cx.CancelWake())
+		}
+		return foliot.Pending
+	}))
+	if err != nil {
+		panic(err)
+	}
+	clock.Advance(time.Minute)
+	fmt.Println(n, "polls")
+	task.Wake()
+	clock.Advance(0)
+	fmt.Println(n, "polls")
+	// Output:
+	// had asked for the time: true
+	// 3 polls
+	// 4 polls
+}
+
+// A task gives its handle to something that wakes it later.
+func ExampleContext_Handle() {
+	rt, clock := manualRuntime()
+	started := false
+	rt.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		if !started {
+			started = true
+			self := cx.Handle()
+			rt.AfterFunc(time.Minute, func() { self.Wake() })
+			return foliot.Pending
+		}
+		fmt.Println("woken at", rt.Now().Format(time.TimeOnly))
+		return foliot.Done
+	}))
+	clock.Advance(time.Hour)
+	// Output: woken at 00:01:00
+}

@@ -125,3 +125,78 @@ func ExampleHandle_Cancel() {
 	// answered, the timeout is cancelled: true
 	// and again: false
 }
+
+// A periodic callback that counts from When of its last call keeps its phase.
+func ExampleLoop_CallAt() {
+	l := loop.New(loop.Options{Clock: loop.Virtual(0)})
+	var h loop.Handle
+	n := 0
+	var tick func()
+	tick = func() {
+		fmt.Println("tick for", h.When())
+		if n++; n < 3 {
+			h = l.CallAt(h.When()+time.Second, tick)
+		}
+	}
+	h = l.CallAt(time.Second, tick)
+	l.RunUntilIdle(context.Background())
+	// Output:
+	// tick for 1s
+	// tick for 2s
+	// tick for 3s
+}
+
+// A batch counts all delays from the same moment.
+func ExampleLoop_CallLaterBatch() {
+	l := loop.New(loop.Options{Clock: loop.Virtual(0)})
+	handles := l.CallLaterBatch(nil, []loop.Call{
+		{After: 2 * time.Second, Func: func() { fmt.Println("two") }},
+		{After: time.Second, Func: func() { fmt.Println("one") }},
+		{After: 3 * time.Second, Func: func() { fmt.Println("three") }},
+	})
+	handles[2].Cancel()
+	l.RunUntilIdle(context.Background())
+	// Output:
+	// one
+	// two
+}
+
+// Callbacks that are posted together are called one after the other.
+func ExampleLoop_PostBatch() {
+	l := loop.New(loop.Options{})
+	fmt.Println(l.PostBatch([]func(){
+		func() { fmt.Println("first") },
+		func() { fmt.Println("second") },
+	}))
+	l.RunUntilIdle(context.Background())
+	// Output:
+	// <nil>
+	// first
+	// second
+}
+
+// A closed loop calls nothing any more.
+func ExampleLoop_Close() {
+	l := loop.New(loop.Options{})
+	h := l.CallSoon(func() { fmt.Println("not called") })
+	fmt.Println(l.Close(), h.Pending())
+	fmt.Println(l.Run(context.Background()))
+	fmt.Println(l.Post(func() {}))
+	// Output:
+	// <nil> false
+	// loop: closed
+	// loop: closed
+}
+
+// A name shows in the log of slow callbacks.
+func ExampleHandle_SetName() {
+	l := loop.New(loop.Options{Clock: loop.Virtual(0)})
+	h := l.CallLater(time.Second, func() {})
+	h.SetName("autosave")
+	fmt.Println(h.Name(), h.When(), h.Pending())
+	l.RunUntilIdle(context.Background())
+	fmt.Println(h.SetName("too late"), h.Pending())
+	// Output:
+	// autosave 1s true
+	// false false
+}

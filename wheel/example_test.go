@@ -379,3 +379,79 @@ func ExampleWheel_Trim() {
 	// Output:
 	// more than 90 slabs released: true
 }
+
+// An entry has a tick and a value until it is yielded or cancelled.
+func ExampleWheel_Lookup() {
+	var w wheel.Wheel[string]
+	h := w.Schedule(100, "retransmit")
+	fmt.Println(w.Lookup(h))
+	w.Reschedule(h, 150)
+	fmt.Println(w.Lookup(h))
+	fmt.Println(w.Cancel(h))
+	_, _, ok := w.Lookup(h)
+	fmt.Println(ok, w.Len())
+	// Output:
+	// 100 retransmit true
+	// 150 retransmit true
+	// retransmit true
+	// false 0
+}
+
+// Value changes a value in place.
+func ExampleWheel_Value() {
+	var w wheel.Wheel[int]
+	w.Schedule(100, 1)
+	h := w.Schedule(200, 2)
+	*w.Value(h) += 40
+	sum := 0
+	for _, v := range w.All() {
+		sum += v
+	}
+	fmt.Println(sum)
+	// Output: 43
+}
+
+// An entry that is reserved has a handle, and is due only after Reschedule.
+func ExampleWheel_Reserve() {
+	var w wheel.Wheel[string]
+	h := w.Reserve("idle timeout")
+	_, armed := w.Next()
+	fmt.Println(w.Len(), armed)
+	w.Reschedule(h, 10)
+	for at, what := range w.Advance(10) {
+		fmt.Println(at, what)
+	}
+	// Output:
+	// 1 false
+	// 10 idle timeout
+}
+
+// Peek at a tick of the future moves the wheel there, and Rewind moves it back.
+func ExampleWheel_Rewind() {
+	var w wheel.Wheel[string]
+	w.Schedule(20, "later")
+	h, at, ok := w.Peek(20)
+	fmt.Println(*w.Value(h), at, ok, w.Now())
+	w.Rewind(5)
+	_, _, ok = w.Peek(5)
+	fmt.Println(ok, w.Now())
+	w.Schedule(10, "sooner")
+	for at, what := range w.Advance(20) {
+		fmt.Println(at, what)
+	}
+	// Output:
+	// later 20 true 20
+	// false 5
+	// 10 sooner
+	// 20 later
+}
+
+// Next is a lower bound where entries are far away. Soonest is exact if the first bucket has few.
+func ExampleWheel_Soonest() {
+	var w wheel.Wheel[string]
+	w.Schedule(1_000_003, "far away")
+	next, _ := w.Next()
+	soonest, _ := w.Soonest(30)
+	fmt.Println(next <= 1_000_003, soonest)
+	// Output: true 1000003
+}
