@@ -11,8 +11,9 @@ import (
 // On returns a clock whose timers, tickers, sleeps and contexts are those of a runtime. They are on
 // the clock of the runtime, which may be a manual one, and count as its timers.
 //
-// A function of AfterFunc is a callback of the runtime. It runs on a worker, which it may block only
-// briefly, and never at the same time as another callback of that worker.
+// A function of AfterFunc is a callback of the runtime. It runs on the goroutine of a worker, not on a
+// new one. If it blocks, it delays other callbacks of the worker by about 10 ms, as package foliot
+// says. On a manual clock, Advance waits until it has returned.
 //
 // If the runtime is shut down or full, or belongs to another synctest bubble, AfterFunc, NewTimer,
 // NewTicker, After, Tick and Sleep panic with the error of the runtime, and so do methods named
