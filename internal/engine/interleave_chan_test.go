@@ -30,6 +30,7 @@ type chanHarness struct {
 	s      *Shard
 	probes []*chanProbe
 	fired  uint64       // what the shard should have counted
+	armed  int          // how often a timer was armed
 	fault  func(*Shard) // called before timers fire; nil: there is no planted fault
 }
 
@@ -43,6 +44,7 @@ type chanProbe struct {
 
 	armed     bool
 	due       int64 // in ticks
+	arming    int   // the number of its last arming among those of all timers
 	value     bool  // a value is in the channel
 	wantCalls int
 	weak      bool // its chanTimer is weak
@@ -128,7 +130,8 @@ func (h *chanHarness) arm(p *chanProbe, ticks int64) error {
 		p.weak = false // it has a new chanTimer
 	}
 	sent := ticks == 0 && !h.eng.fake // it does not go through the wheel
-	p.armed, p.value, p.due = !sent, sent, h.now+ticks
+	h.armed++
+	p.armed, p.value, p.due, p.arming = !sent, sent, h.now+ticks, h.armed
 	if sent {
 		h.fired++
 	}
@@ -207,6 +210,7 @@ func (h *chanHarness) pop() error {
 	if h.fault != nil {
 		h.fault(h.s)
 	}
+	var last *chanProbe
 	for range 100 {
 		if h.s.next.Load() > h.nanos() {
 			break
@@ -217,6 +221,12 @@ func (h *chanHarness) pop() error {
 					c.kind, c.timer, kindGoFunc)
 			}
 			c.fn()
+			p := h.withFunc(c.fn)
+			if h.eng.ordered && last != nil && (p.due < last.due || p.due == last.due && p.arming < last.arming) {
+				return fmt.Errorf("the timer of tick %d, arming %d, fires after that of tick %d, arming %d",
+					p.due, p.arming, last.due, last.arming)
+			}
+			last = p
 		}
 	}
 	for _, p := range h.probes {
@@ -237,6 +247,16 @@ func (h *chanHarness) pop() error {
 			if missed := h.now - p.due; missed >= 0 {
 				p.due += (missed/p.period + 1) * p.period
 			}
+		}
+	}
+	return nil
+}
+
+// withFunc returns the timer that has a function.
+func (h *chanHarness) withFunc(f func()) *chanProbe {
+	for _, p := range h.probes {
+		if p.f.F == CallbackOf(f) {
+			return p
 		}
 	}
 	return nil

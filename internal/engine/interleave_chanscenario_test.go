@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,22 @@ func TestEveryInterleavingOfAChannelTimerKeepsItsPromises(t *testing.T) {
 		}
 		t.Logf("ordered %t: %d interleavings of %d scenarios", ordered, count, len(all))
 	}
+}
+
+// Such an engine is the default one of a program that has set it with one worker. Its timers are
+// moved at once.
+func TestEveryInterleavingOfTimersWithFunctionsInAnOrderedEngineKeepsTheirPromises(t *testing.T) {
+	h := newChanHarness(false)
+	h.eng.ordered = true
+	all := slices.DeleteFunc(chanScenarios(false), func(s chanScenario) bool { return strings.Trim(s.kinds, "F") != "" })
+	for _, a := range interleave.Scripts("els", 3) { // more timers of one tick
+		all = append(all, chanScenario{"FFF", []script{a, "es", "le", "TTT"}})
+	}
+	count, err := h.walk(all, interleave.Stride())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d interleavings of %d scenarios", count, len(all))
 }
 
 // A fault forgets something that a shard has put off.
