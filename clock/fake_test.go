@@ -313,6 +313,29 @@ func TestAdvanceToNextPassesWhatIsDueAlready(t *testing.T) {
 	}
 }
 
+// A goroutine arms functions that are due at once, also while AdvanceToNext looks for the next deadline.
+func TestAdvanceToNextPassesWhatOthersArmForNow(t *testing.T) {
+	fake := clock.NewFake()
+	var ended atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !ended.Load() {
+			ran := make(chan struct{})
+			fake.AfterFunc(0, func() { close(ran) })
+			<-ran
+		}
+	})
+	for range 20_000 {
+		fake.NewTimer(time.Second)
+		if d, ok := fake.AdvanceToNext(); d != time.Second || !ok {
+			t.Errorf("AdvanceToNext returns %v, %v, want 1s, true", d, ok)
+			break
+		}
+	}
+	ended.Store(true)
+	wg.Wait()
+}
+
 // The wheel of the engine has many levels, and a bucket may have many entries.
 func TestAdvanceToNextVisitsEachDeadline(t *testing.T) {
 	fake := clock.NewFake(kit.Epoch)

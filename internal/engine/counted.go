@@ -70,11 +70,14 @@ func (c *ManualClock) AdvanceToNext() (d time.Duration, ok bool) {
 	before := c.now.Load()
 	c.advanceTo(before)
 	at := c.soonest()
+	for ; at <= before; at = c.soonest() { // another goroutine has armed a timer that is due
+		c.advanceTo(before)
+	}
 	if at == never {
 		return 0, false
 	}
-	c.advanceTo(max(at, before))
-	return time.Duration(c.now.Load() - before), true
+	c.advanceTo(at)
+	return time.Duration(at - before), true
 }
 
 // soonest returns the earliest deadline on all engines, or never. Unlike earliest, it is exact.
