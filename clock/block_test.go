@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,4 +183,58 @@ func TestBlockUntilAndAdvanceGoThroughALoopOfSleeps(t *testing.T) {
 	}
 	t.Run("outside of a bubble", test)
 	t.Run("in a bubble", func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// The goroutines do not wait for each other. So the clock may move past a deadline between the moment
+// when a goroutine reads the time and the moment when its timer is armed.
+func TestWhatIsArmedWhileTheClockMovesFires(t *testing.T) {
+	const rounds = 5000
+	fake := clock.NewFake()
+	timer := fake.NewTimer(time.Hour)
+	timer.Stop()
+	waits := []func(){
+		func() { fake.Sleep(time.Millisecond) },
+		func() { timer.Reset(time.Millisecond); <-timer.Chan() },
+		func() {
+			ran := make(chan struct{})
+			fake.AfterFunc(time.Millisecond, func() { close(ran) })
+			<-ran
+		},
+		func() {
+			ctx, cancel := fake.WithTimeout(t.Context(), time.Millisecond)
+			<-ctx.Done()
+			cancel()
+		},
+	}
+	var left atomic.Int64
+	left.Store(int64(len(waits)))
+	var ended atomic.Bool
+	var wg sync.WaitGroup
+	for _, wait := range waits {
+		wg.Go(func() {
+			for !ended.Load() {
+				wait()
+			}
+			left.Add(-1)
+		})
+	}
+	for n := range rounds {
+		for range 1 + n%5 {
+			fake.Advance(time.Second)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if err := fake.BlockUntilContext(ctx, len(waits)); err != nil {
+			t.Errorf("%d of %d goroutines wait on the clock, and the others are not woken: %v", fake.Waiters(), len(waits), err)
+		}
+		cancel()
+		if t.Failed() {
+			break
+		}
+	}
+	ended.Store(true)
+	for left.Load() > 0 {
+		fake.Advance(time.Second)
+		runtime.Gosched()
+	}
+	wg.Wait()
 }

@@ -127,5 +127,18 @@ func (f *Fake) withDeadline(parent context.Context, now, t time.Time, d time.Dur
 	// count in Waiters until the program asks it.
 	ctx.Done()
 	f.armed()
+	if d > 0 { // otherwise it has ended
+		f.fireIfDue(now, d)
+	}
 	return ctx, cancel
+}
+
+// fireIfDue is called after something was armed for d. The time before is one that the clock has shown
+// before that. If the clock has moved by d since then, the deadline may have passed, and the Advance
+// that has moved it may be over. Then nothing else would fire it before the next Advance, and it would
+// not count in Waiters. If the clock has not moved so far, a later Advance finds the deadline.
+func (f *Fake) fireIfDue(before time.Time, d time.Duration) {
+	if f.Since(before) >= d {
+		go f.clock.Advance(0)
+	}
 }

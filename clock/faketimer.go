@@ -10,15 +10,13 @@ import (
 // it has returned.
 func (f *Fake) AfterFunc(d time.Duration, fn func()) Timer {
 	return newFuncTimer(d, func(d time.Duration) stopper {
+		before := f.Now()
 		t, err := f.eng.AfterFunc(d, fn)
 		if err != nil {
 			panic(err)
 		}
 		f.armed()
-		if d <= 0 {
-			// It is due. If an Advance is running, that may fire it, and otherwise this one does.
-			go f.clock.Advance(0)
-		}
+		f.fireIfDue(before, d)
 		return t
 	})
 }
@@ -46,22 +44,32 @@ type fakeChan struct {
 
 func (f *Fake) newChan(d, period time.Duration) *fakeChan {
 	c := &fakeChan{fake: f, t: engine.Chan{C: make(chan time.Time, 1)}}
+	before := f.Now()
 	if err := c.t.Start(f.eng, d, period); err != nil {
 		panic(err)
 	}
-	f.armed()
+	c.armed(before, d)
 	return c
 }
 
 func (c *fakeChan) Chan() <-chan time.Time { return c.t.C }
 
 func (c *fakeChan) reset(d, period time.Duration) bool {
+	before := c.fake.Now()
 	was, err := c.t.Reset(d, period)
 	if err != nil {
 		panic(err)
 	}
-	c.fake.armed()
+	c.armed(before, d)
 	return was
+}
+
+// armed is called after the timer was armed for d. With 0 or less it has fired at once.
+func (c *fakeChan) armed(before time.Time, d time.Duration) {
+	c.fake.armed()
+	if d > 0 {
+		c.fake.fireIfDue(before, d)
+	}
 }
 
 type fakeTimer struct{ *fakeChan }
