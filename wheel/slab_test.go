@@ -13,10 +13,12 @@ type handleLog struct {
 	*testing.T
 	w    *Wheel[uint32]
 	live map[Handle]bool // false: the handle is stale
+
+	byNumber bool // cancel calls CancelNumbered
 }
 
 func newHandleLog(t *testing.T) *handleLog {
-	return &handleLog{t, New[uint32](0, 0), map[Handle]bool{}}
+	return &handleLog{T: t, w: New[uint32](0, 0), live: map[Handle]bool{}}
 }
 
 func (l *handleLog) arm(n int) (handles []Handle) {
@@ -32,6 +34,17 @@ func (l *handleLog) arm(n int) (handles []Handle) {
 }
 
 func (l *handleLog) cancel(handles []Handle) {
+	if l.byNumber {
+		var numbers []uint32
+		for _, h := range handles {
+			numbers = append(numbers, h.Number())
+			l.live[h] = false
+		}
+		if n := l.w.CancelNumbered(numbers); n != len(numbers) {
+			l.Fatalf("CancelNumbered of %d entries is %d", len(numbers), n)
+		}
+		return
+	}
 	for _, h := range handles {
 		if _, ok := l.w.Cancel(h); !ok {
 			l.Fatalf("Cancel(%#x) of an entry returns false", h)
@@ -55,10 +68,19 @@ func (l *handleLog) check() {
 func (l *handleLog) slot(h Handle) *slot[uint32] { return l.w.slots.get(uint32(h)) }
 
 func TestASlotThatHasUsedUpItsGenerationsIsNeverUsedAgain(t *testing.T) {
-	for name, others := range map[string]int{"in the first slab": 5, "in a later slab": 3*slabSize + 5} {
+	for name, c := range map[string]struct {
+		others   int
+		byNumber bool
+	}{
+		"in the first slab":           {5, false},
+		"in a later slab":             {3*slabSize + 5, false},
+		"in the first slab, numbered": {5, true},
+		"in a later slab, numbered":   {3*slabSize + 5, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			l := newHandleLog(t)
-			others := l.arm(others)
+			l.byNumber = c.byNumber
+			others := l.arm(c.others)
 			first := l.arm(1)
 			last := uint32(first[0])
 			l.cancel(first)
