@@ -8,7 +8,8 @@ import (
 )
 
 // A Timer is a single event. When it expires, the time is sent on C, unless the Timer was
-// made by [AfterFunc]. A Timer must be made with [NewTimer] or AfterFunc.
+// made by [AfterFunc]. A Timer must be made with [NewTimer] or AfterFunc. As in the standard package,
+// Stop and Reset must not be called on a copy of a Timer.
 type Timer struct {
 	C <-chan Time // The channel on which the time is sent; nil for a Timer of AfterFunc.
 

@@ -61,8 +61,8 @@ func (w *Wheel[V]) finishRemovals() {
 	}
 }
 
-// cancelMax is how many entries CancelNumbered removes together: about as many cache misses as a
-// processor can have in flight.
+// cancelMax is how many entries CancelNumbered removes together: as many as untidy in cancelTogether
+// has bits. That is more than the cache misses that a processor can have in flight.
 const cancelMax = 32
 
 // cancelTogether removes the entries that have the given numbers, at most cancelMax of them. It

@@ -13,9 +13,10 @@ const putOffMax = 16
 // cache misses overlap, and the caller waits for none of them.
 //
 // Until then the wheel has entries of timers that are not armed, or that are armed for an earlier
-// tick. So Shard.settle is called before anything looks at the next entries of the wheel. Next is
-// lowered at once, so no wake-up comes too late. A slot that must be freed is not free before that,
-// so no other timer has its number.
+// tick. So Shard.settle is called before anything looks at the next entries of the wheel. Functions
+// for manual clocks do not call it, because GoFuncs are in the default engine only. Nor does
+// cascade, because no entry is filed before Shard.next. Next is lowered at once, so no wake-up comes
+// too late. A slot that must be freed is not free before that, so no other timer has its number.
 //
 // An entry that must be removed keeps its GoFunc alive. So the reaper settles the shards after each
 // garbage collection.
@@ -29,8 +30,8 @@ type putOff struct {
 	moveCount uint32
 }
 
-// cancelLater has the entry in a slot removed. Its GoFunc is not armed, or about to be so. The
-// caller holds the lock, and starts the reaper afterwards if first is true.
+// cancelLater has the entry in a slot removed. The caller holds the lock, sets the slot of the
+// GoFunc to 0, and starts the reaper afterwards if first is true.
 func (s *Shard) cancelLater(slot uint32) (first bool) {
 	n := s.putOff.cancelCount
 	s.putOff.cancels[n&(putOffMax-1)] = slot
