@@ -238,3 +238,40 @@ func TestWhatIsArmedWhileTheClockMovesFires(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// The clock may move between the moment when a goroutine reads the time and the moment when the timer of
+// its context is armed. A context that waits afterwards has a deadline that has not passed.
+func TestADeadlineDoesNotMoveWithTheClock(t *testing.T) {
+	const rounds = 5000
+	fake := clock.NewFake()
+	var last atomic.Pointer[context.Context]
+	var ended, left atomic.Bool
+	go func() {
+		defer left.Store(true)
+		for !ended.Load() {
+			ctx, cancel := fake.WithTimeout(t.Context(), time.Millisecond)
+			last.Store(&ctx)
+			<-ctx.Done()
+			cancel()
+		}
+	}()
+	for n := range rounds {
+		for range 1 + n%5 {
+			fake.Advance(time.Second)
+		}
+		fake.BlockUntil(1)
+		p := last.Load()
+		if p == nil {
+			continue // the first context was made, and is not stored yet
+		}
+		if at, _ := (*p).Deadline(); (*p).Err() == nil && !at.After(fake.Now()) {
+			t.Errorf("round %d: a context waits %v after its deadline", n, fake.Since(at))
+			break
+		}
+	}
+	ended.Store(true)
+	for !left.Load() {
+		fake.Advance(time.Second)
+		runtime.Gosched()
+	}
+}

@@ -30,10 +30,12 @@ func (c *Clock) Enter() (now int64, err error) {
 	return checkNow(int64(time.Since(c.start)))
 }
 
-// enterToWaitAt is EnterToWait for a caller to which time.Now has just returned now.
+// enterToWaitAt is EnterToWait for a caller to which Wall has just returned now. The result is that
+// time, also if a manual clock has moved since: the caller has computed a deadline from it.
 func (c *Clock) enterToWaitAt(now time.Time) (int64, error) {
 	if c.fake {
-		return c.EnterToWait()
+		_, err := c.EnterToWait()
+		return int64(now.Sub(c.start)), err
 	}
 	return checkNow(int64(now.Sub(c.start)))
 }
