@@ -59,7 +59,9 @@
 //
 // Schedule and Cancel wait for one write to the disk. Callers that come at the same time share it, so
 // many callers together are far faster than one. A firing writes twice: before the handler starts, so
-// that the attempt is counted, and when it has ended. Firings of the same moment share these writes.
+// that the attempt is counted, and when it has ended. Firings of the same moment share these writes. The
+// first one is made up to a millisecond before the deadline, so that the handler starts at the deadline;
+// Cancel returns false from then on.
 // So a handler is late by at least the time of one write. At least once means that the work of a
 // handler must be such that it can be done twice, see [Fire.Key].
 //

@@ -51,6 +51,10 @@ func (r *run) serve() {
 	var ids []string
 	for {
 		now := r.s.wall()
+		if !r.manual {
+			r.noteStep(now.UnixNano())
+			now = now.Add(r.ahead.by())
+		}
 		ids = r.takeDue(ids[:0], now)
 		if len(ids) == 0 {
 			if r.manual && r.s.wall().After(now) {
@@ -62,7 +66,7 @@ func (r *run) serve() {
 	}
 }
 
-// takeDue takes timers that are due out of the index, and reserves a handler's place for each. If it
+// takeDue takes timers that are due at a time out of the index, and reserves a handler's place for each. If it
 // returns none, the timer of the run is armed for the next one.
 func (r *run) takeDue(ids []string, now time.Time) []string {
 	r.mu.Lock()
@@ -70,7 +74,6 @@ func (r *run) takeDue(ids []string, now time.Time) []string {
 	if r.ending || r.failed != nil {
 		return ids
 	}
-	r.noteStep(now.UnixNano())
 	r.wakeAt = never
 	ids = r.index.take(ids, now.UnixNano(), min(passMax, r.s.opts.Concurrency-r.busy))
 	r.busy += len(ids)
@@ -163,11 +166,8 @@ func (r *run) note(fired Fired) {
 	}
 }
 
-// noteStep counts and logs a step of the wall clock. The caller holds mu.
+// noteStep counts and logs a step of the wall clock. The caller holds passes.
 func (r *run) noteStep(now int64) {
-	if r.manual {
-		return
-	}
 	mono := time.Now()
 	passed := mono.Sub(r.seen)
 	step := time.Duration(now-r.seenWall) - passed
@@ -191,13 +191,15 @@ func (r *run) release(n int) {
 func (r *run) handle(f Fire, wait func() error, ended func()) {
 	defer r.handlers.Done()
 	defer ended()
+	begin := time.Now()
 	if err := wait(); err != nil {
 		r.Failed(err)
 		r.free()
 		return
 	}
+	r.ahead.took(time.Since(begin))
 	if !r.awaitWall(f.At) {
-		r.finish(f, errors.New("the wall clock was set back, and Run ended before the timer was due again"), ended)
+		r.finish(f, errors.New("Run ended before the timer was due, or due again after the wall clock was set back"), ended)
 		return
 	}
 	f.Late = max(r.s.wall().Sub(f.At), 0)
@@ -208,24 +210,6 @@ func (r *run) handle(f Fire, wait func() error, ended func()) {
 	var err error
 	defer func() { r.finish(f, err, ended) }() // also if the handler calls Goexit
 	r.call(f, &err)
-}
-
-// awaitWall waits until the wall clock shows a time. It may have been set back since the store has
-// decided. It returns false if the run ends before.
-func (r *run) awaitWall(at time.Time) bool {
-	for {
-		d := at.Sub(r.s.wall())
-		if d <= 0 {
-			return true
-		}
-		pause := time.NewTimer(min(d, stepCheck))
-		select {
-		case <-pause.C:
-		case <-r.ctx.Done():
-			pause.Stop()
-			return false
-		}
-	}
 }
 
 // finish ends an attempt with the result of its handler.

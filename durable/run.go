@@ -27,6 +27,11 @@ type run struct {
 	skip   time.Time
 	ctx    context.Context // of the handlers
 	cancel context.CancelFunc
+	ahead  ahead // how long before their deadlines timers are decided
+
+	// The holder of passes owns these.
+	seen     time.Time // when a pass last looked at the clock, with the monotonic clock reading
+	seenWall int64     // what the wall clock showed then
 
 	passes sync.Mutex    // held by a pass. It is locked before the locks of the store and before mu
 	wanted atomic.Int64  // calls of pass that no pass has served yet
@@ -38,12 +43,10 @@ type run struct {
 	horizon   int64           // timers that are due then or later may not be in the index. A load begins then, if not before
 	loading   bool
 	timer     foliot.Timer
-	wakeAt    int64     // the wall time for which timer is armed
-	busy      int       // handlers that run or that a pass has reserved
-	starved   bool      // a timer is due and no handler was free
-	ending    bool      // no pass takes anything any more
-	seen      time.Time // when a pass last looked at the clock, with the monotonic clock reading
-	seenWall  int64     // what the wall clock showed then
+	wakeAt    int64 // the wall time for which timer is armed
+	busy      int   // handlers that run or that a pass has reserved
+	starved   bool  // a timer is due and no handler was free
+	ending    bool  // no pass takes anything any more
 	failed    error
 	failure   chan struct{} // closed when failed is set
 
@@ -224,7 +227,8 @@ func (r *run) Failed(err error) {
 // arm makes sure that a pass begins at a time or before. The caller holds mu.
 //
 // The timer of the runtime counts a duration, which a step of the wall clock does not change. So it is
-// never armed for longer than stepCheck: a step is noticed by then.
+// never armed for longer than stepCheck: a step is noticed by then. The pass begins before the time, by as
+// much as timers are decided ahead.
 func (r *run) arm(at int64) {
 	if at >= r.wakeAt || r.ending {
 		return
@@ -232,9 +236,9 @@ func (r *run) arm(at int64) {
 	r.wakeAt = at
 	for {
 		now := r.s.wall()
-		d := time.Duration(max(at-now.UnixNano(), 0))
+		d := max(time.Unix(0, at).Sub(now), 0) // Sub does not overflow
 		if !r.manual {
-			d = min(d, stepCheck)
+			d = min(max(d-r.ahead.by(), 0), stepCheck)
 		}
 		r.timer.Reset(d)
 		if !r.manual || !r.s.wall().After(now) {
