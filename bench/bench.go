@@ -10,16 +10,17 @@
 //   - scenariorun.go: one run of a scenario, its rounds and the figures it collects
 //   - workload.go and pair.go: the two ways to measure work, by all contenders in turn or by two of them
 //
-// There are four kinds of contenders:
+// There are five kinds of contenders:
 //
 //   - timers that call functions: timers.go, with adapters.go and peers.go
 //   - data structures with one owner: structures.go
 //   - event loops in this process: loops.go
 //   - event loops of other programs: scripts.go
+//   - stores of timers that survive a crash: durablestores.go
 //
 // Each scenario is a function. Those about timers are in requests.go, parts.go, resets.go, lateness.go, burst.go, density.go,
-// memory.go, dropin.go, tickers.go and periodic.go; the others in contexts.go, queue.go, ttlcache.go and in the files whose
-// names begin with task, wheel or loops.
+// memory.go, dropin.go, tickers.go and periodic.go; the others in contexts.go, queue.go, ttlcache.go, durable.go and in the
+// files whose names begin with task, wheel or loops.
 // A report is shown by table.go, judged by verdict.go, compared with another by compare.go and put into a page by
 // splice.go.
 package bench

@@ -35,6 +35,8 @@ var contenders = append([]contender{
 	{Contender: Contender{Name: "ttl", Title: "Foliot's example ttl", Module: foliotModule, Kind: Ours}},
 	{Contender: Contender{Name: "wheel", Title: "Foliot's wheel", Module: foliotModule + "/wheel", Kind: Ours}},
 	{Contender: Contender{Name: "loop", Title: "Foliot's loop", Module: foliotModule + "/loop", Kind: Ours}},
+	{Contender: Contender{Name: "durable", Title: "Foliot's durable/local", Module: foliotModule + "/durable/local", Kind: Ours}},
+	{Contender: Contender{Name: "durable-nosync", Title: "Foliot's durable/local, NoSync", Module: foliotModule + "/durable/local", Kind: Ours}},
 	{Contender: Contender{Name: "parts", Title: "the parts by themselves", Kind: Peer}},
 	{Contender: Contender{Name: "lists", Title: "a wheel of linked lists", Kind: Peer}},
 	{Contender: Contender{Name: "heap", Title: "container/heap and a mutex", Kind: Peer}, timers: heapTimers},

@@ -34,6 +34,9 @@ var peers = []contender{
 	{Contender: Contender{Name: "ttlcache", Title: "jellydator's ttlcache", Module: "github.com/jellydator/ttlcache/v3", Kind: Peer}},
 	{Contender: Contender{Name: "otter", Title: "otter", Module: "github.com/maypok86/otter/v2", Kind: Peer}},
 	{Contender: Contender{Name: "thw", Title: "nats-server's thw", Module: "github.com/nats-io/nats-server/v2/server/thw", Kind: Peer}},
+	{Contender: Contender{Name: "pebble", Title: "bare Pebble", Module: "github.com/cockroachdb/pebble/v2", Kind: Peer}},
+	{Contender: Contender{Name: "sqlite-poll", Title: "polling SQLite", Module: "modernc.org/sqlite", Kind: Peer}},
+	{Contender: Contender{Name: "asynq", Title: "asynq", Module: "github.com/hibiken/asynq", Kind: Peer}},
 }
 
 const tooMuchMemory = "not measured with so many, for want of memory"

@@ -135,6 +135,18 @@ var scenarios = []scenario{
 		about: "Bytes per entry with a value of four bytes, and work for the garbage collector.",
 	},
 	{
+		name: "durable-schedule", title: "Durable timers: schedule and cancel", run: durableSchedule,
+		about: "Timers that survive a crash: each call returns when its change is kept, with 64 callers at a time.",
+	},
+	{
+		name: "durable-late", title: "Durable timers: lateness", run: durableLate,
+		about: "Timers that survive a crash and come due at a steady rate: how late their handlers start.",
+	},
+	{
+		name: "durable-open", title: "Durable timers: memory and opening", run: durableOpen,
+		about: "Timers that survive a crash, with very many pending: the memory of each, and the time from opening the store until the first one fires.",
+	},
+	{
 		name: "bulk-expiry", title: "Bulk expiry", run: bulkExpiry, leavesTraces: true,
 		about: "Very many timers fire within a short while, a million of them in a second.",
 	},
