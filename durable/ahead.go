@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// A handler starts when its attempt is kept, and that takes a commit. So that it does not start late by
-// that time, a run decides ahead: it fires a timer as long before its deadline as commits took lately, at
-// most aheadMax. The handler then waits for the deadline. Cancel returns false from the decision on.
+// A handler starts when its attempt is kept, and that takes a wake-up and a commit. So that it does not
+// start late by that time, a run decides ahead: it fires a timer as long before its deadline as these took
+// lately, at most aheadMax. The handler then waits for the deadline. Cancel returns false from the decision
+// on.
 //
 // With a manual clock nothing is decided ahead: all of it happens at the deadline.
 type ahead struct {
@@ -22,10 +23,10 @@ const (
 	aheadShare = 4
 )
 
-// took adds to the estimate how long a decision took until it was kept.
+// took adds to the estimate how long a decision took until it was kept, from when it should have been made.
 func (a *ahead) took(d time.Duration) {
 	old := a.ns.Load()
-	a.ns.Store(old + (int64(min(d, aheadMax))-old)>>aheadShare) // a measurement that is lost does no harm
+	a.ns.Store(old + (int64(min(max(d, 0), aheadMax))-old)>>aheadShare) // a measurement that is lost does no harm
 }
 
 // by returns how long before its deadline a timer is decided: somewhat longer than the estimate.

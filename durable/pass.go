@@ -191,13 +191,14 @@ func (r *run) release(n int) {
 func (r *run) handle(f Fire, wait func() error, ended func()) {
 	defer r.handlers.Done()
 	defer ended()
-	begin := time.Now()
 	if err := wait(); err != nil {
 		r.Failed(err)
 		r.free()
 		return
 	}
-	r.ahead.took(time.Since(begin))
+	if !r.manual {
+		r.ahead.took(r.s.wall().Sub(f.At) + r.ahead.by())
+	}
 	if !r.awaitWall(f.At) {
 		r.finish(f, errors.New("Run ended before the timer was due, or due again after the wall clock was set back"), ended)
 		return
