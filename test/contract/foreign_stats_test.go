@@ -65,6 +65,8 @@ var statsRows = []foreignRow{
 		}
 		return n
 	})},
+	{"Recorder.Record", oneWorker, recorderRow},
+	{"Recorder.Histogram", oneWorker, recorderRow},
 	{"Runtime.Resize", nil, func(f *foreignTest) { f.resize(5, 1, 4) }},
 	{"Runtime.Resize, to one worker", nil, func(f *foreignTest) { f.resize(1) }},
 	{"Runtime.Resize, to as many as there are", nil, func(f *foreignTest) { f.resize(f.rt.Stats().Workers) }},
@@ -108,6 +110,19 @@ func histogramRow[V comparable](method func(foliot.Histogram) V) func(f *foreign
 			}
 		})
 	}
+}
+
+// recorderRow records durations in both places.
+func recorderRow(f *foreignTest) {
+	var r foliot.Recorder
+	f.start()
+	f.own(func(*testing.T) { r.Record(1) })
+	f.foreign(func(t *testing.T) {
+		r.Record(2)
+		if n := r.Histogram().Count(); n != 2 {
+			t.Errorf("the histogram has %d durations, want 2", n)
+		}
+	})
 }
 
 // resize tries Resize while timers are armed in all shards, and then restores the number of

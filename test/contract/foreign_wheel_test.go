@@ -45,6 +45,7 @@ var wheelSteps = []struct {
 		return fmt.Sprint(w.CancelNumbered([]uint32{w.Schedule(25, 9).Number()}), w.Len())
 	}},
 	{"Handle.Number", func(_ *wheel.Wheel[int], h []wheel.Handle) string { return fmt.Sprint(h[0].Number() != h[1].Number()) }},
+	{"Wheel.CountUntil", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.CountUntil(20)) }},
 	{"Wheel.Len", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.Len()) }},
 	{"Wheel.Cap", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.Cap()) }},
 	{"Wheel.Stale", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.Stale()) }},
