@@ -1,8 +1,7 @@
 // Package durable has timers that survive the process: order expiry, reminders, deadlines of
 // contracts, retries that come hours later, subscriptions. A timer is in a store before Schedule
 // returns. If the process crashes, the next one goes on where it ended. A timer of package foliot waits
-// for the next deadline, and nothing polls: a handler is usually late by less than a millisecond and
-// the time of one write to the disk.
+// for the next deadline, and nothing polls: a handler is usually late by less than a millisecond.
 //
 //	store, err := local.Open(dir, local.Options{})
 //	check(err)
@@ -62,8 +61,8 @@
 // that the attempt is counted, and when it has ended. Firings of the same moment share these writes. The
 // first one is made up to a millisecond before the deadline, so that the handler starts at the deadline;
 // Cancel returns false from then on.
-// So a handler is late by at least the time of one write. At least once means that the work of a
-// handler must be such that it can be done twice, see [Fire.Key].
+//
+// At least once means that the work of a handler must be such that it can be done twice, see [Fire.Key].
 //
 // A timer takes less than 250 bytes of memory and its ID. Its payload stays in the store until it
 // fires. Of millions of timers, memory holds those that are due next.
@@ -86,7 +85,8 @@
 // occurrences were missed, because no process ran or no handler was free, the latest one fires, and
 // Fire.Missed counts the others. A retry that would come after the next occurrence gives way to it. A
 // dead occurrence does not end the series. Cancel during an occurrence ends the series, and returns
-// true.
+// true. A handler that takes longer than Every runs beside that of the next occurrence, and gets no
+// further attempt.
 //
 // # The clock
 //
