@@ -67,7 +67,10 @@ func (h *halt) stop(what, name string, err error) bool {
 	if !h.armed.Load() {
 		return false
 	}
-	h.report(fmt.Errorf("%s %s: %w", what, name, err))
+	if _, named := errors.AsType[*fs.PathError](err); !named {
+		err = fmt.Errorf("%s %s: %w", what, name, err)
+	}
+	h.report(err)
 	h.stopped.Store(true)
 	return true
 }

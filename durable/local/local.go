@@ -113,7 +113,7 @@ func openEngine(dir string, fs vfs.FS, unsynced, readOnly bool) (*engine, error)
 		L0StopWritesThreshold:       1 << 20,
 	}
 	o.EventListener = &pebble.EventListener{
-		BackgroundError: func(err error) { _ = e.fail(err) },
+		BackgroundError: e.backgroundError,
 		DataCorruption:  func(i pebble.DataCorruptionInfo) { _ = e.fail(fmt.Errorf("%s is damaged: %w", i.Path, i.Details)) },
 	}
 	for i := range o.Levels {
@@ -130,10 +130,7 @@ func openEngine(dir string, fs vfs.FS, unsynced, readOnly bool) (*engine, error)
 		err = openSynced(below, dir, &e.halt.synced)
 	}
 	if err == nil {
-		err = guard(func() (err error) {
-			e.db, err = pebble.Open(dir, o)
-			return err
-		})
+		e.db, err = e.openPebble(dir, o)
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.release())

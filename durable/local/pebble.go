@@ -26,12 +26,58 @@ type engine struct {
 	failed  error
 	failure chan struct{} // closed when failed is set
 	notify  func(error)   // called with failed, or nil
+
+	stuck chan error // gets an error that Pebble does not return from its Open
 }
 
 func newEngine() *engine {
-	e := &engine{failure: make(chan struct{})}
+	e := &engine{failure: make(chan struct{}), stuck: make(chan error, 1)}
 	e.halt.report = func(err error) { _ = e.fail(err) }
 	return e
+}
+
+// openPebble opens Pebble. When Pebble opens a folder, it waits until the log is written to tables. On a
+// disk that is full it tries that again and again, and does not return. So openPebble returns the first
+// error of it, and leaves the goroutine that opens blocked.
+func (e *engine) openPebble(dir string, o *pebble.Options) (*pebble.DB, error) {
+	type result struct {
+		db  *pebble.DB
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		var r result
+		r.err = guard(func() (err error) {
+			r.db, err = pebble.Open(dir, o)
+			return err
+		})
+		opened <- r
+	}()
+	select {
+	case r := <-opened:
+		return r.db, r.err
+	case err := <-e.stuck:
+		e.halt.stopped.Store(true)
+		return nil, err
+	}
+}
+
+// backgroundError gets errors of flushes and compactions. While Pebble opens the folder, it blocks the
+// goroutine that has the error, so that it does not try again.
+func (e *engine) backgroundError(err error) {
+	err = e.fail(err)
+	if !e.halt.armed.Load() {
+		e.block(err)
+	}
+}
+
+// block blocks the goroutine for good. If Pebble opens the folder, openPebble returns the error.
+func (e *engine) block(err error) {
+	select {
+	case e.stuck <- err:
+	default:
+	}
+	e.halt.block()
 }
 
 // fail stores the first error and returns it.
@@ -128,7 +174,7 @@ func (l logger) Fatalf(format string, args ...any) {
 	if guarded() {
 		panic(fatal{err})
 	}
-	l.e.halt.block()
+	l.e.block(err)
 }
 
 // A fatalError is what Pebble has passed to Fatalf.

@@ -3,10 +3,12 @@ package local
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -45,6 +47,49 @@ func TestWriteError(t *testing.T) {
 				t.Logf("%s: up to number %d", op, n-1)
 			}
 		})
+	}
+}
+
+// TestOpenFullDisk opens a store whose log must be written to tables, on a disk that is full. Pebble
+// tries that without end. Open returns an error, releases the folder, and loses nothing.
+func TestOpenFullDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	s, err := open(scriptDir, Options{}, mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const timers = 64
+	at := time.Unix(2e9, 0)
+	for i := range timers {
+		timer := durable.Timer{ID: fmt.Sprint("a", i), Kind: "k", At: at, Payload: make([]byte, 60_000)}
+		if _, err := s.Schedule(t.Context(), []durable.Timer{timer}, durable.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	full := faultFS{mem, func(op, name string) error {
+		if op == "write" {
+			return &fs.PathError{Op: op, Path: name, Err: syscall.ENOSPC}
+		}
+		return nil
+	}}
+	for range 2 { // the second time shows that the folder is not locked
+		testkit.Returns(t, "Open", func() { _, err = open(scriptDir, Options{}, full) })
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("Open returned %v, want an error that wraps %v", err, syscall.ENOSPC)
+		}
+		wantError(t, "Open", err, scriptDir, "the disk is full; make room")
+	}
+	if s, err = open(scriptDir, Options{}, mem); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Counts().Pending; n != timers {
+		t.Errorf("%d timers are there, want %d", n, timers)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
