@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/durable"
 	"github.com/foliot-go/foliot/internal/testkit"
 )
@@ -32,6 +34,71 @@ func TestHandlerPanics(t *testing.T) {
 	testkit.Eventually(t, "the counts", func() bool { return s.Stats().Handled == 1 && s.Stats().Died == 1 })
 	if st := s.Stats(); st.Panicked != 4 || attempts.Load() != 5 {
 		t.Errorf("%d panics and %d attempts, want 4 and 5", st.Panicked, attempts.Load())
+	}
+}
+
+// A lockedBuffer is a buffer for several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// TestHandlerFailsUnrepeated checks that each failed attempt is logged, also one that is not repeated
+// because its timer was replaced, or because the next occurrence of a periodic timer comes first.
+func TestHandlerFailsUnrepeated(t *testing.T) {
+	t.Parallel()
+	var out lockedBuffer
+	clock := foliot.NewManualClock(time.Unix(1e9, 0))
+	s, err := durable.New(openLocal(t, t.TempDir()), durable.Options{
+		Clock: clock, Retry: durable.Retry{Min: time.Hour}, Logger: slog.New(slog.NewTextHandler(&out, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan struct{}, 8)
+	s.Handle("k", func(ctx context.Context, f durable.Fire) error {
+		started <- struct{}{}
+		if f.ID == "replaced" {
+			if _, err := s.Schedule(ctx, durable.Timer{ID: f.ID, Kind: "k", At: f.At.Add(24 * time.Hour)}); err != nil {
+				t.Error(err)
+			}
+		}
+		return errors.New("fault of " + f.ID)
+	})
+	start(t, s)
+	schedule(
+		t, s,
+		durable.Timer{ID: "replaced", Kind: "k", At: clock.Now()},
+		durable.Timer{ID: "periodic", Kind: "k", At: clock.Now(), Every: time.Minute},
+		durable.Timer{ID: "repeated", Kind: "k", At: clock.Now()},
+	)
+	for range 3 {
+		testkit.Receive(t, started, "a handler")
+	}
+	for id, want := range map[string]string{"replaced": "it is not called again", "periodic": "it is not called again", "repeated": "it is called again"} {
+		testkit.Eventually(t, "the log line of "+id, func() bool {
+			for line := range strings.Lines(out.String()) {
+				if strings.Contains(line, "fault of "+id) && strings.Contains(line, want) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	if st := s.Stats(); st.Retried != 1 || st.Pending != 3 {
+		t.Errorf("%d attempts are repeated and %d timers are pending, want 1 and 3", st.Retried, st.Pending)
 	}
 }
 

@@ -1,10 +1,8 @@
 package durable
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -215,7 +213,8 @@ func (r *run) handle(f Fire, wait func() error, ended func()) {
 
 // finish ends an attempt with the result of its handler.
 func (r *run) finish(f Fire, err error, ended func()) {
-	ok, wait, failed := r.s.store.Finish(f, r.endOf(f, err))
+	end := r.endOf(f, err)
+	ok, wait, failed := r.s.store.Finish(f, end)
 	r.free()
 	if r.manual {
 		r.wanted.Add(1) // the clock may have moved on beyond the next attempt
@@ -229,9 +228,7 @@ func (r *run) finish(f Fire, err error, ended func()) {
 		r.Failed(failed)
 		return
 	}
-	if ok {
-		r.count(f, err)
-	}
+	r.count(f, err, end, ok)
 }
 
 // call calls the handler and stores its error. A panic becomes an error, and so does Goexit, which
@@ -244,7 +241,9 @@ func (r *run) call(f Fire, err *error) {
 		}
 		v := recover() // nil after Goexit
 		r.s.counters.panicked.Add(1)
-		*err = fmt.Errorf("the handler did not return; it panicked with %v", v)
+		if *err = fmt.Errorf("the handler panicked: %v", v); v == nil {
+			*err = errors.New("the handler called runtime.Goexit")
+		}
 		r.s.opts.Logger.Error("durable: a handler panicked", "id", f.ID, "kind", f.Kind, "attempt", f.Attempt, "panic", v, "stack", string(debug.Stack()))
 	}()
 	*err = r.s.handlers[f.Kind](r.ctx, f)
@@ -263,25 +262,32 @@ func (r *run) endOf(f Fire, err error) End {
 	return End{How: Again, Retry: r.s.wall().Add(retry.pause(f.Attempt))}
 }
 
-// count counts and logs an attempt that has ended.
-func (r *run) count(f Fire, err error) {
+// count counts and logs an attempt that has ended. ok is the result of Finish. If it is false, the
+// timer was replaced or cancelled, or the next occurrence comes first: nothing is counted, and a failure
+// is logged.
+func (r *run) count(f Fire, err error, end End, ok bool) {
 	c := &r.s.counters
+	if end.How == Done {
+		switch {
+		case !ok:
+		case err == nil:
+			c.handled.Add(1)
+		default:
+			c.dropped.Add(1)
+		}
+		return
+	}
+	log := r.s.opts.Logger.With("id", f.ID, "kind", f.Kind, "attempt", f.Attempt, "error", err)
 	switch {
-	case err == nil:
-		c.handled.Add(1)
-		return
-	case errors.Is(err, Drop):
-		c.dropped.Add(1)
-		return
-	}
-	level, message := slog.LevelWarn, "durable: a handler failed; it is called again"
-	if r.s.opts.Retry.exhausted(f.Attempt) {
-		c.died.Add(1)
-		level, message = slog.LevelError, "durable: a timer is dead: its attempts are used up"
-	} else {
+	case !ok:
+		log.Warn("durable: a handler failed; it is not called again: its timer was replaced or cancelled, or the next occurrence comes first")
+	case end.How == Again:
 		c.retried.Add(1)
+		log.Warn("durable: a handler failed; it is called again", "again", end.Retry)
+	case end.How == Dead:
+		c.died.Add(1)
+		log.Error("durable: a timer is dead: its attempts are used up")
 	}
-	r.s.opts.Logger.Log(context.Background(), level, message, "id", f.ID, "kind", f.Kind, "attempt", f.Attempt, "error", err)
 }
 
 // free gives the place of a handler back, and starts a pass if a timer waits for it.
