@@ -5,7 +5,7 @@ import "errors"
 // Errors of this package. Test for them with errors.Is: most are wrapped by an error that says more.
 var (
 	// ErrExists is returned by Schedule with IfAbsent, and by Redrive, if there is a timer with the ID.
-	ErrExists = errors.New("durable: a timer with this ID exists; use another ID, or Schedule without IfAbsent to replace it")
+	ErrExists = errors.New("durable: a timer with this ID exists; use another ID, replace it by Schedule without IfAbsent, or cancel it first")
 
 	// ErrRev is returned by Schedule and Cancel with IfRev if the timer has another revision, or is
 	// being handled.
