@@ -34,6 +34,7 @@
 //
 // After an error of a write or a sync it is unknown what is on the disk, and a second sync may succeed
 // without having written anything. So the store stops: all calls and Run return that error, until it is
-// closed and opened again. Timers that were acknowledged are there then. A full disk is such an error:
-// make room first. A file that is damaged is refused with its name, and never read in part.
+// closed and opened again. Timers that were acknowledged are there then. A full disk is such an error,
+// and Open may return it as well: make room first. A file that is damaged is refused with its name, and
+// never read in part.
 package local

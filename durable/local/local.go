@@ -26,6 +26,11 @@ type Store struct {
 	*kvstore.Store
 }
 
+// Close waits for the calls that are running, closes the store and releases the folder. Call it after
+// Run has returned: a handler that is still running then is called again after the next Open. A second
+// Close returns [durable.ErrClosed].
+func (s *Store) Close() error { return s.Store.Close() }
+
 // Open opens the store in a folder, which it makes if there is none. One process can have it open at a
 // time; another one gets an error.
 func Open(dir string, o Options) (*Store, error) {
@@ -64,7 +69,7 @@ func explain(dir string, fs vfs.FS, err error) error {
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
 		what = "there is no store; name the folder that keeps the timers"
 	case errors.Is(err, errLocked):
-		what = "a folder is open in one process at a time, and once in a process; close it there first"
+		what = "another process has it open, or this process has it open already; close it there first"
 	case pebble.IsCorruptionError(err) || errors.Is(err, errDamaged):
 		what = "a file is damaged; restore the folder from a backup"
 	case errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS):

@@ -35,7 +35,10 @@ func openReadOnly(dir string) (*engine, error) {
 	// The lock would make a file in a folder without a store.
 	names, err := vfs.Default.List(dir)
 	if err != nil || !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "MANIFEST-") }) {
-		return nil, explain(dir, vfs.Default, errors.Join(pebble.ErrDBDoesNotExist, err))
+		if err == nil {
+			err = errors.New("it has no file MANIFEST-*")
+		}
+		return nil, explain(dir, vfs.Default, fmt.Errorf("%w: %w", pebble.ErrDBDoesNotExist, err))
 	}
 	e, err := openEngine(dir, vfs.Default, false, true)
 	if err != nil {
