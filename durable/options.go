@@ -13,10 +13,13 @@ import (
 type Options struct {
 	// Clock is the clock by which timers are due. nil means that of the system. With a
 	// [foliot.ManualClock] everything happens in Advance: when it returns, the handlers of all
-	// timers that came due have started, in the order of their deadlines. They may end later.
+	// timers that came due have started, in the order of their deadlines. They may end later. A test
+	// that needs their end waits for a channel that the handler closes, or for Run to return.
 	Clock foliot.Clock
 
-	// Concurrency is the number of handlers that run at the same time. 0 means 64.
+	// Concurrency is the number of handlers that run at the same time. 0 means 64. With 1, handlers
+	// run one after the other in the order of their deadlines. With more, handlers of timers that are
+	// due at about the same time overtake each other.
 	Concurrency int
 
 	// Retry says when a handler that has failed is called again.
@@ -36,8 +39,8 @@ type Options struct {
 	// largest value.
 	MaxPayload int
 
-	// Logger logs failed attempts, panics of handlers, kinds without a handler, steps of the clock
-	// and the progress of a long load. nil means slog.Default().
+	// Logger logs failed attempts, panics of handlers, dead and skipped timers, kinds without a
+	// handler, steps of the clock and the progress of a long load. nil means slog.Default().
 	Logger *slog.Logger
 }
 

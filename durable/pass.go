@@ -152,7 +152,7 @@ func (r *run) note(fired Fired) {
 	}
 	for _, f := range fired.Dead {
 		c.died.Add(1)
-		log.Error("durable: a timer is dead: the process has ended during each of its last attempts", "id", f.ID, "kind", f.Kind, "attempts", f.Attempt)
+		log.Error("durable: a timer is dead: the process has ended during each of its last attempts", "id", f.ID, "kind", f.Kind, "attempt", f.Attempt)
 	}
 	for _, t := range fired.Unhandled {
 		r.mu.Lock()
