@@ -86,7 +86,8 @@
 // Fire.Missed counts the others. A retry that would come after the next occurrence gives way to it. A
 // dead occurrence does not end the series. Cancel during an occurrence ends the series, and returns
 // true. A handler that takes longer than Every runs beside that of the next occurrence, and gets no
-// further attempt.
+// further attempt, not even after a crash. To avoid this, use a timer that is due once, and schedule
+// the next one as the last step of the handler.
 //
 // # The clock
 //

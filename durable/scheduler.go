@@ -167,13 +167,14 @@ func (s *Scheduler) List(ctx context.Context, q Query) iter.Seq2[Timer, error] {
 }
 
 // Dead returns an iterator over the occurrences whose attempts are used up, in the order of their
-// IDs. There is at most one for each ID, the last one. Attempt is the number of attempts. It yields
-// an error at most once, at the end.
+// IDs. There is at most one for each ID, the last one. Attempt is the number of attempts; the log has
+// the error of the last one. Dead yields an error at most once, at the end.
 func (s *Scheduler) Dead(ctx context.Context) iter.Seq2[Fire, error] { return s.store.Dead(ctx) }
 
 // Redrive arms a dead timer for now, under a new revision. An occurrence of a periodic timer is armed
 // once. Redrive returns false if there is no dead timer with the ID, and [ErrExists] if there is a
-// timer with the ID.
+// timer with the ID. So it cannot arm an occurrence of a periodic timer that goes on: schedule a timer
+// with another ID and the payload of the dead one, and discard that one.
 func (s *Scheduler) Redrive(ctx context.Context, id string) (ok bool, err error) {
 	if err := errors.Join(checkID(id), ctx.Err()); err != nil {
 		return false, err

@@ -23,6 +23,8 @@ type Stats struct {
 	Unhandled int // timers that are due and whose kind has no handler
 	Dead      int // timers whose attempts are used up
 
+	// An occurrence that was replaced or cancelled while its handler ran, or that gave way to the next
+	// one of a periodic timer, is in Started and in no counter of outcomes.
 	Scheduled uint64 // timers that Schedule and ScheduleBatch have armed
 	Cancelled uint64 // timers that Cancel has removed
 	Started   uint64 // calls of handlers

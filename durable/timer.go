@@ -16,6 +16,7 @@ type Timer struct {
 	ID string
 
 	// At is the time at which the timer is due, by the wall clock. It is kept to the nanosecond.
+	// Handlers, Get and List have it in the local time zone: compare it with Equal.
 	At time.Time
 
 	// Kind names the handler: 1 to 63 letters, digits, underscores and hyphens of ASCII.
@@ -29,7 +30,7 @@ type Timer struct {
 	Every time.Duration
 
 	// Rev is the revision of the timer. The store sets it: each change of a timer gives it a
-	// greater one. Schedule ignores it.
+	// greater one. It may be greater by far. Schedule ignores it.
 	Rev uint64
 }
 

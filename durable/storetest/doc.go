@@ -28,6 +28,10 @@
 // none asserts how quick a store is. Config.Crash and Config.Fail add tests of what is kept in a crash,
 // and of a store that cannot write any more.
 //
+// A store that breaks a promise often makes a subtest wait in vain, for Config.Patience. Make it a few
+// seconds while you write a store. A store that only adds something to another one embeds a
+// [durable.Store] and has its own methods for the rest; it passes the suite as well.
+//
 // What the suite tests:
 //
 //   - what was acknowledged is there after reopening and after a crash;
