@@ -158,28 +158,34 @@ func isLibrary(folder string) bool {
 	return true
 }
 
-// Operators find what a runtime logs in docs/operations.md, and nothing that it does not log.
+// Operators find what a runtime and a scheduler log in docs/operations.md, and nothing that they do not
+// log.
 func TestTheEventsInThePageAreThoseOfTheCode(t *testing.T) {
 	files := repositoryFiles(t)
-	logged := regexp.MustCompile(`(?:event\(|Warn\(|rescue\(|msg :?= )"foliot: ([^"]+)"`)
-	var want []string
-	for name, text := range files {
-		if path.Dir(name) == "internal/engine" && !strings.HasSuffix(name, "_test.go") {
-			for _, m := range logged.FindAllStringSubmatch(text, -1) {
-				want = append(want, m[1])
+	for _, tt := range []struct{ folder, header, logged string }{
+		{"internal/engine", "| event | keys |", `(?:event\(|Warn\(|rescue\(|msg :?= )"foliot: ([^"]+)"`},
+		{"durable", "| line | level | more keys |", `(?:Info|Warn|Error)\("durable: ([^"]+)"`},
+	} {
+		logged := regexp.MustCompile(tt.logged)
+		var want []string
+		for name, text := range files {
+			if path.Dir(name) == tt.folder && !strings.HasSuffix(name, "_test.go") {
+				for _, m := range logged.FindAllStringSubmatch(text, -1) {
+					want = append(want, m[1])
+				}
 			}
 		}
-	}
-	_, table, _ := strings.Cut(files["docs/operations.md"], "| event | keys |")
-	table, _, _ = strings.Cut(table, "\n\n")
-	var got []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(table, -1) {
-		got = append(got, m[1])
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if len(want) == 0 || !slices.Equal(got, want) {
-		t.Errorf("docs/operations.md has the events\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+		_, table, _ := strings.Cut(files["docs/operations.md"], tt.header)
+		table, _, _ = strings.Cut(table, "\n\n")
+		var got []string
+		for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`[^|]* \\|").FindAllStringSubmatch(table, -1) {
+			got = append(got, m[1])
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("docs/operations.md has the events\n\t%s\nwant those of %s\n\t%s", strings.Join(got, "\n\t"), tt.folder, strings.Join(want, "\n\t"))
+		}
 	}
 }
 
