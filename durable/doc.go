@@ -98,7 +98,8 @@
 //
 // With a [foliot.ManualClock] in Options.Clock a test needs no waiting: when Advance returns, the
 // handlers of the timers that came due have started, in order. Run must have begun before. To be sure
-// of that, schedule a timer that is due now and wait for its handler.
+// of that, schedule a timer that is due now and wait for its handler. Package
+// durable/storetest has a store in memory for tests.
 //
 // # The end
 //

@@ -9,6 +9,7 @@ import (
 	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/durable"
 	"github.com/foliot-go/foliot/durable/local"
+	"github.com/foliot-go/foliot/durable/storetest"
 )
 
 // A periodic timer stays on its grid. After downtime its missed occurrences are one Fire.
@@ -45,6 +46,50 @@ func Example_periodic() {
 	// Output:
 	// 15:00 late by 20m0s missed 3
 	// 16:00 late by 0s missed 0
+}
+
+// One timer for each cart: its handler sends a reminder and schedules the next one under the same ID, as
+// its last step. The timer that is being handled is replaced by that. After a crash before it, the
+// handler is called again.
+func Example_series() {
+	store := storetest.NewMemory() // in a program: local.Open
+	defer store.Close()
+	clock := foliot.NewManualClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	s, err := durable.New(store, durable.Options{Clock: clock})
+	check(err)
+	pauses := []time.Duration{time.Hour, 24 * time.Hour} // between the reminders
+	sent := make(chan string)
+	s.Handle("remind", func(ctx context.Context, f durable.Fire) error {
+		n := int(f.Payload[0]) // reminders sent before
+		sent <- fmt.Sprintf("reminder %d for %s at %s", n+1, f.ID, f.At.UTC().Format("Jan 2 15:04"))
+		if n == len(pauses) {
+			return nil // that was the last one
+		}
+		next := f.Timer
+		next.At = f.At.Add(pauses[n])
+		next.Payload = []byte{byte(n + 1)}
+		_, err := s.Schedule(ctx, next)
+		sent <- "the next one is scheduled"
+		return err
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	_, err = s.Schedule(ctx, durable.Timer{ID: "cart-17", At: clock.Now(), Kind: "remind", Payload: []byte{0}})
+	check(err)
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+
+	for _, pause := range pauses {
+		fmt.Println(<-sent)
+		<-sent
+		clock.Advance(pause)
+	}
+	fmt.Println(<-sent)
+	stop()
+	check(<-ended)
+	// Output:
+	// reminder 1 for cart-17 at Jan 1 12:00
+	// reminder 2 for cart-17 at Jan 1 13:00
+	// reminder 3 for cart-17 at Jan 2 13:00
 }
 
 // With a ManualClock a test of a year takes no time. Run must have begun before the clock is moved: a
