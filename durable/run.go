@@ -117,7 +117,7 @@ func (s *Scheduler) begin() (*run, error) {
 	if s.run != nil {
 		return nil, errRunning
 	}
-	rt, err := foliot.New(foliot.Options{Clock: s.opts.Clock, Workers: 1, Logger: s.opts.Logger})
+	rt, err := foliot.New(foliot.Options{Clock: s.opts.Clock, Workers: 1})
 	if err != nil {
 		return nil, fmt.Errorf("durable: %w", err)
 	}
