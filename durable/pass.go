@@ -64,8 +64,8 @@ func (r *run) serve() {
 	}
 }
 
-// takeDue takes timers that are due at a time out of the index, and reserves a handler's place for each. If it
-// returns none, the timer of the run is armed for the next one.
+// takeDue takes timers that are due at a time out of the index, and reserves a handler's place for each.
+// If it returns none, the timer of the run is armed for the next one.
 func (r *run) takeDue(ids []string, now time.Time) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,7 +194,7 @@ func (r *run) handle(f Fire, wait func() error, ended func()) {
 		r.free()
 		return
 	}
-	if !r.manual {
+	if !r.manual && f.Attempt == 1 { // At of another attempt has long passed
 		r.ahead.took(r.s.wall().Sub(f.At) + r.ahead.by())
 	}
 	if !r.awaitWall(f.At) {
@@ -259,7 +259,11 @@ func (r *run) endOf(f Fire, err error) End {
 	case retry.exhausted(f.Attempt):
 		return End{How: Dead, Error: err.Error()}
 	}
-	return End{How: Again, Retry: r.s.wall().Add(retry.pause(f.Attempt))}
+	pause := retry.pause(f.Attempt)
+	if !r.manual {
+		pause += aheadMax // it is decided ahead, too, and its handler does not wait
+	}
+	return End{How: Again, Retry: r.s.wall().Add(pause)}
 }
 
 // count counts and logs an attempt that has ended. ok is the result of Finish. If it is false, the
