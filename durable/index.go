@@ -58,15 +58,13 @@ func (x *index) has(id string) bool {
 	return ok
 }
 
-// remove removes an ID and reports whether it was there.
-func (x *index) remove(id string) bool {
-	h, ok := x.by[id]
-	if ok {
+// remove removes an ID, if it is there.
+func (x *index) remove(id string) {
+	if h, ok := x.by[id]; ok {
 		delete(x.by, id)
 		x.w.Cancel(h)
 		x.trim()
 	}
-	return ok
 }
 
 // take removes the IDs that are due at a time, at most n, and appends them to ids, in the order of

@@ -14,8 +14,8 @@ type Stats struct {
 
 	// The number of timers that are due within a time from now, overdue ones included. They are of
 	// the timers in memory, so they are 0 while no Run runs. With millions of timers, memory may hold
-	// those of the next minutes only; then DueHour is a lower bound. They are exact to a sixteenth of
-	// the time.
+	// those of the next minutes only; then DueHour is a lower bound. They are estimates: see
+	// wheel.Wheel.CountUntil.
 	DueSecond, DueMinute, DueHour int
 
 	Loaded    int // timers in memory

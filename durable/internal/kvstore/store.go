@@ -241,7 +241,7 @@ func (s *Store) Watch(w durable.Watcher) (stop func(), err error) {
 	s.watch.Lock()
 	defer s.watch.Unlock()
 	if s.watcher != nil {
-		return nil, errors.New("durable: another Run is running on this store; a store has one Run at a time")
+		return nil, errors.New("durable: Run is already running on this store; a store has one Run at a time")
 	}
 	s.watcher = w
 	s.before.Store(s.rev.Load())
