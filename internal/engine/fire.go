@@ -22,14 +22,14 @@ type call struct {
 // It returns the callback, if there is one, and the number of timers that have fired. Timers
 // without a callback fire in pop. If no timer is due, pop raises next. It may also
 // return without a callback before that, to unlock the shard or to let items be run; then the
-// caller finds next still due and calls pop again. It also takes the durations in t.ran, if t is
-// not nil.
-func (s *Shard) pop(now int64, t *Turn) (c call, fired int64) {
+// caller finds next still due and calls pop again. Functions of GoFuncs go into kept, if it is not nil
+// and has room. pop also takes the durations in t.ran, if t is not nil.
+func (s *Shard) pop(now int64, t *Turn, kept *keptFuncs) (c call, fired int64) {
 	s.mu.Lock()
 	if t != nil && t.ran.n > 0 {
 		s.recordRan(t)
 	}
-	c, fired = s.popLocked(now)
+	c, fired = s.popLocked(now, kept)
 	announce := false
 	if len(s.expired) > 0 {
 		announce = s.source.Expired(s.expired)
@@ -43,7 +43,7 @@ func (s *Shard) pop(now int64, t *Turn) (c call, fired int64) {
 	return c, fired
 }
 
-func (s *Shard) popLocked(now int64) (c call, fired int64) {
+func (s *Shard) popLocked(now int64, kept *keptFuncs) (c call, fired int64) {
 	s.settle()
 	tick := s.eng.Floor(now)
 	var wall time.Time // what channel timers send; read when the first one fires
@@ -88,7 +88,11 @@ func (s *Shard) popLocked(now int64) (c call, fired int64) {
 			b.state = m.to
 			if m.do != effectNone {
 				c, _ = s.start(h, b, m, now, at) // next is due, so the next tick of Every is not early
-				return c, fired + 1
+				fired++
+				if c.kind != kindGoFunc || !kept.add(c.fn) {
+					return c, fired
+				}
+				continue
 			}
 			b.aux, b.auxHigh = uint32(at), uint16(at>>32)
 		}

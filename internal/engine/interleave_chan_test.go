@@ -215,7 +215,7 @@ func (h *chanHarness) pop() error {
 		if h.s.next.Load() > h.nanos() {
 			break
 		}
-		if c, _ := h.s.pop(h.nanos(), nil); c.fn != nil {
+		if c, _ := h.s.pop(h.nanos(), nil, nil); c.fn != nil {
 			if c.kind != kindGoFunc || c.timer != 0 {
 				return fmt.Errorf("pop returns kind %d, timer %d, want kind %d without a timer",
 					c.kind, c.timer, kindGoFunc)

@@ -189,7 +189,7 @@ func (h *harness) pop(r *runner) error {
 		if at > h.nanos() {
 			return h.checkNoneDue(r)
 		}
-		if c, _ := s.pop(h.nanos(), nil); c.fn != nil {
+		if c, _ := s.pop(h.nanos(), nil, nil); c.fn != nil {
 			return h.startCallback(r, c)
 		}
 	}

@@ -168,7 +168,7 @@ func (a *stepper) start(h *turnHarness) (err error) {
 	a.next = stepEnd
 	replaced := a.w.busy.Load() != a.claim
 	turnErr := h.checkTurns(a.w, turnOther, a.claim, func() {
-		if c, _ := a.shard.pop(h.nanos(), nil); c.fn != nil {
+		if c, _ := a.shard.pop(h.nanos(), nil, nil); c.fn != nil {
 			err = h.startCallback(&a.runner, c)
 			a.next = stepFinish
 			if replaced {

@@ -15,7 +15,18 @@ type keptFuncs struct {
 	funcs [keptMax]func()
 }
 
-// keep keeps a function. If k is nil, it starts a goroutine for the function.
+// add keeps a function. It returns false, and does nothing, if there is no room or k is nil.
+func (k *keptFuncs) add(f func()) bool {
+	if k == nil || k.n == keptMax {
+		return false
+	}
+	k.funcs[k.n] = f
+	k.n++
+	return true
+}
+
+// keep keeps a function, after it has started the others if there is no room. If k is nil, it starts
+// a goroutine for the function.
 func (k *keptFuncs) keep(eng *Engine, f func()) {
 	if k == nil {
 		unlabel() // the new goroutine inherits the labels
@@ -23,11 +34,10 @@ func (k *keptFuncs) keep(eng *Engine, f func()) {
 		eng.label()
 		return
 	}
-	if k.n == keptMax {
+	if !k.add(f) {
 		k.start(eng)
+		k.add(f)
 	}
-	k.funcs[k.n] = f
-	k.n++
 }
 
 // start starts a goroutine for each function that is kept.

@@ -62,7 +62,7 @@ func (p Probe) SetTime(now int64) { p.manual.now.Store(now) }
 
 // Pop pops timers of items that are due at the time now, and returns how many have expired.
 func (p Probe) Pop(s *Shard, now int64) (fired int64) {
-	_, fired = s.pop(now, nil)
+	_, fired = s.pop(now, nil, nil)
 	return fired
 }
 
@@ -70,7 +70,7 @@ func (p Probe) Pop(s *Shard, now int64) (fired int64) {
 // callbacks.
 func (p Probe) PopCalls(s *Shard, now int64) (calls []func()) {
 	for s.next.Load() <= now {
-		if c, _ := s.pop(now, nil); c.fn != nil {
+		if c, _ := s.pop(now, nil, nil); c.fn != nil {
 			calls = append(calls, c.fn)
 		}
 	}

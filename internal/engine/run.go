@@ -132,7 +132,7 @@ func (w *worker) serve(m runMode, p *progress, kept *keptFuncs) (more bool) {
 			continue
 		}
 		var fired int64
-		p.c, fired = s.pop(now, t)
+		p.c, fired = s.pop(now, t, kept)
 		p.fired += fired
 		if p.c.fn == nil {
 			now = eng.Now()
