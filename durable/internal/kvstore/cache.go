@@ -3,6 +3,8 @@ package kvstore
 import (
 	"fmt"
 	"sync"
+
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // The records of a store with up to cacheMax timers are in memory, without their payloads: about 90
@@ -28,37 +30,37 @@ type cached struct {
 // rare is what few records have.
 type rare struct {
 	missed     uint64
-	occurrence occurrence
+	occurrence moves.Occurrence
 }
 
 // pack returns a record for the cache.
-func (s *Store) pack(r *record) cached {
-	c := cached{at: r.at, rev: r.rev, every: r.every, bits: r.payload<<3 | uint32(r.state), kindID: s.kinds.number(r.kind)}
-	if r.missed != 0 || r.state.hasOccurrence() {
-		c.rare = &rare{r.missed, r.occurrence}
+func (s *Store) pack(r *moves.Record) cached {
+	c := cached{at: r.At, rev: r.Rev, every: r.Every, bits: r.Payload<<3 | uint32(r.State), kindID: s.kinds.number(r.Kind)}
+	if r.Missed != 0 || r.State.HasOccurrence() {
+		c.rare = &rare{r.Missed, r.Occurrence}
 	}
 	return c
 }
 
 // unpack undoes pack.
-func (s *Store) unpack(c cached) record {
-	r := record{at: c.at, rev: c.rev, every: c.every, payload: c.bits >> 3, state: state(c.bits & 7), kind: s.kinds.name(c.kindID)}
+func (s *Store) unpack(c cached) moves.Record {
+	r := moves.Record{At: c.at, Rev: c.rev, Every: c.every, Payload: c.bits >> 3, State: moves.State(c.bits & 7), Kind: s.kinds.name(c.kindID)}
 	if c.rare != nil {
-		r.missed, r.occurrence = c.rare.missed, c.rare.occurrence
+		r.Missed, r.Occurrence = c.rare.missed, c.rare.occurrence
 	}
 	return r
 }
 
 // remember stores a record in the cache. g is the group that keeps it. The caller holds the lock of the
 // stripe.
-func (s *Store) remember(st *stripe, id string, r *record, g *group) {
+func (s *Store) remember(st *stripe, id string, r *moves.Record, g *group) {
 	s.forgetKept(st)
 	complete := s.complete.Load()
-	if !complete || r.payload != 0 {
+	if !complete || r.Payload != 0 {
 		st.unkept[id] = g
 		st.oldest = append(st.oldest, unkept{id, g})
 	}
-	if complete && r.state == none {
+	if complete && r.State == moves.None {
 		delete(st.cache, id)
 	} else {
 		st.cache[id] = s.pack(r)

@@ -6,13 +6,14 @@ import (
 	"iter"
 
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // Dead timers are not in the cache. An operation on one reads it from the engine, after the last change
 // of its stripe is kept.
 
 // dead returns the dead timer with an ID.
-func (op *operation) dead(id string) (d deadRecord, ok bool, err error) {
+func (op *operation) dead(id string) (d moves.DeadRecord, ok bool, err error) {
 	s := op.s
 	if err := s.wait(s.stripe(id).last); err != nil {
 		return d, false, err
@@ -21,7 +22,7 @@ func (op *operation) dead(id string) (d deadRecord, ok bool, err error) {
 	if err != nil || v == nil {
 		return d, false, s.fail(err)
 	}
-	if d, err = decodeDead(id, v); err != nil {
+	if d, err = moves.DecodeDead(id, v); err != nil {
 		return d, false, s.fail(fmt.Errorf("dead timer %q: %w", id, err))
 	}
 	return d, true, nil
@@ -36,8 +37,8 @@ func (op *operation) bury(f durable.Fire, message string) error {
 	if !ok {
 		op.s.dead.Add(1)
 	}
-	d := deadRecord{fire: f, err: message}
-	op.batch.set(key(deadPrefix, f.ID), d.encode(nil))
+	d := moves.DeadRecord{Fire: f, Err: message}
+	op.batch.set(key(deadPrefix, f.ID), d.Append(nil))
 	return nil
 }
 
@@ -83,5 +84,5 @@ func (s *Store) deadOf(id string) (f durable.Fire, ok bool, err error) {
 	if failed := op.commit().wait(); failed != nil {
 		return f, false, failed
 	}
-	return d.fire, ok, err
+	return d.Fire, ok, err
 }

@@ -3,6 +3,8 @@
 // map in memory.
 package kvstore
 
+import "github.com/foliot-go/foliot/durable/internal/moves"
+
 // An Engine keeps keys and values. Its methods may be called from any goroutine. Keys are ordered
 // bytewise.
 type Engine interface {
@@ -86,9 +88,9 @@ func (b *Batch) timeKey(prefix byte, at int64, id string) []byte {
 }
 
 // record returns an encoded record.
-func (b *Batch) record(r *record, payload []byte) []byte {
-	b.grow(recordMax + len(r.kind) + len(payload))
-	return b.bytes(r.encode(b.space(), payload))
+func (b *Batch) record(r *moves.Record, payload []byte) []byte {
+	b.grow(moves.RecordMax + len(r.Kind) + len(payload))
+	return b.bytes(appendRecord(b.space(), r, payload))
 }
 
 // add adds copies of changes.

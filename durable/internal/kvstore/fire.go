@@ -1,12 +1,9 @@
 package kvstore
 
 import (
-	"math"
-
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
-
-const never = math.MaxInt64
 
 // Fire implements [durable.Store].
 func (s *Store) Fire(ids []string, rules durable.Rules) (durable.Fired, error) {
@@ -45,13 +42,13 @@ func (d *decision) look(id string) error {
 		return err
 	}
 	r := old
-	e, due := d.next(id, &r)
+	e, due := r.Next(d.now, d.running(id, r.Occurrence.Rev), d.rules.Attempts)
 	if !due {
 		d.wake(id, &r)
 		return nil
 	}
-	if !d.rules.Handled(r.kind) {
-		d.fired.Unhandled = append(d.fired.Unhandled, r.timer(id))
+	if !d.rules.Handled(r.Kind) {
+		d.fired.Unhandled = append(d.fired.Unhandled, r.Timer(id))
 		return nil
 	}
 	payload, err := d.payload(id, &r)
@@ -66,95 +63,38 @@ func (d *decision) look(id string) error {
 	return nil
 }
 
-// next returns what happens to a timer now, if anything does.
-func (d *decision) next(id string, r *record) (event, bool) {
-	cutOff := r.state.isHandling() && !d.running(id, r.occurrence.rev)
-	switch {
-	case (r.state == armed || r.state.hasBoth()) && r.at <= d.now && r.every != 0:
-		return tick, true
-	case r.state == armed && r.at <= d.now:
-		return fire, true
-	case cutOff && d.rules.Attempts > 0 && int(r.occurrence.attempt) > d.rules.Attempts:
-		return die, true
-	case cutOff:
-		return resume, true
-	case r.state.isRetrying() && r.occurrence.retryAt <= d.now:
-		return retry, true
-	}
-	return 0, false
-}
-
 // running reports whether this process is handling an occurrence.
 func (d *decision) running(id string, rev uint64) bool {
 	return d.s.stripe(id).running[attempt{id, rev}]
 }
 
 // skipped returns the event for a timer that is due: another one if it is skipped.
-func (d *decision) skipped(r *record, e event) event {
-	if e != fire && e != tick || d.rules.SkipBefore.IsZero() || r.rev > d.s.before.Load() {
+func (d *decision) skipped(r *moves.Record, e moves.Event) moves.Event {
+	if d.rules.SkipBefore.IsZero() || r.Rev > d.s.before.Load() {
 		return e
 	}
-	latest, _, _ := occurrences(r, d.now)
-	if latest >= d.rules.SkipBefore.UnixNano() {
-		return e
-	}
-	if e == tick {
-		return skipTick
-	}
-	return skip
-}
-
-// occurrences returns, of a timer that is due, the latest occurrence that is due, how many are before
-// it, and the next one. The next one is never if it would be after the last time of an int64.
-func occurrences(r *record, now int64) (latest int64, before uint64, next int64) {
-	if r.every == 0 {
-		return r.at, 0, 0
-	}
-	before = (uint64(now) - uint64(r.at)) / uint64(r.every)
-	latest = r.at + int64(before)*r.every
-	if latest > math.MaxInt64-r.every {
-		return latest, before, never
-	}
-	return latest, before, latest + r.every
+	return r.OrSkip(e, d.now, d.rules.SkipBefore.UnixNano())
 }
 
 // happen changes a record by an event, and adds what follows to the decision.
-func (d *decision) happen(id string, r *record, e event, payload []byte) error {
-	latest, before, next := occurrences(r, d.now)
-	timer, cutOff := r.timer(id), r.fire(id)
-	if !r.move(e) {
-		panic("kvstore: illegal move") // next returns legal ones only
-	}
-	o := &r.occurrence
-	switch e {
-	case skip:
-		d.fired.Skipped = append(d.fired.Skipped, timer)
-		return nil
-	case skipTick:
-		d.fired.Skipped = append(d.fired.Skipped, timer)
-		r.at, r.rev, r.missed = next, d.s.nextRev(&d.batch), r.missed+before+1
-		return nil
-	case die:
-		cutOff.Payload = payload
-		d.fired.Dead = append(d.fired.Dead, cutOff)
-		return d.bury(cutOff, "the process ended during the attempt")
-	case fire:
-		*o = occurrence{at: r.at, rev: r.rev, attempt: 1, missed: r.missed}
-	case tick:
-		*o = occurrence{at: latest, rev: r.rev, attempt: 1, missed: r.missed + before}
-		r.at, r.rev, r.missed = next, d.s.nextRev(&d.batch), 0
-	case retry, resume:
-		o.attempt++
-		o.retryAt = 0
-	}
-	f := r.fire(id)
+func (d *decision) happen(id string, r *moves.Record, e moves.Event, payload []byte) error {
+	timer := r.Timer(id)
+	f, fires := r.Happen(id, e, d.now, func() uint64 { return d.s.nextRev(&d.batch) })
 	f.Payload = payload
+	switch {
+	case e == moves.Die:
+		d.fired.Dead = append(d.fired.Dead, f)
+		return d.bury(f, moves.CutOff)
+	case !fires:
+		d.fired.Skipped = append(d.fired.Skipped, timer)
+		return nil
+	}
 	d.fired.Fires = append(d.fired.Fires, f)
 	st := d.s.stripe(id)
 	if st.running == nil {
 		st.running = make(map[attempt]bool)
 	}
-	st.running[attempt{id, o.rev}] = true
+	st.running[attempt{id, f.Rev}] = true
 	return nil
 }
 
@@ -176,23 +116,18 @@ func (s *Store) Finish(f durable.Fire, end durable.End) (ok bool, wait func() er
 // finish ends an attempt. It reports whether the attempt ended as end says.
 func (op *operation) finish(f durable.Fire, end durable.End) (ok bool, err error) {
 	old, err := op.read(f.ID)
-	if err != nil || !old.state.isHandling() || old.occurrence.rev != f.Rev {
+	if err != nil {
 		return false, err
 	}
 	r := old
-	switch {
-	case end.How == durable.Done:
-		ok = r.move(done)
-	case end.How == durable.Dead:
-		ok = r.move(die)
+	ok, changed := r.Finish(f.Rev, end)
+	if !changed {
+		return false, nil
+	}
+	if end.How == durable.Dead {
 		if err := op.bury(f, end.Error); err != nil {
 			return false, err
 		}
-	case r.state == armedHandling && end.Retry.UnixNano() >= r.at:
-		r.move(yield)
-	default:
-		ok = r.move(again)
-		r.occurrence.retryAt = end.Retry.UnixNano()
 	}
 	op.write(f.ID, &old, &r, f.Payload, false)
 	op.wake(f.ID, &r)

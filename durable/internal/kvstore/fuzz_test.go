@@ -2,25 +2,27 @@ package kvstore
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // seedRecords are records in each state.
 func seedRecords() (seeds [][]byte) {
-	for s := armed; s < states; s++ {
-		r := record{state: s, kind: "kind", at: 1e18, rev: 7, missed: 3, payload: 4}
-		if s.hasBoth() {
-			r.every = int64(time.Hour)
+	for s := moves.Armed; s < moves.States; s++ {
+		r := moves.Record{State: s, Kind: "kind", At: 1e18, Rev: 7, Missed: 3, Payload: 4}
+		if s.HasBoth() {
+			r.Every = int64(time.Hour)
 		}
-		if s.hasOccurrence() {
-			r.occurrence = occurrence{at: 1e18 - 1, rev: 6, attempt: 2, missed: 1, retryAt: 1e18 + 1}
+		if s.HasOccurrence() {
+			r.Occurrence = moves.Occurrence{At: 1e18 - 1, Rev: 6, Attempt: 2, Missed: 1, RetryAt: 1e18 + 1}
 		}
-		seeds = append(seeds, r.encode(nil, []byte("load")))
-		r.payload = inlineMax + 1
-		seeds = append(seeds, r.encode(nil, nil))
+		seeds = append(seeds, appendRecord(nil, &r, []byte("load")))
+		r.Payload = inlineMax + 1
+		seeds = append(seeds, appendRecord(nil, &r, nil))
 	}
 	return seeds
 }
@@ -35,10 +37,10 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if r.isInline() && len(payload) != int(r.payload) {
-			t.Fatalf("%x: the payload has %d bytes, and the record says %d", b, len(payload), r.payload)
+		if isInline(&r) && len(payload) != int(r.Payload) {
+			t.Fatalf("%x: the payload has %d bytes, and the record says %d", b, len(payload), r.Payload)
 		}
-		encoded := r.encode(nil, payload)
+		encoded := appendRecord(nil, &r, payload)
 		if len(encoded) > len(b) {
 			t.Errorf("%x is encoded to %x, which is longer", b, encoded)
 		}
@@ -46,32 +48,32 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil || again != r || !bytes.Equal(payload, samePayload) {
 			t.Errorf("%x: decoded to %+v, and after encoding to %+v, %v", b, r, again, err)
 		}
-		if _, ok := r.wakeAt(); !ok && r.state != handling {
-			t.Errorf("%x: state %v has no time", b, r.state)
+		if _, ok := r.WakeAt(); !ok && r.State != moves.Handling {
+			t.Errorf("%x: state %v has no time", b, r.State)
 		}
 	})
 }
 
 // FuzzDecodeDead does the same for dead timers.
 func FuzzDecodeDead(f *testing.F) {
-	d := deadRecord{
-		fire: durable.Fire{Timer: durable.Timer{ID: "a", Kind: "kind", At: time.Unix(1e9, 1), Every: time.Hour, Rev: 9, Payload: []byte("load")}, Attempt: 16, Missed: 2},
-		err:  "failed",
+	d := moves.DeadRecord{
+		Fire: durable.Fire{Timer: durable.Timer{ID: "a", Kind: "kind", At: time.Unix(1e9, 1), Every: time.Hour, Rev: 9, Payload: []byte("load")}, Attempt: 16, Missed: 2},
+		Err:  "failed",
 	}
-	f.Add(d.encode(nil))
-	f.Add((&deadRecord{fire: durable.Fire{Timer: durable.Timer{At: time.Unix(0, 0)}}}).encode(nil))
+	f.Add(d.Append(nil))
+	f.Add((&moves.DeadRecord{Fire: durable.Fire{Timer: durable.Timer{At: time.Unix(0, 0)}}}).Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := decodeDead("a", b)
+		d, err := moves.DecodeDead("a", b)
 		if err != nil {
 			return
 		}
-		encoded := d.encode(nil)
-		again, err := decodeDead("a", encoded)
+		encoded := d.Append(nil)
+		again, err := moves.DecodeDead("a", encoded)
 		if err != nil {
 			t.Fatalf("%x is decoded to %+v, and encoded to %x: %v", b, d, encoded, err)
 		}
-		if !bytes.Equal(again.encode(nil), encoded) || again.fire.Key() != d.fire.Key() || !again.fire.At.Equal(d.fire.At) ||
-			!bytes.Equal(again.fire.Payload, d.fire.Payload) || again.err != d.err {
+		if !bytes.Equal(again.Append(nil), encoded) || again.Fire.Key() != d.Fire.Key() || !again.Fire.At.Equal(d.Fire.At) ||
+			!bytes.Equal(again.Fire.Payload, d.Fire.Payload) || again.Err != d.Err {
 			t.Errorf("%x: decoded to %+v, and after encoding to %+v", b, d, again)
 		}
 	})
@@ -100,4 +102,18 @@ func FuzzTimeKey(f *testing.F) {
 			t.Errorf("the key of %d does not sort before that of %d", a, b)
 		}
 	})
+}
+
+// TestRecordsAreEncodedAsInExistingFolders has bytes that were written by the first version of a store.
+func TestRecordsAreEncodedAsInExistingFolders(t *testing.T) {
+	const (
+		inline = "0105046b696e6480c0e285e368048080a0f6f4acdbe01b0703feff9ff6f4acdbe01b0602018280a0f6f4acdbe01b6c6f6164"
+		long   = "0105046b696e6480c0e285e36881048080a0f6f4acdbe01b0703feff9ff6f4acdbe01b0602018280a0f6f4acdbe01b"
+	)
+	seeds := seedRecords()
+	for i, want := range []string{inline, long} {
+		if got := fmt.Sprintf("%x", seeds[len(seeds)-2+i]); got != want {
+			t.Errorf("a record is encoded to %s, want %s", got, want)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // A moveKit drives one timer of a real store through its states.
@@ -67,14 +68,14 @@ func (k *moveKit) reopen() {
 	k.open()
 }
 
-func (k *moveKit) state() state {
+func (k *moveKit) state() moves.State {
 	op := k.s.begin(moveID)
 	defer op.end()
 	r, err := op.read(moveID)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	return r.state
+	return r.State
 }
 
 // fires calls Fire and reports whether something has happened.
@@ -111,36 +112,36 @@ func (k *moveKit) ends(end durable.End) bool {
 }
 
 // do makes an event happen by the calls of the store, and reports whether something has happened.
-func (k *moveKit) do(e event) bool {
+func (k *moveKit) do(e moves.Event) bool {
 	switch e {
-	case schedule:
+	case moves.Schedule:
 		_, err := k.s.Schedule(k.t.Context(), []durable.Timer{{ID: moveID, At: k.now.Add(movePeriod), Kind: "k", Every: k.every}}, durable.Condition{})
 		return err == nil
-	case cancel:
+	case moves.Cancel:
 		ok, err := k.s.Cancel(k.t.Context(), moveID, durable.Condition{})
 		if err != nil {
 			k.t.Fatal(err)
 		}
 		return ok
-	case fire, tick:
+	case moves.Fire, moves.Tick:
 		k.now = k.now.Add(movePeriod)
 		return k.fires(false)
-	case skip, skipTick:
+	case moves.Skip, moves.SkipTick:
 		k.now = k.now.Add(movePeriod)
 		return k.fires(true)
-	case retry:
+	case moves.Retry:
 		k.now = k.now.Add(movePause)
 		return k.fires(false)
-	case resume:
+	case moves.Resume:
 		k.reopen()
 		return k.fires(false)
-	case done:
+	case moves.Done:
 		return k.ends(durable.End{How: durable.Done})
-	case again:
+	case moves.Again:
 		return k.ends(durable.End{How: durable.Again, Retry: k.now.Add(movePause)})
-	case yield:
+	case moves.Yield:
 		return k.ends(durable.End{How: durable.Again, Retry: k.now.Add(2 * movePeriod)})
-	case die:
+	case moves.Die:
 		return k.ends(durable.End{How: durable.Dead, Error: "no use"})
 	}
 	panic("unreachable")
@@ -148,24 +149,24 @@ func (k *moveKit) do(e event) bool {
 
 // waysTo are events that lead to each state, for a timer that is due once and for a periodic one. nil: it
 // does not get there.
-var waysTo = [states][2][]event{
-	none:          {{}, {}},
-	armed:         {{schedule}, {schedule}},
-	handling:      {{schedule, fire}, nil},
-	retrying:      {{schedule, fire, again}, nil},
-	armedHandling: {nil, {schedule, tick}},
-	armedRetrying: {nil, {schedule, tick, again}},
+var waysTo = [moves.States][2][]moves.Event{
+	moves.None:          {{}, {}},
+	moves.Armed:         {{moves.Schedule}, {moves.Schedule}},
+	moves.Handling:      {{moves.Schedule, moves.Fire}, nil},
+	moves.Retrying:      {{moves.Schedule, moves.Fire, moves.Again}, nil},
+	moves.ArmedHandling: {nil, {moves.Schedule, moves.Tick}},
+	moves.ArmedRetrying: {nil, {moves.Schedule, moves.Tick, moves.Again}},
 }
 
 func TestTheStoreMakesEveryMoveOfTheTable(t *testing.T) {
 	made := 0
-	for from := range states {
+	for from := range moves.States {
 		for periodic, way := range waysTo[from] {
-			for e := range events {
-				to := moves[from][e]
-				isPeriodic := e == tick || e == skipTick || e == yield
-				isOnce := e == fire || e == skip
-				if way == nil || to == illegal || isPeriodic && periodic == 0 || isOnce && periodic == 1 {
+			for e := range moves.Events {
+				to := moves.Table[from][e]
+				isPeriodic := e == moves.Tick || e == moves.SkipTick || e == moves.Yield
+				isOnce := e == moves.Fire || e == moves.Skip
+				if way == nil || to == moves.Illegal || isPeriodic && periodic == 0 || isOnce && periodic == 1 {
 					continue
 				}
 				k := newMoveKit(t, time.Duration(periodic)*movePeriod)
@@ -188,9 +189,9 @@ func TestTheStoreMakesEveryMoveOfTheTable(t *testing.T) {
 		}
 	}
 	legal := 0
-	for s := range states {
-		for e := range events {
-			if moves[s][e] != illegal {
+	for s := range moves.States {
+		for e := range moves.Events {
+			if moves.Table[s][e] != moves.Illegal {
 				legal++
 			}
 		}
@@ -202,10 +203,10 @@ func TestTheStoreMakesEveryMoveOfTheTable(t *testing.T) {
 
 func TestTheStoreRefusesEveryIllegalMove(t *testing.T) {
 	refused := map[string]bool{}
-	for from := range states {
+	for from := range moves.States {
 		for periodic, way := range waysTo[from] {
-			for e := range events {
-				if way == nil || moves[from][e] != illegal || otherEventHappens(from, e) {
+			for e := range moves.Events {
+				if way == nil || moves.Table[from][e] != moves.Illegal || otherEventHappens(from, e) {
 					continue
 				}
 				k := newMoveKit(t, time.Duration(periodic)*movePeriod)
@@ -227,12 +228,12 @@ func TestTheStoreRefusesEveryIllegalMove(t *testing.T) {
 // otherEventHappens reports whether the calls that make an event happen make another one happen in a
 // state, which is legal: time passes, and all that is due happens; without a next occurrence, yield is
 // again.
-func otherEventHappens(s state, e event) bool {
+func otherEventHappens(s moves.State, e moves.Event) bool {
 	switch e {
-	case fire, skip, tick, skipTick:
-		return s != none && s != handling
-	case yield:
-		return s == handling
+	case moves.Fire, moves.Skip, moves.Tick, moves.SkipTick:
+		return s != moves.None && s != moves.Handling
+	case moves.Yield:
+		return s == moves.Handling
 	}
 	return false
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // An operation decides about some timers. From begin to commit it holds the locks of their stripes.
@@ -39,7 +40,7 @@ func (op *operation) end() {
 // A change is the new record of a timer.
 type change struct {
 	id     string
-	record record
+	record moves.Record
 }
 
 // begin locks the stripes of some IDs, in the order of their numbers.
@@ -133,24 +134,24 @@ func (op *operation) tell() {
 }
 
 // wake tells the watcher when to look at a timer, if it must.
-func (op *operation) wake(id string, r *record) {
-	if at, ok := r.wakeAt(); ok {
+func (op *operation) wake(id string, r *moves.Record) {
+	if at, ok := r.WakeAt(); ok {
 		op.wakes = append(op.wakes, durable.Wake{ID: id, At: at})
 	}
 }
 
 // read returns the record of a timer. Its state is none if there is none.
-func (op *operation) read(id string) (record, error) {
+func (op *operation) read(id string) (moves.Record, error) {
 	s := op.s
 	if c, ok := s.stripe(id).cache[id]; ok {
 		return s.unpack(c), nil
 	}
 	if s.complete.Load() {
-		return record{}, nil
+		return moves.Record{}, nil
 	}
 	b, err := s.engine.Get(key(recordPrefix, id))
 	if err != nil || b == nil {
-		return record{}, s.fail(err)
+		return moves.Record{}, s.fail(err)
 	}
 	r, _, err := decodeRecord(b)
 	if err != nil {
@@ -161,8 +162,8 @@ func (op *operation) read(id string) (record, error) {
 
 // payload returns the payload of a timer. If the timer was scheduled just now, it waits until the engine
 // has it.
-func (op *operation) payload(id string, r *record) ([]byte, error) {
-	if r.payload == 0 {
+func (op *operation) payload(id string, r *moves.Record) ([]byte, error) {
+	if r.Payload == 0 {
 		return nil, nil
 	}
 	s := op.s
@@ -170,15 +171,15 @@ func (op *operation) payload(id string, r *record) ([]byte, error) {
 		return nil, err
 	}
 	prefix := byte(payloadPrefix)
-	if r.isInline() {
+	if isInline(r) {
 		prefix = recordPrefix
 	}
 	b, err := s.engine.Get(key(prefix, id))
-	if err == nil && r.isInline() {
+	if err == nil && isInline(r) {
 		_, b, err = decodeRecord(b)
 	}
-	if err == nil && len(b) != int(r.payload) {
-		err = fmt.Errorf("the payload has %d bytes, and the record says %d", len(b), r.payload)
+	if err == nil && len(b) != int(r.Payload) {
+		err = fmt.Errorf("the payload has %d bytes, and the record says %d", len(b), r.Payload)
 	}
 	if err != nil {
 		return nil, s.fail(fmt.Errorf("timer %q: %w", id, err))
@@ -188,41 +189,41 @@ func (op *operation) payload(id string, r *record) ([]byte, error) {
 
 // write changes the record of a timer from old to r. payload is the payload of r. It is not written again
 // if it has its own key and isNew is false.
-func (op *operation) write(id string, old, r *record, payload []byte, isNew bool) {
+func (op *operation) write(id string, old, r *moves.Record, payload []byte, isNew bool) {
 	b := &op.batch
 	op.changes = append(op.changes, change{id, *r})
-	if old.state != none && (r.state == none || r.at != old.at) {
-		b.delete(b.timeKey(duePrefix, old.at, id))
+	if old.State != moves.None && (r.State == moves.None || r.At != old.At) {
+		b.delete(b.timeKey(duePrefix, old.At, id))
 	}
-	if old.state != none && !old.isInline() && (r.state == none || r.isInline()) {
+	if old.State != moves.None && !isInline(old) && (r.State == moves.None || isInline(r)) {
 		b.delete(b.key(payloadPrefix, id))
 	}
-	if old.state == armedHandling && r.state != armedHandling {
+	if old.State == moves.ArmedHandling && r.State != moves.ArmedHandling {
 		b.delete(b.key(bothPrefix, id))
 	}
-	sameRetry := old.state.isRetrying() && r.state.isRetrying() && old.occurrence.retryAt == r.occurrence.retryAt
-	if old.state.isRetrying() && !sameRetry {
-		b.delete(b.timeKey(retryPrefix, old.occurrence.retryAt, id))
+	sameRetry := old.State.IsRetrying() && r.State.IsRetrying() && old.Occurrence.RetryAt == r.Occurrence.RetryAt
+	if old.State.IsRetrying() && !sameRetry {
+		b.delete(b.timeKey(retryPrefix, old.Occurrence.RetryAt, id))
 	}
-	if r.state == none {
+	if r.State == moves.None {
 		b.delete(b.key(recordPrefix, id))
 		op.s.pending.Add(-1)
 		return
 	}
 	b.set(b.key(recordPrefix, id), b.record(r, payload))
-	if old.state == none || r.at != old.at {
-		b.set(b.timeKey(duePrefix, r.at, id), nil)
+	if old.State == moves.None || r.At != old.At {
+		b.set(b.timeKey(duePrefix, r.At, id), nil)
 	}
-	if isNew && !r.isInline() {
+	if isNew && !isInline(r) {
 		b.set(b.key(payloadPrefix, id), payload)
 	}
-	if r.state == armedHandling && old.state != armedHandling {
+	if r.State == moves.ArmedHandling && old.State != moves.ArmedHandling {
 		b.set(b.key(bothPrefix, id), nil)
 	}
-	if r.state.isRetrying() && !sameRetry {
-		b.set(b.timeKey(retryPrefix, r.occurrence.retryAt, id), nil)
+	if r.State.IsRetrying() && !sameRetry {
+		b.set(b.timeKey(retryPrefix, r.Occurrence.RetryAt, id), nil)
 	}
-	if old.state == none {
+	if old.State == moves.None {
 		op.s.pending.Add(1)
 	}
 }

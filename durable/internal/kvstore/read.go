@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // chunk is how many keys are read at a time. Between chunks, the store may change and may be closed.
@@ -32,10 +33,10 @@ func (s *Store) Get(_ context.Context, id string) (t durable.Timer, ok bool, err
 // get returns a timer.
 func (op *operation) get(id string) (t durable.Timer, ok bool, err error) {
 	r, err := op.read(id)
-	if err != nil || r.state == none {
+	if err != nil || r.State == moves.None {
 		return t, false, err
 	}
-	t = r.timer(id)
+	t = r.Timer(id)
 	t.Payload, err = op.payload(id, &r)
 	return t, err == nil, err
 }

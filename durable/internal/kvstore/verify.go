@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // A Report is what Verify has found.
@@ -69,26 +71,26 @@ func (v *verifier) check(k, value []byte) {
 		v.record(id, value)
 	case deadPrefix:
 		v.report.Dead++
-		if d, err := decodeDead(id, value); err != nil {
+		if d, err := moves.DecodeDead(id, value); err != nil {
 			v.report.damage("dead timer %q: %v", id, err)
-		} else if d.fire.Rev > v.last {
-			v.report.damage("dead timer %q: it has revision %d, and only %d are reserved", id, d.fire.Rev, v.last)
+		} else if d.Fire.Rev > v.last {
+			v.report.damage("dead timer %q: it has revision %d, and only %d are reserved", id, d.Fire.Rev, v.last)
 		}
 	case payloadPrefix:
-		v.owner(k, id, func(r *record) bool { return !r.isInline() })
+		v.owner(k, id, func(r *moves.Record) bool { return !isInline(r) })
 	case bothPrefix:
-		v.owner(k, id, func(r *record) bool { return r.state == armedHandling })
+		v.owner(k, id, func(r *moves.Record) bool { return r.State == moves.ArmedHandling })
 	case duePrefix, retryPrefix:
 		at, id, ok := splitTimeKey(k)
 		if !ok {
 			v.report.damage("the key %q is damaged", k)
 			return
 		}
-		v.owner(k, id, func(r *record) bool {
+		v.owner(k, id, func(r *moves.Record) bool {
 			if k[0] == duePrefix {
-				return r.at == at
+				return r.At == at
 			}
-			return r.state.isRetrying() && r.occurrence.retryAt == at
+			return r.State.IsRetrying() && r.Occurrence.RetryAt == at
 		})
 	case metaPrefix:
 		if !bytes.Equal(k, formatKey) && !bytes.Equal(k, revKey) {
@@ -100,7 +102,7 @@ func (v *verifier) check(k, value []byte) {
 }
 
 // owner checks that the timer of a key has a record that demands the key.
-func (v *verifier) owner(k []byte, id string, demands func(*record) bool) {
+func (v *verifier) owner(k []byte, id string, demands func(*moves.Record) bool) {
 	b := v.get(key(recordPrefix, id))
 	if b == nil {
 		v.report.damage("the key %q is there, and timer %q is not", k, id)
@@ -123,22 +125,22 @@ func (v *verifier) record(id string, value []byte) {
 			v.report.damage("timer %q: its key in the index %s is missing", id, what)
 		}
 	}
-	missing("by time", dueKey(r.at, id))
-	if r.state.isRetrying() {
-		missing("of attempts", retryKey(r.occurrence.retryAt, id))
+	missing("by time", dueKey(r.At, id))
+	if r.State.IsRetrying() {
+		missing("of attempts", retryKey(r.Occurrence.RetryAt, id))
 	}
-	if r.state == armedHandling {
+	if r.State == moves.ArmedHandling {
 		missing("of timers that are handled", key(bothPrefix, id))
 	}
-	if !r.isInline() {
-		if n := len(v.get(key(payloadPrefix, id))); n != int(r.payload) {
-			v.report.damage("timer %q: its payload has %d bytes, and its record says %d", id, n, r.payload)
+	if !isInline(&r) {
+		if n := len(v.get(key(payloadPrefix, id))); n != int(r.Payload) {
+			v.report.damage("timer %q: its payload has %d bytes, and its record says %d", id, n, r.Payload)
 		}
 	}
-	if rev := max(r.rev, r.occurrence.rev); rev > v.last {
+	if rev := max(r.Rev, r.Occurrence.Rev); rev > v.last {
 		v.report.damage("timer %q: it has revision %d, and only %d are reserved", id, rev, v.last)
 	}
-	if r.state.hasOccurrence() && (r.occurrence.attempt == 0 || r.occurrence.attempt == math.MaxUint32) {
-		v.report.damage("timer %q: its attempt is number %d", id, r.occurrence.attempt)
+	if r.State.HasOccurrence() && (r.Occurrence.Attempt == 0 || r.Occurrence.Attempt == math.MaxUint32) {
+		v.report.damage("timer %q: its attempt is number %d", id, r.Occurrence.Attempt)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 	"github.com/foliot-go/foliot/internal/interleave"
 )
 
@@ -38,16 +39,16 @@ const (
 
 // wrongMoves are the faults of the table.
 var wrongMoves = map[fault]struct {
-	s  state
-	e  event
-	to state
+	s  moves.State
+	e  moves.Event
+	to moves.State
 }{
-	cancelsHandled:  {handling, cancel, none},
-	refusesRetrying: {retrying, cancel, illegal},
-	endsFailed:      {handling, again, none},
-	keepsDone:       {handling, done, handling},
-	endsSeries:      {armedHandling, done, none},
-	refusesSeries:   {armedHandling, cancel, illegal},
+	cancelsHandled:  {moves.Handling, moves.Cancel, moves.None},
+	refusesRetrying: {moves.Retrying, moves.Cancel, moves.Illegal},
+	endsFailed:      {moves.Handling, moves.Again, moves.None},
+	keepsDone:       {moves.Handling, moves.Done, moves.Handling},
+	endsSeries:      {moves.ArmedHandling, moves.Done, moves.None},
+	refusesSeries:   {moves.ArmedHandling, moves.Cancel, moves.Illegal},
 }
 
 // faulty is a store with a fault.
@@ -134,7 +135,7 @@ func (s faulty) Fire(ids []string, r durable.Rules) (durable.Fired, error) {
 		op := s.begin(f.ID)
 		old, _ := op.read(f.ID)
 		next := old
-		next.occurrence.attempt = 0
+		next.Occurrence.Attempt = 0
 		op.write(f.ID, &old, &next, nil, false)
 		op.commit()
 	}
@@ -145,8 +146,8 @@ func (s faulty) Finish(f durable.Fire, end durable.End) (bool, func() error, err
 	switch s.fault {
 	case endsAny:
 		op := s.begin(f.ID)
-		if r, _ := op.read(f.ID); r.state.isHandling() {
-			f.Rev = r.occurrence.rev
+		if r, _ := op.read(f.ID); r.State.IsHandling() {
+			f.Rev = r.Occurrence.Rev
 		}
 		op.end()
 	case forgetsWake:
@@ -175,9 +176,9 @@ func (d deaf) Wake(w durable.Wake) {
 // find returns the first error that the walk finds in some scenarios.
 func (f fault) find(t *testing.T, scenarios ...scenario) error {
 	if m, ok := wrongMoves[f]; ok {
-		right := moves
-		defer func() { moves = right }()
-		moves[m.s][m.e] = m.to
+		right := moves.Table
+		defer func() { moves.Table = right }()
+		moves.Table[m.s][m.e] = m.to
 	}
 	for _, c := range scenarios {
 		if _, err := c.walk(t, f); err != nil {

@@ -2,26 +2,11 @@ package kvstore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
-
-// check returns an error if a timer is not as a condition demands.
-func check(c durable.Condition, id string, r *record) error {
-	switch {
-	case c.Absent && r.state != none:
-		return fmt.Errorf("%w (ID %q, revision %d)", durable.ErrExists, id, r.rev)
-	case c.HasRev && r.state == none:
-		return fmt.Errorf("%w (ID %q: there is no timer, not one of revision %d)", durable.ErrRev, id, c.Rev)
-	case c.HasRev && !r.state.isArmed():
-		return fmt.Errorf("%w (ID %q: revision %d is being handled)", durable.ErrRev, id, r.rev)
-	case c.HasRev && r.rev != c.Rev:
-		return fmt.Errorf("%w (ID %q: it has revision %d, not %d)", durable.ErrRev, id, r.rev, c.Rev)
-	}
-	return nil
-}
 
 // Schedule implements [durable.Store].
 func (s *Store) Schedule(_ context.Context, ts []durable.Timer, c durable.Condition) ([]uint64, error) {
@@ -45,12 +30,12 @@ func (s *Store) Schedule(_ context.Context, ts []durable.Timer, c durable.Condit
 
 // schedule arms timers, or none if there is an error.
 func (op *operation) schedule(ts []durable.Timer, c durable.Condition) ([]uint64, error) {
-	var one [1]record
+	var one [1]moves.Record
 	olds := one[:0]
 	for i := range ts {
 		old, err := op.read(ts[i].ID)
 		if err == nil {
-			err = check(c, ts[i].ID, &old)
+			err = old.Check(ts[i].ID, c)
 		}
 		if err != nil {
 			return nil, err
@@ -75,11 +60,9 @@ func (op *operation) schedule(ts []durable.Timer, c durable.Condition) ([]uint64
 }
 
 // arm arms a timer under a revision.
-func (op *operation) arm(t *durable.Timer, old *record, rev uint64) {
+func (op *operation) arm(t *durable.Timer, old *moves.Record, rev uint64) {
 	r := *old
-	r.move(schedule) // legal in each state
-	r.kind, r.every, r.payload = t.Kind, int64(t.Every), uint32(len(t.Payload))
-	r.at, r.rev, r.missed = t.At.UnixNano(), rev, 0
+	r.Arm(t, rev)
 	op.write(t.ID, old, &r, t.Payload, true)
 	op.wake(t.ID, &r)
 }
@@ -101,14 +84,11 @@ func (s *Store) Cancel(_ context.Context, id string, c durable.Condition) (bool,
 // cancel removes what is armed for an ID.
 func (op *operation) cancel(id string, c durable.Condition) (bool, error) {
 	old, err := op.read(id)
-	if err != nil || old.state == none {
+	if err != nil {
 		return false, err
 	}
 	r := old
-	if !r.move(cancel) && (!c.HasRev || c.Rev == old.rev) {
-		return false, nil // it is being handled
-	}
-	if err := check(c, id, &old); err != nil {
+	if ok, err := r.Cancel(id, c); !ok {
 		return false, err
 	}
 	op.write(id, &old, &r, nil, false)
@@ -138,12 +118,12 @@ func (op *operation) redrive(id string, at time.Time) (bool, error) {
 	}
 	old, err := op.read(id)
 	if err == nil {
-		err = check(durable.Condition{Absent: true}, id, &old)
+		err = old.Check(id, durable.Condition{Absent: true})
 	}
 	if err != nil {
 		return false, err
 	}
-	t := d.fire.Timer
+	t := d.Fire.Timer
 	t.At, t.Every = at, 0
 	op.arm(&t, &old, op.s.nextRev(&op.batch))
 	op.unbury(id)

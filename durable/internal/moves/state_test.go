@@ -1,4 +1,4 @@
-package kvstore
+package moves
 
 import (
 	"fmt"
@@ -29,17 +29,17 @@ skipTick  .      armed          .         .         armedHandling  armedRetrying
 func TestTheTableOfMoves(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(tableOfMoves), "\n")
 	columns := strings.Fields(rows[0])
-	if len(rows) != int(events)+1 || len(columns) != int(states) {
-		t.Fatalf("the table has %d rows and %d columns, want %d and %d", len(rows)-1, len(columns), events, states)
+	if len(rows) != int(Events)+1 || len(columns) != int(States) {
+		t.Fatalf("the table has %d rows and %d columns, want %d and %d", len(rows)-1, len(columns), Events, States)
 	}
-	for e := range events {
+	for e := range Events {
 		fields := strings.Fields(rows[e+1])
 		if fields[0] != e.String() {
 			t.Fatalf("row %d is %s, want %s", e, fields[0], e)
 		}
-		for s := range states {
+		for s := range States {
 			got := "."
-			if to := moves[s][e]; to != illegal {
+			if to := Table[s][e]; to != Illegal {
 				got = to.String()
 			}
 			if columns[s] != s.String() || got != fields[s+1] {
@@ -69,63 +69,63 @@ const (
 	overlapped = "an attempt is running, and those of one occurrence do not overlap"
 )
 
-var machine = testkit.Machine[state, event, uint8, facts]{
+var machine = testkit.Machine[State, Event, uint8, facts]{
 	States: stateNames[:],
 	Events: eventNames[:],
-	Move: func(s state, e event) testkit.Move[state, uint8] {
-		if moves[s][e] == illegal {
-			return testkit.Move[state, uint8]{}
+	Move: func(s State, e Event) testkit.Move[State, uint8] {
+		if Table[s][e] == Illegal {
+			return testkit.Move[State, uint8]{}
 		}
-		return testkit.Move[state, uint8]{Legal: true, OK: true, To: moves[s][e]}
+		return testkit.Move[State, uint8]{Legal: true, OK: true, To: Table[s][e]}
 	},
-	Impossible: map[state]map[event]string{
-		none: {
-			cancel: noTimer, fire: noTimer, tick: noTimer, retry: noTimer, resume: noTimer, done: noTimer,
-			again: noTimer, yield: noTimer, die: noTimer, skip: noTimer, skipTick: noTimer,
+	Impossible: map[State]map[Event]string{
+		None: {
+			Cancel: noTimer, Fire: noTimer, Tick: noTimer, Retry: noTimer, Resume: noTimer, Done: noTimer,
+			Again: noTimer, Yield: noTimer, Die: noTimer, Skip: noTimer, SkipTick: noTimer,
 		},
-		armed: {retry: noRetry, resume: notCut, done: noAttempt, again: noAttempt, yield: noAttempt, die: noAttempt},
-		handling: {
-			cancel: isHandled, fire: noneArmed, tick: noneArmed, retry: overlapped, yield: noNextOne,
-			skip: noneArmed, skipTick: noneArmed,
+		Armed: {Retry: noRetry, Resume: notCut, Done: noAttempt, Again: noAttempt, Yield: noAttempt, Die: noAttempt},
+		Handling: {
+			Cancel: isHandled, Fire: noneArmed, Tick: noneArmed, Retry: overlapped, Yield: noNextOne,
+			Skip: noneArmed, SkipTick: noneArmed,
 		},
-		retrying: {
-			fire: noneArmed, tick: noneArmed, resume: notCut, done: noAttempt, again: noAttempt, yield: noAttempt,
-			die: noAttempt, skip: noneArmed, skipTick: once,
+		Retrying: {
+			Fire: noneArmed, Tick: noneArmed, Resume: notCut, Done: noAttempt, Again: noAttempt, Yield: noAttempt,
+			Die: noAttempt, Skip: noneArmed, SkipTick: once,
 		},
-		armedHandling: {fire: notOnce, retry: overlapped, skip: notOnce},
-		armedRetrying: {
-			fire: notOnce, resume: notCut, done: noAttempt, again: noAttempt, yield: noAttempt, die: noAttempt, skip: notOnce,
+		ArmedHandling: {Fire: notOnce, Retry: overlapped, Skip: notOnce},
+		ArmedRetrying: {
+			Fire: notOnce, Resume: notCut, Done: noAttempt, Again: noAttempt, Yield: noAttempt, Die: noAttempt, Skip: notOnce,
 		},
 	},
 	Facts: []facts{
-		none:          {},
-		armed:         {armed: true},
-		handling:      {running: true},
-		retrying:      {waiting: true},
-		armedHandling: {armed: true, running: true},
-		armedRetrying: {armed: true, waiting: true},
+		None:          {},
+		Armed:         {armed: true},
+		Handling:      {running: true},
+		Retrying:      {waiting: true},
+		ArmedHandling: {armed: true, running: true},
+		ArmedRetrying: {armed: true, waiting: true},
 	},
 	Outcome: outcomeOf,
-	Effect:  func(_, _ facts, _ event, _ bool) uint8 { return 0 },
+	Effect:  func(_, _ facts, _ Event, _ bool) uint8 { return 0 },
 }
 
 // outcomeOf returns what an event does, derived from the facts.
-func outcomeOf(f facts, e event) (to facts, ok, starts bool) {
+func outcomeOf(f facts, e Event) (to facts, ok, starts bool) {
 	to = f
 	switch e {
-	case schedule:
+	case Schedule:
 		to = facts{armed: true}
-	case cancel, skip:
+	case Cancel, Skip:
 		to = facts{}
-	case fire:
+	case Fire:
 		to = facts{running: true}
-	case tick:
+	case Tick:
 		to = facts{armed: true, running: true}
-	case retry:
+	case Retry:
 		to.running, to.waiting = true, false
-	case again:
+	case Again:
 		to.running, to.waiting = false, true
-	case done, yield, die:
+	case Done, Yield, Die:
 		to.running = false
 	}
 	return to, true, false
@@ -144,9 +144,9 @@ func TestEveryMoveIsWhatItsEventMeans(t *testing.T) {
 }
 
 func TestTheStatesSayWhatTheyMean(t *testing.T) {
-	for s := range states {
+	for s := range States {
 		f := machine.Facts[s]
-		got := fmt.Sprint(s.hasOccurrence(), s.hasBoth(), s.isHandling(), s.isArmed())
+		got := fmt.Sprint(s.HasOccurrence(), s.HasBoth(), s.IsHandling(), s.IsArmed())
 		want := fmt.Sprint(f.running || f.waiting, f.armed && (f.running || f.waiting), f.running, f.armed || f.waiting)
 		if got != want {
 			t.Errorf("state %s has an occurrence, has both, is handling, is armed: %s, want %s", s, got, want)
@@ -155,19 +155,19 @@ func TestTheStatesSayWhatTheyMean(t *testing.T) {
 }
 
 func TestEveryStateLeadsToEveryOther(t *testing.T) {
-	for from := range states {
-		reached := map[state]bool{from: true}
-		for range states {
-			for s := range states {
-				for e := range events {
-					if to := moves[s][e]; reached[s] && to != illegal {
+	for from := range States {
+		reached := map[State]bool{from: true}
+		for range States {
+			for s := range States {
+				for e := range Events {
+					if to := Table[s][e]; reached[s] && to != Illegal {
 						reached[to] = true
 					}
 				}
 			}
 		}
-		if len(reached) != int(states) {
-			t.Errorf("state %s leads to %d states, want %d", from, len(reached), states)
+		if len(reached) != int(States) {
+			t.Errorf("state %s leads to %d states, want %d", from, len(reached), States)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package kvstore
+package moves
 
 import (
 	"os"
@@ -37,14 +37,14 @@ func TestTheMovesInThePageAreThoseOfTheCode(t *testing.T) {
 			break
 		}
 	}
-	if len(rows) != int(events) {
-		t.Errorf("the page has %d events, the code has %d", len(rows), events)
+	if len(rows) != int(Events) {
+		t.Errorf("the page has %d events, the code has %d", len(rows), Events)
 	}
-	for e := range events {
+	for e := range Events {
 		var want []string
-		for s := range states {
+		for s := range States {
 			to := ""
-			if m := moves[s][e]; m != illegal {
+			if m := Table[s][e]; m != Illegal {
 				to = m.String()
 			}
 			want = append(want, to)

@@ -1,0 +1,149 @@
+package moves
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/foliot-go/foliot/durable"
+)
+
+// Never is the time of an occurrence that would be after the last time of an int64.
+const Never = math.MaxInt64
+
+// Check returns an error if a timer is not as a condition demands.
+func (r *Record) Check(id string, c durable.Condition) error {
+	switch {
+	case c.Absent && r.State != None:
+		return fmt.Errorf("%w (ID %q, revision %d)", durable.ErrExists, id, r.Rev)
+	case c.HasRev && r.State == None:
+		return fmt.Errorf("%w (ID %q: there is no timer, not one of revision %d)", durable.ErrRev, id, c.Rev)
+	case c.HasRev && !r.State.IsArmed():
+		return fmt.Errorf("%w (ID %q: revision %d is being handled)", durable.ErrRev, id, r.Rev)
+	case c.HasRev && r.Rev != c.Rev:
+		return fmt.Errorf("%w (ID %q: it has revision %d, not %d)", durable.ErrRev, id, r.Rev, c.Rev)
+	}
+	return nil
+}
+
+// Arm makes the record that of a timer that is armed, under a revision.
+func (r *Record) Arm(t *durable.Timer, rev uint64) {
+	r.Move(Schedule) // legal in each state
+	r.Kind, r.Every, r.Payload = t.Kind, int64(t.Every), uint32(len(t.Payload))
+	r.At, r.Rev, r.Missed = t.At.UnixNano(), rev, 0
+}
+
+// Cancel removes what is armed. It returns false and changes nothing if nothing is armed, or if the timer is
+// not as a condition demands.
+func (r *Record) Cancel(id string, c durable.Condition) (bool, error) {
+	if r.State == None {
+		return false, nil
+	}
+	if !r.State.IsArmed() && (!c.HasRev || c.Rev == r.Rev) {
+		return false, nil // it is being handled
+	}
+	if err := r.Check(id, c); err != nil {
+		return false, err
+	}
+	return r.Move(Cancel), nil
+}
+
+// Next returns what happens to a timer at a time, if anything does. running says that the process that
+// handles it has not ended. attempts is the number of attempts after which one that was cut off is repeated
+// once only; -1 means any number.
+func (r *Record) Next(now int64, running bool, attempts int) (Event, bool) {
+	cutOff := r.State.IsHandling() && !running
+	switch {
+	case (r.State == Armed || r.State.HasBoth()) && r.At <= now && r.Every != 0:
+		return Tick, true
+	case r.State == Armed && r.At <= now:
+		return Fire, true
+	case cutOff && attempts > 0 && int(r.Occurrence.Attempt) > attempts:
+		return Die, true
+	case cutOff:
+		return Resume, true
+	case r.State.IsRetrying() && r.Occurrence.RetryAt <= now:
+		return Retry, true
+	}
+	return 0, false
+}
+
+// OrSkip returns the event for a timer that is due: another one if its latest occurrence is before a time.
+func (r *Record) OrSkip(e Event, now, before int64) Event {
+	if latest, _, _ := r.occurrences(now); latest >= before {
+		return e
+	}
+	switch e {
+	case Fire:
+		return Skip
+	case Tick:
+		return SkipTick
+	}
+	return e
+}
+
+// occurrences returns, of a timer that is due, the latest occurrence that is due, how many are before
+// it, and the next one, or Never.
+func (r *Record) occurrences(now int64) (latest int64, before uint64, next int64) {
+	if r.Every == 0 {
+		return r.At, 0, 0
+	}
+	before = (uint64(now) - uint64(r.At)) / uint64(r.Every)
+	latest = r.At + int64(before)*r.Every
+	if latest > math.MaxInt64-r.Every {
+		return latest, before, Never
+	}
+	return latest, before, latest + r.Every
+}
+
+// CutOff is the error of an occurrence that is dead because processes have ended during its attempts.
+const CutOff = "the process ended during the attempt"
+
+// Happen changes a record by an event that Next or OrSkip has returned. rev returns the revision of the next
+// occurrence of a periodic timer. fires says that an attempt starts: f is the occurrence then, without its
+// payload. It is the dead occurrence after Die.
+func (r *Record) Happen(id string, e Event, now int64, rev func() uint64) (f durable.Fire, fires bool) {
+	latest, before, next := r.occurrences(now)
+	cutOff := r.Fire(id)
+	if !r.Move(e) {
+		panic("moves: illegal move") // Next returns legal ones only
+	}
+	o := &r.Occurrence
+	switch e {
+	case Skip:
+		return f, false
+	case SkipTick:
+		r.At, r.Rev, r.Missed = next, rev(), r.Missed+before+1
+		return f, false
+	case Die:
+		return cutOff, false
+	case Fire:
+		*o = Occurrence{At: r.At, Rev: r.Rev, Attempt: 1, Missed: r.Missed}
+	case Tick:
+		*o = Occurrence{At: latest, Rev: r.Rev, Attempt: 1, Missed: r.Missed + before}
+		r.At, r.Rev, r.Missed = next, rev(), 0
+	case Retry, Resume:
+		o.Attempt++
+		o.RetryAt = 0
+	}
+	return r.Fire(id), true
+}
+
+// Finish ends an attempt of the occurrence with a revision. ok reports whether it ended as end says, and
+// changed whether the record has changed: it has not if the timer was replaced or cancelled.
+func (r *Record) Finish(rev uint64, end durable.End) (ok, changed bool) {
+	if !r.State.IsHandling() || r.Occurrence.Rev != rev {
+		return false, false
+	}
+	switch {
+	case end.How == durable.Done:
+		ok = r.Move(Done)
+	case end.How == durable.Dead:
+		ok = r.Move(Die)
+	case r.State == ArmedHandling && end.Retry.UnixNano() >= r.At:
+		r.Move(Yield)
+	default:
+		ok = r.Move(Again)
+		r.Occurrence.RetryAt = end.Retry.UnixNano()
+	}
+	return ok, true
+}
