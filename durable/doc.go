@@ -71,7 +71,7 @@
 //
 // A handler that returns an error or panics is called again: after a second, then after pauses that
 // double up to ten minutes, with jitter, 16 times in all. [Retry] has other values.
-// [Drop] ends the attempts at once. When they are used up, the timer is dead: [Scheduler.Dead] lists
+// [RetryAfter] sets the pause of one attempt. [Drop] ends the attempts at once. When they are used up, the timer is dead: [Scheduler.Dead] lists
 // it, [Scheduler.Redrive] arms it again, [Scheduler.Discard] removes it. A dead timer does not hold its
 // ID: the same ID can be scheduled anew.
 //
@@ -87,7 +87,10 @@
 // dead occurrence does not end the series. Cancel during an occurrence ends the series, and returns
 // true. A handler that takes longer than Every runs beside that of the next occurrence, and gets no
 // further attempt, not even after a crash. To avoid this, use a timer that is due once, and schedule
-// the next one as the last step of the handler.
+// the next one as the last step of the handler. A handler that returns [EndSeries] ends the series.
+//
+// A calendar, such as every day at three o'clock, is a timer with ByNext and a function that returns the
+// next occurrence, see [Scheduler.HandleNext]. All else is as with Every.
 //
 // # The clock
 //
@@ -118,7 +121,6 @@
 //
 // It is not a job queue: a timer is not handed to a fleet of workers, and there are no priorities and
 // no rate limits. River and asynq are. It is not a workflow engine: a handler is one step, and what
-// comes next is another timer. Temporal is one. It knows no calendars: compute the next time of "every
-// day at three" in the handler, and schedule it. Timers that may die with the process belong to package
+// comes next is another timer. Temporal is one. Timers that may die with the process belong to package
 // foliot, where one costs well below a microsecond.
 package durable

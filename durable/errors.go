@@ -1,6 +1,9 @@
 package durable
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Errors of this package. Test for them with errors.Is: most are wrapped by an error that says more.
 var (
@@ -25,7 +28,31 @@ var (
 	//
 	//lint:ignore ST1012 it is an order and not an error: "return durable.Drop"
 	Drop = errors.New("durable: drop this timer")
+
+	// EndSeries is returned by a handler of a periodic timer that must not be called any more: the
+	// occurrence is done, and no other one follows. A timer that was scheduled anew meanwhile is not
+	// touched. A timer that is due once is done.
+	//
+	//lint:ignore ST1012 it is an order and not an error: "return durable.EndSeries"
+	EndSeries = errors.New("durable: end this series of timers")
 )
+
+// RetryAfter returns an error for a handler that knows when it can be called again, such as one that was
+// told so by the server it has called: d from now instead of as Options.Retry says. The attempt counts as any
+// other one. The error wraps err, which may be nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		err = errors.New("durable: call the handler again later")
+	}
+	return retryAfter{err, max(d, 0)}
+}
+
+type retryAfter struct {
+	error
+	pause time.Duration
+}
+
+func (e retryAfter) Unwrap() error { return e.error }
 
 // errRunning is returned by a Run that would be the second one.
 var errRunning = errors.New("durable: Run is already running on this store; a store has one Run at a time")

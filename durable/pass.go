@@ -95,6 +95,8 @@ func (r *run) fire(ids []string, now time.Time) {
 		SkipBefore: r.skip,
 		Attempts:   r.s.opts.Retry.Attempts,
 		Handled:    func(kind string) bool { return r.s.handlers[kind] != nil },
+		Next:       func(t Timer, after time.Time) time.Time { return r.s.nexts[t.Kind](t, after) },
+		HasNext:    func(kind string) bool { return r.s.nexts[kind] != nil },
 	})
 	if err != nil {
 		r.Failed(err)
@@ -256,10 +258,15 @@ func (r *run) endOf(f Fire, err error) End {
 	switch {
 	case err == nil || errors.Is(err, Drop):
 		return End{How: Done}
+	case errors.Is(err, EndSeries):
+		return End{How: Ended}
 	case retry.exhausted(f.Attempt):
 		return End{How: Dead, Error: err.Error()}
 	}
 	pause := retry.pause(f.Attempt)
+	if after := (retryAfter{}); errors.As(err, &after) {
+		pause = min(after.pause, retryAfterMax)
+	}
 	if !r.manual {
 		pause += aheadMax // it is decided ahead, too, and its handler does not wait
 	}
@@ -271,14 +278,15 @@ func (r *run) endOf(f Fire, err error) End {
 // is logged.
 func (r *run) count(f Fire, err error, end End, ok bool) {
 	c := &r.s.counters
-	if end.How == Done {
-		switch {
-		case !ok:
-		case err == nil:
-			c.handled.Add(1)
-		default:
-			c.dropped.Add(1)
-		}
+	switch {
+	case end.How != Done && end.How != Ended:
+	case !ok:
+		return
+	case errors.Is(err, Drop):
+		c.dropped.Add(1)
+		return
+	default:
+		c.handled.Add(1)
 		return
 	}
 	log := r.s.opts.Logger.With("id", f.ID, "kind", f.Kind, "attempt", f.Attempt, "error", err)

@@ -9,10 +9,50 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/durable"
 	"github.com/foliot-go/foliot/durable/storetest"
 	"github.com/foliot-go/foliot/internal/testkit"
 )
+
+func TestRetryAfterWrapsItsErrorAndIsBounded(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("busy")
+	if err := durable.RetryAfter(cause, time.Second); !errors.Is(err, cause) || err.Error() != "busy" {
+		t.Errorf("RetryAfter returns %v, which does not wrap %v", err, cause)
+	}
+	if err := durable.RetryAfter(nil, -time.Second); err == nil {
+		t.Error("RetryAfter(nil, -1s) returns nil")
+	}
+	clock := foliot.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	store := storetest.NewMemory()
+	t.Cleanup(func() { store.Close() })
+	s, err := durable.New(store, durable.Options{Clock: clock, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := make(chan time.Time, 10)
+	pauses := []time.Duration{time.Minute, -1, 1<<63 - 1, time.Hour}
+	s.Handle("k", func(_ context.Context, f durable.Fire) error {
+		calls <- clock.Now()
+		return fmt.Errorf("no: %w", durable.RetryAfter(cause, pauses[f.Attempt-1]))
+	})
+	start(t, s)
+	began := clock.Now()
+	schedule(t, s, durable.Timer{ID: "x", Kind: "k", At: began})
+	<-calls
+	testkit.Eventually(t, "a retry", func() bool { return s.Stats().Retried == 1 })
+	go clock.Advance(2 * time.Minute)
+	if after := (<-calls).Sub(began); after != time.Minute {
+		t.Errorf("the second attempt comes after %v, want 1m", after)
+	}
+	<-calls // at once
+	testkit.Eventually(t, "three retries", func() bool { return s.Stats().Retried == 3 })
+	go clock.Advance(400 * 24 * time.Hour)
+	if after := (<-calls).Sub(began); after < 365*24*time.Hour {
+		t.Errorf("the fourth attempt comes after %v, want a year", after)
+	}
+}
 
 // TestRetryNotBeforeMin tests that another attempt comes after Retry.Min, although it is decided ahead.
 func TestRetryNotBeforeMin(t *testing.T) {

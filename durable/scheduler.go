@@ -13,7 +13,8 @@ import (
 
 // A Handler handles one occurrence of a timer. If it returns nil, the occurrence is done. If it
 // returns [Drop], or an error that wraps it, the occurrence is done, too, and counts as dropped.
-// After any other error, and after a panic, it is called again later, as Options.Retry says.
+// [EndSeries] ends a periodic timer. After any other error, and after a panic, it is called again later, as
+// Options.Retry or [RetryAfter] says.
 //
 // The context ends when the Drain of a Run that ends is almost over, and when the store fails. A
 // Handler should return soon then.
@@ -26,8 +27,9 @@ type Scheduler struct {
 	opts  Options
 
 	mu       sync.Mutex
-	handlers map[string]Handler // not changed while a Run runs
-	run      *run               // the Run that runs, or nil
+	handlers map[string]Handler  // not changed while a Run runs
+	nexts    map[string]NextFunc // likewise, of HandleNext
+	run      *run                // the Run that runs, or nil
 
 	now func() time.Time // the wall clock of a test; nil means Options.Clock
 
@@ -46,7 +48,7 @@ func New(s Store, o Options) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scheduler{store: s, opts: o, handlers: make(map[string]Handler)}, nil
+	return &Scheduler{store: s, opts: o, handlers: make(map[string]Handler), nexts: make(map[string]NextFunc)}, nil
 }
 
 // Handle sets the handler of a kind. It must be called before Run. It panics if the kind is not
@@ -67,6 +69,25 @@ func (s *Scheduler) Handle(kind string, h Handler) {
 		panic("durable: kind " + kind + " has a handler already")
 	}
 	s.handlers[kind] = h
+}
+
+// A NextFunc returns the first occurrence of a periodic timer after a time, or the zero time if there is none.
+// It is the calendar of the timers of a kind: "every day at three", a cron expression in the payload. It must
+// return the same for the same arguments, return at once, and not call the Scheduler: the store waits for it. A
+// panic in it is not recovered.
+type NextFunc func(t Timer, after time.Time) time.Time
+
+// HandleNext sets the handler of a kind, as Handle does, and how timers of this kind with ByNext go on. The
+// next occurrence is armed when one fires. If some were missed, the latest one fires, and Fire.Missed counts the
+// others. A process that has no NextFunc for a kind leaves such timers due.
+func (s *Scheduler) HandleNext(kind string, h Handler, next NextFunc) {
+	if next == nil {
+		panic("durable: the NextFunc of kind " + kind + " is nil")
+	}
+	s.Handle(kind, h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nexts[kind] = next
 }
 
 // Schedule arms a timer and returns its revision. A timer with the same ID is replaced, unless a

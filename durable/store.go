@@ -95,6 +95,19 @@ type Rules struct {
 	SkipBefore time.Time              // occurrences that were due before then are skipped, of timers that were armed before Watch; zero: none
 	Attempts   int                    // the number of attempts after which one that a crash has cut off is repeated once only; -1: any number
 	Handled    func(kind string) bool // reports whether there is a handler; timers of other kinds do not fire
+
+	// Next returns the first occurrence of a timer with ByNext after a time, or the zero time if there is
+	// none. t has its payload, and not more than one goroutine uses it.
+	Next func(t Timer, after time.Time) time.Time
+
+	// HasNext reports whether Next can be called for timers of a kind.
+	HasNext func(kind string) bool
+}
+
+// Handles reports whether a timer can fire: there is a handler for its kind, and with ByNext a function for
+// its next occurrence.
+func (r Rules) Handles(t Timer) bool {
+	return r.Handled(t.Kind) && (!t.ByNext || r.HasNext(t.Kind))
 }
 
 // Fired is what Fire has decided.
@@ -123,6 +136,7 @@ const (
 	Done  How = iota // the occurrence is done or dropped
 	Again            // it is tried again
 	Dead             // its attempts are used up
+	Ended            // it is done, and no further occurrence of the timer follows
 )
 
 // A Condition is what Schedule and Cancel demand of a timer. The zero Condition demands nothing.

@@ -26,8 +26,12 @@ type Timer struct {
 	Payload []byte
 
 	// Every makes the timer periodic: it is due at At, At+Every, At+2*Every and so on. It is at
-	// least a millisecond. 0 means once.
+	// least a millisecond. 0 means once, unless ByNext is set.
 	Every time.Duration
+
+	// ByNext makes the timer periodic, too: At is its first occurrence, and the function that
+	// [Scheduler.HandleNext] has set for its kind says which one follows. Every must be 0.
+	ByNext bool
 
 	// Rev is the revision of the timer. The store sets it: each change of a timer gives it a
 	// greater one. It may be greater by far. Schedule ignores it.
@@ -42,7 +46,8 @@ type Fire struct {
 	Attempt int
 
 	// Missed is the number of occurrences of a periodic timer that were passed over since the last
-	// one that fired, because no process ran or no handler was free.
+	// one that fired, because no process ran or no handler was free. With ByNext it is at most about
+	// a thousand.
 	Missed int
 
 	// Late is how long after At the handler was started.
@@ -83,6 +88,8 @@ func (t *Timer) check(payload int) error {
 		return fmt.Errorf("%w: At of timer %q is %v; the year must be at most 2261", ErrInvalid, t.ID, t.At)
 	case t.At.Before(firstAt):
 		return fmt.Errorf("%w: At of timer %q is %v; the year must be at least 1678", ErrInvalid, t.ID, t.At)
+	case t.ByNext && t.Every != 0:
+		return fmt.Errorf("%w: timer %q has ByNext, and Every is %v; it must be 0 then", ErrInvalid, t.ID, t.Every)
 	case t.Every != 0 && t.Every < minEvery:
 		return fmt.Errorf("%w: Every of timer %q is %v; it must be 0 or at least %v", ErrInvalid, t.ID, t.Every, minEvery)
 	case len(t.Payload) > payload:

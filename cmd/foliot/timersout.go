@@ -20,7 +20,7 @@ type timerEntry struct {
 	ID       string    `json:"id"`
 	Kind     string    `json:"kind"`
 	At       time.Time `json:"at"`
-	Every    string    `json:"every,omitempty"` // such as 1h30m0s
+	Every    string    `json:"every,omitempty"` // such as 1h30m0s; "next" with ByNext
 	Rev      uint64    `json:"rev"`
 	Dead     bool      `json:"dead,omitempty"`
 	Attempts int       `json:"attempts,omitempty"` // of a dead one
@@ -35,6 +35,9 @@ func entryOf(t durable.Timer) timerEntry {
 	e := timerEntry{ID: t.ID, Kind: t.Kind, At: t.At.Local(), Rev: t.Rev}
 	if t.Every != 0 {
 		e.Every = t.Every.String()
+	}
+	if t.ByNext {
+		e.Every = "next"
 	}
 	switch {
 	case len(t.Payload) == 0:

@@ -27,7 +27,8 @@ type kit struct {
 	logs  *logs
 
 	handlers map[string]durable.Handler
-	running  *running // the Run that was started last, until it has ended
+	nexts    map[string]durable.NextFunc // likewise
+	running  *running                    // the Run that was started last, until it has ended
 	crashed  bool
 
 	mu      sync.Mutex
@@ -81,7 +82,11 @@ func (k *kit) scheduler() {
 		if kind != readyKind {
 			h = k.record(h)
 		}
-		s.Handle(kind, h)
+		if next := k.nexts[kind]; next != nil {
+			s.HandleNext(kind, h, next)
+		} else {
+			s.Handle(kind, h)
+		}
 	}
 }
 
@@ -99,6 +104,13 @@ func (k *kit) onRealClock() { k.with(func(o *durable.Options) { o.Clock = nil })
 func (k *kit) handle(kind string, h durable.Handler) {
 	k.handlers[kind] = h
 	k.s.Handle(kind, k.record(h))
+}
+
+// handleNext does the same, with a function for timers with ByNext.
+func (k *kit) handleNext(kind string, h durable.Handler, next durable.NextFunc) {
+	k.handlers[kind] = h
+	k.nexts = map[string]durable.NextFunc{kind: next}
+	k.s.HandleNext(kind, k.record(h), next)
 }
 
 // handleDone sets a handler that returns nil.

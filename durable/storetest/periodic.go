@@ -21,6 +21,12 @@ var periodicTests = []test{
 	{name: "Schedule replaces a series while an occurrence is handled", run: replacesSeries},
 	{name: "Conditions are about the next occurrence", run: conditionsOfSeries},
 	{name: "A periodic timer goes on after reopening", run: seriesSurvives},
+	{name: "A timer with ByNext goes on as its function says", run: goesOnByNext},
+	{name: "A timer with ByNext is left alone where there is no function for its kind", run: needsNextFunc},
+	{name: "The last occurrence of a timer with ByNext ends it", run: endsByNext},
+	{name: "A dead occurrence of a timer with ByNext is armed once by Redrive", run: redrivesByNext},
+	{name: "EndSeries ends a series", run: endsSeries},
+	{name: "EndSeries leaves a timer alone that was scheduled meanwhile", run: endsReplacedSeries},
 }
 
 // scheduleEvery arms a periodic timer that is due now for the first time.

@@ -1,6 +1,8 @@
 package kvstore
 
 import (
+	"time"
+
 	"github.com/foliot-go/foliot/durable"
 	"github.com/foliot-go/foliot/durable/internal/moves"
 )
@@ -42,20 +44,23 @@ func (d *decision) look(id string) error {
 		return err
 	}
 	r := old
-	e, due := r.Next(d.now, d.running(id, r.Occurrence.Rev), d.rules.Attempts)
-	if !due {
+	e, ok := r.Next(d.now, d.running(id, r.Occurrence.Rev), d.rules.Attempts)
+	if !ok {
 		d.wake(id, &r)
 		return nil
 	}
-	if !d.rules.Handled(r.Kind) {
-		d.fired.Unhandled = append(d.fired.Unhandled, r.Timer(id))
+	timer := r.Timer(id)
+	if !d.rules.Handles(timer) {
+		d.fired.Unhandled = append(d.fired.Unhandled, timer)
 		return nil
 	}
 	payload, err := d.payload(id, &r)
 	if err != nil {
 		return err
 	}
-	if err := d.happen(id, &r, d.skipped(&r, e), payload); err != nil {
+	timer.Payload = payload
+	due := r.DueAt(d.now, func(after time.Time) time.Time { return d.rules.Next(timer, after) })
+	if err := d.happen(&r, e, timer, due); err != nil {
 		return err
 	}
 	d.write(id, &old, &r, payload, false)
@@ -69,32 +74,33 @@ func (d *decision) running(id string, rev uint64) bool {
 }
 
 // skipped returns the event for a timer that is due: another one if it is skipped.
-func (d *decision) skipped(r *moves.Record, e moves.Event) moves.Event {
+func (d *decision) skipped(r *moves.Record, e moves.Event, due moves.Due) moves.Event {
 	if d.rules.SkipBefore.IsZero() || r.Rev > d.s.before.Load() {
 		return e
 	}
-	return r.OrSkip(e, d.now, d.rules.SkipBefore.UnixNano())
+	return r.OrSkip(e, due, d.rules.SkipBefore.UnixNano())
 }
 
-// happen changes a record by an event, and adds what follows to the decision.
-func (d *decision) happen(id string, r *moves.Record, e moves.Event, payload []byte) error {
-	timer := r.Timer(id)
-	f, fires := r.Happen(id, e, d.now, func() uint64 { return d.s.nextRev(&d.batch) })
-	f.Payload = payload
+// happen changes a record by an event that Next has returned, and adds what follows to the decision. t is
+// the timer with its payload.
+func (d *decision) happen(r *moves.Record, e moves.Event, t durable.Timer, due moves.Due) error {
+	e = d.skipped(r, due.Event(e), due)
+	f, fires := r.Happen(t.ID, e, due, func() uint64 { return d.s.nextRev(&d.batch) })
+	f.Payload = t.Payload
 	switch {
 	case e == moves.Die:
 		d.fired.Dead = append(d.fired.Dead, f)
 		return d.bury(f, moves.CutOff)
 	case !fires:
-		d.fired.Skipped = append(d.fired.Skipped, timer)
+		d.fired.Skipped = append(d.fired.Skipped, t)
 		return nil
 	}
 	d.fired.Fires = append(d.fired.Fires, f)
-	st := d.s.stripe(id)
+	st := d.s.stripe(t.ID)
 	if st.running == nil {
 		st.running = make(map[attempt]bool)
 	}
-	st.running[attempt{id, f.Rev}] = true
+	st.running[attempt{t.ID, f.Rev}] = true
 	return nil
 }
 
@@ -131,5 +137,8 @@ func (op *operation) finish(f durable.Fire, end durable.End) (ok bool, err error
 	}
 	op.write(f.ID, &old, &r, f.Payload, false)
 	op.wake(f.ID, &r)
+	if r.State == moves.None {
+		op.gone = append(op.gone, f.ID)
+	}
 	return ok, nil
 }

@@ -15,7 +15,8 @@ type moveKit struct {
 	engine *Memory
 	s      *Store
 	now    time.Time
-	every  time.Duration
+	sort   sort
+	last   bool         // the next occurrence of a timer with ByNext is the last one
 	fire   durable.Fire // the last one
 	stop   func()
 }
@@ -32,8 +33,8 @@ func (noWatcher) Wake(durable.Wake) {}
 func (noWatcher) Gone(string)       {}
 func (noWatcher) Failed(error)      {}
 
-func newMoveKit(t *testing.T, every time.Duration) *moveKit {
-	k := &moveKit{t: t, engine: NewMemory(), now: time.Unix(1e9, 0), every: every}
+func newMoveKit(t *testing.T, sort sort) *moveKit {
+	k := &moveKit{t: t, engine: NewMemory(), now: time.Unix(1e9, 0), sort: sort}
 	k.open()
 	return k
 }
@@ -80,7 +81,8 @@ func (k *moveKit) state() moves.State {
 
 // fires calls Fire and reports whether something has happened.
 func (k *moveKit) fires(skip bool) bool {
-	rules := durable.Rules{Now: k.now, Attempts: -1, Handled: func(string) bool { return true }}
+	handled := func(string) bool { return true }
+	rules := durable.Rules{Now: k.now, Attempts: -1, Handled: handled, HasNext: handled, Next: k.next}
 	if skip {
 		k.watch()
 		rules.SkipBefore = k.now.Add(1)
@@ -96,6 +98,14 @@ func (k *moveKit) fires(skip bool) bool {
 		k.fire = fired.Fires[0]
 	}
 	return len(fired.Fires)+len(fired.Skipped) == 1
+}
+
+// next is the calendar of timers with ByNext.
+func (k *moveKit) next(_ durable.Timer, after time.Time) time.Time {
+	if k.last {
+		return time.Time{}
+	}
+	return after.Add(movePeriod)
 }
 
 // ends calls Finish and reports whether something has happened.
@@ -115,7 +125,11 @@ func (k *moveKit) ends(end durable.End) bool {
 func (k *moveKit) do(e moves.Event) bool {
 	switch e {
 	case moves.Schedule:
-		_, err := k.s.Schedule(k.t.Context(), []durable.Timer{{ID: moveID, At: k.now.Add(movePeriod), Kind: "k", Every: k.every}}, durable.Condition{})
+		timer := durable.Timer{ID: moveID, At: k.now.Add(movePeriod), Kind: "k", ByNext: k.sort == byNext}
+		if k.sort == every {
+			timer.Every = movePeriod
+		}
+		_, err := k.s.Schedule(k.t.Context(), []durable.Timer{timer}, durable.Condition{})
 		return err == nil
 	case moves.Cancel:
 		ok, err := k.s.Cancel(k.t.Context(), moveID, durable.Condition{})
@@ -124,6 +138,7 @@ func (k *moveKit) do(e moves.Event) bool {
 		}
 		return ok
 	case moves.Fire, moves.Tick:
+		k.last = e == moves.Fire
 		k.now = k.now.Add(movePeriod)
 		return k.fires(false)
 	case moves.Skip, moves.SkipTick:
@@ -137,6 +152,8 @@ func (k *moveKit) do(e moves.Event) bool {
 		return k.fires(false)
 	case moves.Done:
 		return k.ends(durable.End{How: durable.Done})
+	case moves.End:
+		return k.ends(durable.End{How: durable.Ended})
 	case moves.Again:
 		return k.ends(durable.End{How: durable.Again, Retry: k.now.Add(movePause)})
 	case moves.Yield:
@@ -147,29 +164,59 @@ func (k *moveKit) do(e moves.Event) bool {
 	panic("unreachable")
 }
 
-// waysTo are events that lead to each state, for a timer that is due once and for a periodic one. nil: it
-// does not get there.
-var waysTo = [moves.States][2][]moves.Event{
-	moves.None:          {{}, {}},
-	moves.Armed:         {{moves.Schedule}, {moves.Schedule}},
-	moves.Handling:      {{moves.Schedule, moves.Fire}, nil},
-	moves.Retrying:      {{moves.Schedule, moves.Fire, moves.Again}, nil},
-	moves.ArmedHandling: {nil, {moves.Schedule, moves.Tick}},
-	moves.ArmedRetrying: {nil, {moves.Schedule, moves.Tick, moves.Again}},
+// A sort of timers.
+type sort int
+
+const (
+	once sort = iota
+	every
+	byNext
+	sorts
+)
+
+// wayTo returns events that lead to a state, or nil if a timer of this sort does not get there.
+func (s sort) wayTo(state moves.State) []moves.Event {
+	switch {
+	case state == moves.None:
+		return []moves.Event{}
+	case state == moves.Armed:
+		return []moves.Event{moves.Schedule}
+	case state == moves.Handling && s == once:
+		return []moves.Event{moves.Schedule, moves.Fire}
+	case state == moves.Retrying && s == once:
+		return []moves.Event{moves.Schedule, moves.Fire, moves.Again}
+	case state == moves.ArmedHandling && s != once:
+		return []moves.Event{moves.Schedule, moves.Tick}
+	case state == moves.ArmedRetrying && s != once:
+		return []moves.Event{moves.Schedule, moves.Tick, moves.Again}
+	}
+	return nil
+}
+
+// has reports whether an event happens to timers of this sort.
+func (s sort) has(e moves.Event) bool {
+	switch e {
+	case moves.Tick, moves.SkipTick, moves.Yield:
+		return s != once
+	case moves.Fire:
+		return s != every
+	case moves.Skip:
+		return s == once
+	}
+	return true
 }
 
 func TestTheStoreMakesEveryMoveOfTheTable(t *testing.T) {
-	made := 0
+	var made [moves.States][moves.Events]bool
 	for from := range moves.States {
-		for periodic, way := range waysTo[from] {
+		for sort := range sorts {
+			way := sort.wayTo(from)
 			for e := range moves.Events {
 				to := moves.Table[from][e]
-				isPeriodic := e == moves.Tick || e == moves.SkipTick || e == moves.Yield
-				isOnce := e == moves.Fire || e == moves.Skip
-				if way == nil || to == moves.Illegal || isPeriodic && periodic == 0 || isOnce && periodic == 1 {
+				if way == nil || to == moves.Illegal || !sort.has(e) {
 					continue
 				}
-				k := newMoveKit(t, time.Duration(periodic)*movePeriod)
+				k := newMoveKit(t, sort)
 				for _, e := range way {
 					k.do(e)
 				}
@@ -180,7 +227,7 @@ func TestTheStoreMakesEveryMoveOfTheTable(t *testing.T) {
 				if got := k.state(); got != to {
 					t.Errorf("%s in state %s leads to %s, want %s", e, from, got, to)
 				}
-				made++
+				made[from][e] = true
 				k.reopen() // what is kept has the same state
 				if got := k.state(); got != to {
 					t.Errorf("%s in state %s leads to %s after reopening, want %s", e, from, got, to)
@@ -188,28 +235,25 @@ func TestTheStoreMakesEveryMoveOfTheTable(t *testing.T) {
 			}
 		}
 	}
-	legal := 0
-	for s := range moves.States {
+	for from := range moves.States {
 		for e := range moves.Events {
-			if moves.Table[s][e] != moves.Illegal {
-				legal++
+			if legal := moves.Table[from][e] != moves.Illegal; legal != made[from][e] {
+				t.Errorf("%s in state %s: legal is %v, and it was made: %v", e, from, legal, made[from][e])
 			}
 		}
-	}
-	if both := 3; made != legal+both { // schedule of none and armed, and cancel of armed, for both sorts of timers
-		t.Errorf("%d moves were made, want %d", made, legal+both)
 	}
 }
 
 func TestTheStoreRefusesEveryIllegalMove(t *testing.T) {
 	refused := map[string]bool{}
 	for from := range moves.States {
-		for periodic, way := range waysTo[from] {
+		for sort := range sorts {
+			way := sort.wayTo(from)
 			for e := range moves.Events {
 				if way == nil || moves.Table[from][e] != moves.Illegal || otherEventHappens(from, e) {
 					continue
 				}
-				k := newMoveKit(t, time.Duration(periodic)*movePeriod)
+				k := newMoveKit(t, sort)
 				for _, e := range way {
 					k.do(e)
 				}

@@ -2,13 +2,9 @@ package moves
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/foliot-go/foliot/durable"
 )
-
-// Never is the time of an occurrence that would be after the last time of an int64.
-const Never = math.MaxInt64
 
 // Check returns an error if a timer is not as a condition demands.
 func (r *Record) Check(id string, c durable.Condition) error {
@@ -29,6 +25,9 @@ func (r *Record) Check(id string, c durable.Condition) error {
 func (r *Record) Arm(t *durable.Timer, rev uint64) {
 	r.Move(Schedule) // legal in each state
 	r.Kind, r.Every, r.Payload = t.Kind, int64(t.Every), uint32(len(t.Payload))
+	if t.ByNext {
+		r.Every = byNext
+	}
 	r.At, r.Rev, r.Missed = t.At.UnixNano(), rev, 0
 }
 
@@ -49,7 +48,8 @@ func (r *Record) Cancel(id string, c durable.Condition) (bool, error) {
 
 // Next returns what happens to a timer at a time, if anything does. running says that the process that
 // handles it has not ended. attempts is the number of attempts after which one that was cut off is repeated
-// once only; -1 means any number.
+// once only; -1 means any number. Tick stands for Fire, too, if it is the last occurrence of a
+// periodic timer: Due.Event knows.
 func (r *Record) Next(now int64, running bool, attempts int) (Event, bool) {
 	cutOff := r.State.IsHandling() && !running
 	switch {
@@ -68,41 +68,25 @@ func (r *Record) Next(now int64, running bool, attempts int) (Event, bool) {
 }
 
 // OrSkip returns the event for a timer that is due: another one if its latest occurrence is before a time.
-func (r *Record) OrSkip(e Event, now, before int64) Event {
-	if latest, _, _ := r.occurrences(now); latest >= before {
-		return e
-	}
-	switch e {
-	case Fire:
+// The last occurrence of a periodic timer is not skipped while an older one has no outcome.
+func (r *Record) OrSkip(e Event, d Due, before int64) Event {
+	switch {
+	case d.latest >= before:
+	case e == Fire && r.State == Armed:
 		return Skip
-	case Tick:
+	case e == Tick:
 		return SkipTick
 	}
 	return e
 }
 
-// occurrences returns, of a timer that is due, the latest occurrence that is due, how many are before
-// it, and the next one, or Never.
-func (r *Record) occurrences(now int64) (latest int64, before uint64, next int64) {
-	if r.Every == 0 {
-		return r.At, 0, 0
-	}
-	before = (uint64(now) - uint64(r.At)) / uint64(r.Every)
-	latest = r.At + int64(before)*r.Every
-	if latest > math.MaxInt64-r.Every {
-		return latest, before, Never
-	}
-	return latest, before, latest + r.Every
-}
-
 // CutOff is the error of an occurrence that is dead because processes have ended during its attempts.
 const CutOff = "the process ended during the attempt"
 
-// Happen changes a record by an event that Next or OrSkip has returned. rev returns the revision of the next
-// occurrence of a periodic timer. fires says that an attempt starts: f is the occurrence then, without its
-// payload. It is the dead occurrence after Die.
-func (r *Record) Happen(id string, e Event, now int64, rev func() uint64) (f durable.Fire, fires bool) {
-	latest, before, next := r.occurrences(now)
+// Happen changes a record by an event that Next, Due.Event or OrSkip has returned. rev returns the revision of
+// the next occurrence of a periodic timer. fires says that an attempt starts: f is the occurrence then, without
+// its payload. It is the dead occurrence after Die.
+func (r *Record) Happen(id string, e Event, d Due, rev func() uint64) (f durable.Fire, fires bool) {
 	cutOff := r.Fire(id)
 	if !r.Move(e) {
 		panic("moves: illegal move") // Next returns legal ones only
@@ -112,15 +96,16 @@ func (r *Record) Happen(id string, e Event, now int64, rev func() uint64) (f dur
 	case Skip:
 		return f, false
 	case SkipTick:
-		r.At, r.Rev, r.Missed = next, rev(), r.Missed+before+1
+		r.At, r.Rev, r.Missed = d.next, rev(), r.Missed+d.before+1
 		return f, false
 	case Die:
 		return cutOff, false
 	case Fire:
-		*o = Occurrence{At: r.At, Rev: r.Rev, Attempt: 1, Missed: r.Missed}
+		r.At = d.latest
+		*o = Occurrence{At: r.At, Rev: r.Rev, Attempt: 1, Missed: r.Missed + d.before}
 	case Tick:
-		*o = Occurrence{At: latest, Rev: r.Rev, Attempt: 1, Missed: r.Missed + before}
-		r.At, r.Rev, r.Missed = next, rev(), 0
+		*o = Occurrence{At: d.latest, Rev: r.Rev, Attempt: 1, Missed: r.Missed + d.before}
+		r.At, r.Rev, r.Missed = d.next, rev(), 0
 	case Retry, Resume:
 		o.Attempt++
 		o.RetryAt = 0
@@ -137,6 +122,8 @@ func (r *Record) Finish(rev uint64, end durable.End) (ok, changed bool) {
 	switch {
 	case end.How == durable.Done:
 		ok = r.Move(Done)
+	case end.How == durable.Ended:
+		ok = r.Move(End)
 	case end.How == durable.Dead:
 		ok = r.Move(Die)
 	case r.State == ArmedHandling && end.Retry.UnixNano() >= r.At:

@@ -14,7 +14,7 @@ import (
 type Record struct {
 	State   State
 	Kind    string
-	Every   int64  // ns; 0: once
+	Every   int64  // ns; 0: once; byNext: periodic by the function of its kind
 	Payload uint32 // the length of the payload
 
 	// The deadline that comes next. Where nothing is armed, that of the occurrence.
@@ -34,6 +34,9 @@ type Occurrence struct {
 	Missed  uint64
 	RetryAt int64 // retrying, armedRetrying: the time of the next attempt
 }
+
+// byNext is Every of a timer with ByNext. The period of a timer is at least a millisecond.
+const byNext = 1
 
 // HasOccurrence reports whether an occurrence has no outcome in this state.
 func (s State) HasOccurrence() bool { return s != None && s != Armed }
@@ -65,7 +68,11 @@ func (r *Record) Move(e Event) bool {
 
 // Timer returns the timer without its payload.
 func (r *Record) Timer(id string) durable.Timer {
-	return durable.Timer{ID: id, At: time.Unix(0, r.At), Kind: r.Kind, Every: time.Duration(r.Every), Rev: r.Rev}
+	t := durable.Timer{ID: id, At: time.Unix(0, r.At), Kind: r.Kind, Every: time.Duration(r.Every), Rev: r.Rev}
+	if r.Every == byNext {
+		t.Every, t.ByNext = 0, true
+	}
+	return t
 }
 
 // Fire returns the occurrence without its payload.

@@ -31,11 +31,12 @@ type Event uint8
 const (
 	Schedule Event = iota // Schedule or Redrive
 	Cancel                // Cancel
-	Fire                  // the deadline of a timer that is due once has come
+	Fire                  // the deadline of a timer has come, and no other follows
 	Tick                  // the deadline of a periodic timer has come
 	Retry                 // the time of another attempt has come
 	Resume                // the process that was handling has ended, and the attempt is repeated
 	Done                  // the handler is done
+	End                   // the handler is done, and no further occurrence follows
 	Again                 // the handler failed, and is called again
 	Yield                 // the handler of a periodic timer failed, and the next occurrence comes before another attempt
 	Die                   // the handler failed for the last time
@@ -45,7 +46,7 @@ const (
 )
 
 var eventNames = [Events]string{
-	"schedule", "cancel", "fire", "tick", "retry", "resume", "done", "again", "yield", "die", "skip", "skipTick",
+	"schedule", "cancel", "fire", "tick", "retry", "resume", "done", "end", "again", "yield", "die", "skip", "skipTick",
 }
 
 func (e Event) String() string { return eventNames[e] }
@@ -78,9 +79,11 @@ var Table = func() (m [States][Events]State) {
 		{Cancel, ArmedRetrying, None},
 
 		{Fire, Armed, Handling},
+		{Fire, ArmedHandling, Handling}, // the older occurrence gets no further attempt
+		{Fire, ArmedRetrying, Handling}, // likewise
 		{Tick, Armed, ArmedHandling},
-		{Tick, ArmedHandling, ArmedHandling}, // the older occurrence gets no further attempt
-		{Tick, ArmedRetrying, ArmedHandling}, // likewise
+		{Tick, ArmedHandling, ArmedHandling},
+		{Tick, ArmedRetrying, ArmedHandling},
 		{Retry, Retrying, Handling},
 		{Retry, ArmedRetrying, ArmedHandling},
 		{Resume, Handling, Handling},
@@ -92,6 +95,8 @@ var Table = func() (m [States][Events]State) {
 
 		{Done, Handling, None},
 		{Done, ArmedHandling, Armed},
+		{End, Handling, None},
+		{End, ArmedHandling, None},
 		{Again, Handling, Retrying},
 		{Again, ArmedHandling, ArmedRetrying},
 		{Yield, ArmedHandling, Armed},

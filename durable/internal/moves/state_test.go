@@ -14,11 +14,12 @@ const tableOfMoves = `
           none   armed          handling  retrying  armedHandling  armedRetrying
 schedule  armed  armed          armed     armed     armed          armed
 cancel    .      none           .         none      none           none
-fire      .      handling       .         .         .              .
+fire      .      handling       .         .         handling       handling
 tick      .      armedHandling  .         .         armedHandling  armedHandling
 retry     .      .              .         handling  .              armedHandling
 resume    .      .              handling  .         armedHandling  .
 done      .      .              none      .         armed          .
+end       .      .              none      .         none           .
 again     .      .              retrying  .         armedRetrying  .
 yield     .      .              .         .         armed          .
 die       .      .              none      .         armed          .
@@ -62,7 +63,7 @@ const (
 	noAttempt  = "no attempt is running that could end"
 	noRetry    = "no occurrence waits for another attempt"
 	once       = "a timer that is due once is not armed while an occurrence has no outcome"
-	notOnce    = "only periodic timers are armed while an occurrence has no outcome"
+	notSkipped = "the last occurrence of a periodic timer is not skipped while an older one has no outcome"
 	noNextOne  = "no next occurrence is armed that it could give way to"
 	isHandled  = "what is handled is not armed any more: Cancel returns false"
 	notCut     = "no handler was running when the process ended"
@@ -81,20 +82,20 @@ var machine = testkit.Machine[State, Event, uint8, facts]{
 	Impossible: map[State]map[Event]string{
 		None: {
 			Cancel: noTimer, Fire: noTimer, Tick: noTimer, Retry: noTimer, Resume: noTimer, Done: noTimer,
-			Again: noTimer, Yield: noTimer, Die: noTimer, Skip: noTimer, SkipTick: noTimer,
+			End: noTimer, Again: noTimer, Yield: noTimer, Die: noTimer, Skip: noTimer, SkipTick: noTimer,
 		},
-		Armed: {Retry: noRetry, Resume: notCut, Done: noAttempt, Again: noAttempt, Yield: noAttempt, Die: noAttempt},
+		Armed: {Retry: noRetry, Resume: notCut, Done: noAttempt, End: noAttempt, Again: noAttempt, Yield: noAttempt, Die: noAttempt},
 		Handling: {
 			Cancel: isHandled, Fire: noneArmed, Tick: noneArmed, Retry: overlapped, Yield: noNextOne,
 			Skip: noneArmed, SkipTick: noneArmed,
 		},
 		Retrying: {
-			Fire: noneArmed, Tick: noneArmed, Resume: notCut, Done: noAttempt, Again: noAttempt, Yield: noAttempt,
+			Fire: noneArmed, Tick: noneArmed, Resume: notCut, Done: noAttempt, End: noAttempt, Again: noAttempt, Yield: noAttempt,
 			Die: noAttempt, Skip: noneArmed, SkipTick: once,
 		},
-		ArmedHandling: {Fire: notOnce, Retry: overlapped, Skip: notOnce},
+		ArmedHandling: {Retry: overlapped, Skip: notSkipped},
 		ArmedRetrying: {
-			Fire: notOnce, Resume: notCut, Done: noAttempt, Again: noAttempt, Yield: noAttempt, Die: noAttempt, Skip: notOnce,
+			Resume: notCut, Done: noAttempt, End: noAttempt, Again: noAttempt, Yield: noAttempt, Die: noAttempt, Skip: notSkipped,
 		},
 	},
 	Facts: []facts{
@@ -115,9 +116,9 @@ func outcomeOf(f facts, e Event) (to facts, ok, starts bool) {
 	switch e {
 	case Schedule:
 		to = facts{armed: true}
-	case Cancel, Skip:
+	case Cancel, Skip, End:
 		to = facts{}
-	case Fire:
+	case Fire: // an older occurrence gets no further attempt
 		to = facts{running: true}
 	case Tick:
 		to = facts{armed: true, running: true}
