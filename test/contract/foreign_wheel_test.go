@@ -3,6 +3,7 @@ package contract_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,10 @@ var wheelSteps = []struct {
 	}},
 	{"Handle.Number", func(_ *wheel.Wheel[int], h []wheel.Handle) string { return fmt.Sprint(h[0].Number() != h[1].Number()) }},
 	{"Wheel.CountUntil", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.CountUntil(20)) }},
+	{"Wheel.Spans", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.Spans(nil, 20)) }},
+	{"Wheel.Sample", func(w *wheel.Wheel[int], _ []wheel.Handle) string {
+		return fmt.Sprint(len(w.Sample(make([]wheel.Handle, 0, 100), rand.Uint32N)))
+	}},
 	{"Wheel.Len", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.Len()) }},
 	{"Wheel.Cap", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.Cap()) }},
 	{"Wheel.Stale", func(w *wheel.Wheel[int], _ []wheel.Handle) string { return fmt.Sprint(w.Stale()) }},
