@@ -119,13 +119,11 @@ func NewExpirer[V any](o ExpirerOptions[V]) *Expirer[V] {
 	}
 	e.shift = uint8(bits.Len64(uint64(min(o.Resolution, maxResolution)) - 1))
 	e.onTimer = e.pass
-	if e.rt.eng.Observes() {
-		engine.NameCallback(e.rt.eng, e, e.onTimer, e.name())
-	}
+	engine.NameCallback(e.rt.eng, e, e.onTimer, e.name())
 	return e
 }
 
-// name returns the names of the functions of the program that a pass calls, for the log.
+// name returns the names of the functions of the program that a pass calls, for the log and for Callbacks.
 func (e *Expirer[V]) name() string {
 	switch {
 	case e.evict == nil && e.expired == nil:

@@ -155,7 +155,7 @@ func (p *poller) pollObserved(turn *engine.Turn, body Task) Status {
 		turn.SetCurrent(body, p.ts)
 	}
 	status := body.Poll(&p.cx)
-	p.ts.s.Engine().SlowItem(turn.Ended(), func() string { return p.ts.nameOf(body) })
+	p.ts.s.Engine().SlowItem(turn.Ended(), func() string { return p.ts.NameOf(body) })
 	return status
 }
 
@@ -261,10 +261,13 @@ func (ts *tasks) Name(t reflect.Type) string {
 	return "(" + t.String() + ").Poll"
 }
 
-// nameOf returns the name of a TaskFunc, or of the Poll method of another Task.
-func (ts *tasks) nameOf(t Task) string {
-	if f, ok := t.(TaskFunc); ok {
+// Body returns the Task of an item.
+func (ts *tasks) Body(item unsafe.Pointer) any { return (*task)(item).body }
+
+// NameOf returns the name of a TaskFunc, or of the Poll method of another Task.
+func (ts *tasks) NameOf(body any) string {
+	if f, ok := body.(TaskFunc); ok {
 		return engine.FuncName(f)
 	}
-	return ts.Name(reflect.TypeOf(t))
+	return ts.Name(reflect.TypeOf(body))
 }

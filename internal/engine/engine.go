@@ -190,8 +190,12 @@ func (eng *Engine) NewInternalTimer(f func()) (Timer, error) {
 	if s.closed {
 		return Timer{}, ErrClosed
 	}
-	s.internal++
-	return Timer{s, s.w.Reserve(entry{ptr: pointer(f), role: role{stateIdle, kindInternal}})}, nil
+	h := s.w.Reserve(entry{ptr: pointer(f), role: role{stateIdle, kindInternal}})
+	if s.internals == nil {
+		s.internals = map[wheel.Handle]struct{}{}
+	}
+	s.internals[h] = struct{}{}
+	return Timer{s, h}, nil
 }
 
 // refusal returns the error for a timer that the shard does not accept. The caller holds the

@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// callbackNames has names for callbacks that call functions of the user but are none: the log shall
-// have the name of the function of the user. The key is the address of the func value, as a number:
-// the map must not keep the func alive. The map is used only if there is a Logger or a SlowCallback,
-// and read only when an event is logged.
+// callbackNames has names for callbacks that call functions of the user but are none: the log and
+// Callbacks shall have the name of the function of the user. The key is the address of the func value,
+// as a number: the map must not keep the func alive. The map is read only when an event is logged and
+// by Callbacks.
 //
 // It is an object beside the engine, so that the cleanup of an owner does not refer to the engine: the
 // engine may refer to the owner, and then neither would be collected.

@@ -49,9 +49,10 @@ type Shard struct {
 	prefetched int        // how many of the next entries prefetch has read and pop has not reached
 	sink       uint64     // what prefetch has read, stored so that the reads are not optimised away
 
-	putOff   putOff
-	scrub    scrub
-	internal int // the number of timers of kindInternal
+	putOff putOff
+	scrub  scrub
+
+	internals map[wheel.Handle]struct{} // the timers of kindInternal. Made with the first one
 
 	chans *chanTimers // made with the first channel timer
 
@@ -190,7 +191,7 @@ func (s *Shard) cancel(h wheel.Handle, b *entry, e event) (ok, dirty bool) {
 	case effectFree:
 		switch {
 		case b.kind == kindInternal:
-			s.internal--
+			delete(s.internals, h)
 		case b.kind == kindChan && !pending:
 			s.chans.parked--
 		default:
@@ -303,8 +304,8 @@ func (s *Shard) close() (pending int, contexts []func()) {
 	pending = s.armed
 	contexts = s.leaveContexts()
 	s.closed = true
-	s.armed, s.internal = 0, 0
-	s.itemTimers = 0
+	s.armed, s.itemTimers = 0, 0
+	s.internals = nil
 	if s.source != nil {
 		s.source.Close()
 	}

@@ -37,6 +37,12 @@ type Source interface {
 
 	// Name returns a name, for the log, of items that are values of a type.
 	Name(t reflect.Type) string
+
+	// Body returns the value of an item. The lock of the shard is held, so that the item exists.
+	Body(item unsafe.Pointer) any
+
+	// NameOf returns the name of an item whose value is body, as the log has it.
+	NameOf(body any) string
 }
 
 // A Ready is a list of ready items. The Source has the list; these are its two ends, so that a

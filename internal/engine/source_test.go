@@ -148,6 +148,10 @@ func (src *testSource) Close() { src.count = 0 }
 
 func (src *testSource) Name(reflect.Type) string { return "testItem" }
 
+func (src *testSource) Body(item unsafe.Pointer) any { return (*testItem)(item) }
+
+func (src *testSource) NameOf(any) string { return "testItem" }
+
 func TestItemsRunWhenTheyAreWokenAndWhenTheirTimersExpire(t *testing.T) {
 	eng, err := New(Config{Workers: 2})
 	if err != nil {

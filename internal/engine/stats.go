@@ -74,7 +74,7 @@ func (s *Shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 		ws.Due++
 	}
 	st.Armed += s.armed
-	st.Slots += s.w.Len() - s.itemTimers - s.internal
+	st.Slots += s.w.Len() - s.itemTimers - len(s.internals)
 	if s.chans != nil {
 		st.Slots -= s.chans.parked
 	}

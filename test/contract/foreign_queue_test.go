@@ -35,6 +35,16 @@ var queueRows = []foreignRow{
 		})
 		f.own(func(t *testing.T) { q.wantValues(t, 1, 2) })
 	}},
+	{"Queue.Horizon", nil, func(f *foreignTest) {
+		q, _ := f.filledQueue()
+		f.start()
+		f.foreign(func(t *testing.T) {
+			if h := q.Horizon(); h != nil && countOf(h) != 3 {
+				t.Errorf("Horizon has %d values, want 3, or nil", countOf(h))
+			}
+		})
+		f.own(func(t *testing.T) { q.wantValues(t, 1, 2) })
+	}},
 	{"Queue.Push", nil, func(f *foreignTest) {
 		q, _ := f.filledQueue()
 		f.start()

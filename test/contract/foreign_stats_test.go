@@ -46,6 +46,25 @@ var statsRows = []foreignRow{
 			}
 		})
 	}},
+	{"Runtime.Horizon", nil, func(f *foreignTest) {
+		f.withStats(func(t *testing.T, want foliot.Stats) {
+			h := f.rt.Horizon()
+			if n := countOf(h); h != nil && n != want.Armed {
+				t.Errorf("Horizon has %d timers, want %d, or nil", n, want.Armed)
+			}
+		})
+	}},
+	{"Runtime.Callbacks", nil, func(f *foreignTest) {
+		f.withStats(func(t *testing.T, want foliot.Stats) {
+			n := 0
+			for _, c := range f.rt.Callbacks(0) {
+				n += c.Samples
+			}
+			if n != want.Armed && !f.shared {
+				t.Errorf("Callbacks has seen %d timers, want %d", n, want.Armed)
+			}
+		})
+	}},
 	{"Histogram.Count", oneWorker, histogramRow(foliot.Histogram.Count)},
 	{"Histogram.Max", oneWorker, histogramRow(foliot.Histogram.Max)},
 	{"Histogram.Mean", oneWorker, histogramRow(foliot.Histogram.Mean)},

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// A HorizonBucket is a range of times, counted from the time of the Horizon, and the number of timers
+// that are due in it. From belongs to the range and To does not.
+type HorizonBucket struct {
+	From, To time.Duration
+	Count    int
+}
+
+// Horizon returns how many timers are due by when, as package foliot documents it. It returns nil if
+// nothing is armed, and if the call is foreign.
+func (eng *Engine) Horizon() []HorizonBucket {
+	now, err := eng.Enter()
+	if err != nil {
+		return nil
+	}
+	at := eng.Floor(now)
+	var all, spans, buf []wheel.Span
+	for _, s := range *eng.shards.Load() {
+		spans = s.spans(spans[:0], at)
+		buf = mergeSpans(buf[:0], all, spans)
+		all, buf = buf, all
+	}
+	return HorizonOf(all, at, func(at wheel.Tick) time.Duration {
+		return time.Duration(eng.Nanos(at) - now)
+	})
+}
+
+// HorizonOf returns the buckets for the spans of wheels that are at the tick at. The spans are in
+// order, and none contains the end of that tick unless it ends there. begin returns when a tick begins,
+// counted from now. Spans that are due become one bucket, and so does each gap between spans.
+func HorizonOf(spans []wheel.Span, at wheel.Tick, begin func(wheel.Tick) time.Duration) []HorizonBucket {
+	due := wheel.Span{First: at, Last: at}
+	for len(spans) > 0 && spans[0].Last <= at {
+		due.First = min(due.First, spans[0].First)
+		due.Count += spans[0].Count
+		spans = spans[1:]
+	}
+	buckets := make([]HorizonBucket, 0, 2*len(spans)+1)
+	from, next := begin(due.First), due.First
+	add := func(last wheel.Tick, count int) {
+		to := time.Duration(never)
+		if last != wheel.Never {
+			to = begin(last + 1)
+		}
+		buckets = append(buckets, HorizonBucket{from, to, count})
+		from, next = to, last+1
+	}
+	add(due.Last, due.Count)
+	total := due.Count
+	for _, s := range spans {
+		if s.Count == 0 {
+			continue
+		}
+		if s.First > next {
+			add(s.First-1, 0)
+		}
+		add(s.Last, s.Count)
+		total += s.Count
+	}
+	if total == 0 {
+		return nil
+	}
+	return buckets
+}
+
+// spans appends to dst the spans of the wheel, see [wheel.Wheel.Spans], without the timers that Stats
+// does not count. Their sum is the number of timers that are armed. A timer in stateRunningDue is armed
+// and not in the wheel: it counts in the first span, which then ends at the tick at or before.
+func (s *Shard) spans(dst []wheel.Span, at wheel.Tick) []wheel.Span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
+	dst = s.w.Spans(dst, at)
+	missing := s.armed
+	for i := range dst {
+		missing -= dst[i].Count
+	}
+	for h := range s.internals {
+		filed, b := s.w.Entry(h)
+		if b == nil || b.state != stateArmed && b.state != stateRunningArmed {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(dst, filed, func(s wheel.Span, at wheel.Tick) int {
+			if s.Last < at {
+				return -1
+			}
+			return 1
+		})
+		dst[i].Count--
+		missing++
+	}
+	if missing != 0 {
+		if len(dst) == 0 || dst[0].Last > at {
+			dst = slices.Insert(dst, 0, wheel.Span{First: at, Last: at})
+		}
+		dst[0].Count += missing
+	}
+	return dst
+}
+
+// mergeSpans appends to dst the spans of a and b, each in order. Two spans are disjoint, or one
+// contains the other: then they become one.
+func mergeSpans(dst, a, b []wheel.Span) []wheel.Span {
+	for len(a) > 0 || len(b) > 0 {
+		var s wheel.Span
+		if len(b) == 0 || len(a) > 0 && a[0].First <= b[0].First {
+			s, a = a[0], a[1:]
+		} else {
+			s, b = b[0], b[1:]
+		}
+		if last := len(dst) - 1; last >= 0 && s.First <= dst[last].Last {
+			dst[last].Last = max(dst[last].Last, s.Last)
+			dst[last].Count += s.Count
+			continue
+		}
+		dst = append(dst, s)
+	}
+	return dst
+}
