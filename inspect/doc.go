@@ -1,0 +1,2 @@
+// Package inspect serves a page that shows timer runtimes live.
+package inspect

@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/loop"
+)
+
+// A source makes pictures of what a handler shows. It does not change.
+type source struct {
+	runtimes map[string]*foliot.Runtime // nil: the default runtime
+	loops    map[string]*loop.Loop
+	queues   map[string]Queue
+}
+
+func newSource(o Options) source {
+	return source{maps.Clone(o.Runtimes), maps.Clone(o.Loops), maps.Clone(o.Queues)}
+}
+
+// picture returns the JSON of the present state.
+func (s *source) picture() ([]byte, error) {
+	p := snapshot{
+		Time:     time.Now(),
+		Runtimes: map[string]runtimeSnapshot{},
+		Loops:    map[string]loopSnapshot{},
+		Queues:   map[string]queueSnapshot{},
+	}
+	runtimes := s.runtimes
+	if runtimes == nil {
+		runtimes = map[string]*foliot.Runtime{"default": foliot.Default()}
+	}
+	for name, rt := range runtimes {
+		p.Runtimes[name] = snapshotOfRuntime(rt)
+	}
+	for name, l := range s.loops {
+		p.Loops[name] = snapshotOfLoop(l)
+	}
+	for name, q := range s.queues {
+		p.Queues[name] = snapshotOfQueue(q)
+	}
+	return json.Marshal(p)
+}
+
+// A snapshot is the JSON of a picture. Durations are in nanoseconds.
+type snapshot struct {
+	Time     time.Time                  `json:"time"`
+	Runtimes map[string]runtimeSnapshot `json:"runtimes"`
+	Loops    map[string]loopSnapshot    `json:"loops"`
+	Queues   map[string]queueSnapshot   `json:"queues"`
+}
+
+// A runtimeSnapshot is the JSON of a runtime.
+type runtimeSnapshot struct {
+	Stats     *foliot.Stats          `json:"stats"` // null if there is no runtime
+	Horizon   []foliot.HorizonBucket `json:"horizon"`
+	Callbacks []foliot.CallbackShare `json:"callbacks"`
+	Late      []histogramBucket      `json:"late"` // Stats.Late in full
+	Ran       []histogramBucket      `json:"ran"`  // Stats.Ran in full
+
+	// Unavailable has, for figures that are not to be had, the reason by the name of the figure.
+	Unavailable map[string]string `json:"unavailable,omitempty"`
+}
+
+// A histogramBucket has the number of durations of at most UpTo that are in no bucket before it.
+type histogramBucket struct {
+	UpTo  time.Duration
+	Count uint64
+}
+
+const (
+	noRuntime     = "there is no runtime of this name: it is nil"
+	runtimeClosed = "the runtime is shut down"
+	otherBubble   = "the runtime is part of a synctest bubble, and this page is not"
+)
+
+func snapshotOfRuntime(rt *foliot.Runtime) runtimeSnapshot {
+	p := runtimeSnapshot{
+		Horizon:   []foliot.HorizonBucket{},
+		Callbacks: []foliot.CallbackShare{},
+		Late:      []histogramBucket{},
+		Ran:       []histogramBucket{},
+	}
+	if rt == nil {
+		p.without(noRuntime, "stats", "horizon", "callbacks", "late", "ran")
+		return p
+	}
+	st := rt.Stats()
+	p.Stats = &st
+	p.Late = append(p.Late, bucketsOf(st.Late)...)
+	p.Ran = append(p.Ran, bucketsOf(st.Ran)...)
+	if rt.Sleep(context.Background(), 0) == foliot.ErrClosed { // it does not sleep
+		p.without(runtimeClosed, "horizon", "callbacks")
+		return p
+	}
+	p.Horizon = append(p.Horizon, rt.Horizon()...)
+	p.Callbacks = append(p.Callbacks, rt.Callbacks(0)...)
+	if st.Armed > 0 && len(p.Horizon) == 0 && len(p.Callbacks) > 0 {
+		p.without(otherBubble, "horizon")
+	}
+	return p
+}
+
+// without says why there are no figures of some names.
+func (p *runtimeSnapshot) without(why string, figures ...string) {
+	p.Unavailable = map[string]string{}
+	for _, f := range figures {
+		p.Unavailable[f] = why
+	}
+}
+
+func bucketsOf(h foliot.Histogram) (buckets []histogramBucket) {
+	for upTo, n := range h.All() {
+		buckets = append(buckets, histogramBucket{upTo, n})
+	}
+	return buckets
+}
+
+// A loopSnapshot is the JSON of a loop.
+type loopSnapshot struct{}
+
+func snapshotOfLoop(*loop.Loop) loopSnapshot { return loopSnapshot{} }
+
+// A queueSnapshot is the JSON of a queue.
+type queueSnapshot struct {
+	Len     int                    `json:"len"`
+	Horizon []foliot.HorizonBucket `json:"horizon"`
+}
+
+func snapshotOfQueue(q Queue) queueSnapshot {
+	return queueSnapshot{q.Len(), append([]foliot.HorizonBucket{}, q.Horizon()...)}
+}
