@@ -49,6 +49,8 @@
 //		l.Post(func() { show(data, err) })
 //	}()
 //
+// [Loop.Stats] is for goroutines that watch the loop.
+//
 // Step runs one iteration and never waits. It is for programs that have a main loop of
 // their own: a game calls Step once a frame; a user interface calls it again after the
 // time that Step returned.

@@ -56,8 +56,8 @@ type Call struct {
 // [Loop.RunUntilIdle] or [Loop.Step]. That goroutine is called the loop's goroutine. It
 // may be a different one for each call.
 //
-// Post, PostBatch, Stop, Close, Hold and the release function of Hold may be called from
-// any goroutine. All other methods, including those of handles, may only be called from
+// Post, PostBatch, Stop, Close, Stats, Hold and the release function of Hold may be called
+// from any goroutine. All other methods, including those of handles, may only be called from
 // the loop's goroutine, or before the loop runs from the goroutine that prepares it. The
 // race detector finds calls that break this rule.
 type Loop struct {
@@ -78,6 +78,7 @@ type Loop struct {
 	inbox   inbox
 	_       [64]byte
 	waker   waker
+	view    view
 }
 
 // A state is the part of a loop that only the loop's goroutine uses.
@@ -125,6 +126,7 @@ func New(o Options) *Loop {
 	s.queue.base = 1
 	s.updatePlainCalls()
 	l := &Loop{bubble: s.bubble, waker: waker{wakeCh: make(chan struct{}, 1)}}
+	l.view.wanted.Store(true)
 	l.state.Store(s)
 	return l
 }

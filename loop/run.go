@@ -32,6 +32,7 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 		return errBubble
 	}
 	defer l.waker.closeAlarm()
+	defer func() { l.show(s) }()
 
 	var unwatch func() bool
 	defer func() {
@@ -49,6 +50,7 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 			return ctx.Err()
 		}
 		l.iterate(s, l.signals.load()&sigStopped == 0)
+		l.showIfWanted(s)
 		// The holds are read before the signals. A goroutine posts first and then
 		// releases: if its release is seen here, its post is seen below.
 		holds := l.holds.Load()
@@ -109,6 +111,7 @@ func (l *Loop) Step() (next time.Duration, ok bool) {
 		panic(errBubble)
 	}
 	l.iterate(s, true)
+	l.showIfWanted(s)
 	switch sig := l.signals.load(); {
 	case sig&sigClosed != 0:
 		return 0, false

@@ -147,6 +147,7 @@ func (l *Loop) sleep(s *state, armed bool) {
 		return
 	}
 	s.trimTimers()
+	l.show(s)
 	w := &l.waker
 	if !armed {
 		if l.signals.markAsleep(sleepOnChannel) {

@@ -24,6 +24,19 @@ var loopCallRows = []loopRow{
 			}
 		})
 	}},
+	{"Loop.Stats", nil, func(f *loopTest) {
+		tr := &loopTrace{f: f}
+		f.own(func(t *testing.T) {
+			f.l.CallLater(hour, tr.call("a timer of an hour", hour)).Cancel()
+			f.runIdle(t)
+		})
+		f.foreign(func(t *testing.T) {
+			if st := f.l.Stats(); st != (loop.Stats{Closed: f.closed}) {
+				t.Errorf("Stats returns %+v, want zeros", st)
+			}
+		})
+		f.own(func(t *testing.T) { tr.want(t) })
+	}},
 	{"Loop.CallSoon", nil, func(f *loopTest) {
 		f.schedule("CallSoon", 0, func(call func()) { f.l.CallSoon(call) })
 	}},
