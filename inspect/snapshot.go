@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"time"
 
 	"github.com/foliot-go/foliot"
@@ -75,6 +76,8 @@ const (
 	noRuntime     = "there is no runtime of this name: it is nil"
 	runtimeClosed = "the runtime is shut down"
 	otherBubble   = "the runtime is part of a synctest bubble, and this page is not"
+	noLoop        = "there is no loop of this name: it is nil"
+	noQueue       = "there is no queue of this name: it is nil"
 )
 
 func snapshotOfRuntime(rt *foliot.Runtime) runtimeSnapshot {
@@ -85,7 +88,7 @@ func snapshotOfRuntime(rt *foliot.Runtime) runtimeSnapshot {
 		Ran:       []histogramBucket{},
 	}
 	if rt == nil {
-		p.without(noRuntime, "stats", "horizon", "callbacks", "late", "ran")
+		p.Unavailable = without(noRuntime, "stats", "horizon", "callbacks", "late", "ran")
 		return p
 	}
 	st := rt.Stats()
@@ -93,23 +96,15 @@ func snapshotOfRuntime(rt *foliot.Runtime) runtimeSnapshot {
 	p.Late = append(p.Late, bucketsOf(st.Late)...)
 	p.Ran = append(p.Ran, bucketsOf(st.Ran)...)
 	if rt.Sleep(context.Background(), 0) == foliot.ErrClosed { // it does not sleep
-		p.without(runtimeClosed, "horizon", "callbacks")
+		p.Unavailable = without(runtimeClosed, "horizon", "callbacks")
 		return p
 	}
 	p.Horizon = append(p.Horizon, rt.Horizon()...)
 	p.Callbacks = append(p.Callbacks, rt.Callbacks(0)...)
 	if st.Armed > 0 && len(p.Horizon) == 0 && len(p.Callbacks) > 0 {
-		p.without(otherBubble, "horizon")
+		p.Unavailable = without(otherBubble, "horizon")
 	}
 	return p
-}
-
-// without says why there are no figures of some names.
-func (p *runtimeSnapshot) without(why string, figures ...string) {
-	p.Unavailable = map[string]string{}
-	for _, f := range figures {
-		p.Unavailable[f] = why
-	}
 }
 
 func bucketsOf(h foliot.Histogram) (buckets []histogramBucket) {
@@ -120,16 +115,57 @@ func bucketsOf(h foliot.Histogram) (buckets []histogramBucket) {
 }
 
 // A loopSnapshot is the JSON of a loop.
-type loopSnapshot struct{}
+type loopSnapshot struct {
+	Stats       *loop.Stats       `json:"stats"` // null if there is no loop
+	Unavailable map[string]string `json:"unavailable,omitempty"`
+}
 
-func snapshotOfLoop(*loop.Loop) loopSnapshot { return loopSnapshot{} }
+func snapshotOfLoop(l *loop.Loop) loopSnapshot {
+	if l == nil {
+		return loopSnapshot{Unavailable: without(noLoop, "stats")}
+	}
+	st := l.Stats()
+	return loopSnapshot{Stats: &st}
+}
 
 // A queueSnapshot is the JSON of a queue.
 type queueSnapshot struct {
 	Len     int                    `json:"len"`
+	Overdue int                    `json:"overdue"` // how many values are due
+	Next    *time.Duration         `json:"next"`    // when the first value is due, or somewhat earlier. null: there is none
 	Horizon []foliot.HorizonBucket `json:"horizon"`
+
+	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 
 func snapshotOfQueue(q Queue) queueSnapshot {
-	return queueSnapshot{q.Len(), append([]foliot.HorizonBucket{}, q.Horizon()...)}
+	p := queueSnapshot{Horizon: []foliot.HorizonBucket{}}
+	if v := reflect.ValueOf(q); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		p.Unavailable = without(noQueue, "len", "overdue", "next", "horizon")
+		return p
+	}
+	p.Len = q.Len()
+	p.Horizon = append(p.Horizon, q.Horizon()...)
+	for i, b := range p.Horizon {
+		if i == 0 {
+			p.Overdue = b.Count
+		}
+		if b.Count > 0 {
+			p.Next = &b.From
+			break
+		}
+	}
+	if p.Len > 0 && len(p.Horizon) == 0 {
+		p.Unavailable = without(otherBubble, "overdue", "next", "horizon")
+	}
+	return p
+}
+
+// without says why there are no figures of some names.
+func without(why string, figures ...string) map[string]string {
+	reasons := map[string]string{}
+	for _, f := range figures {
+		reasons[f] = why
+	}
+	return reasons
 }
