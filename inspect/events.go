@@ -26,6 +26,7 @@ const (
 type feed struct {
 	source   source
 	interval time.Duration
+	limit    time.Duration // writeTimeout, less in tests
 
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
@@ -41,7 +42,7 @@ type listener struct {
 }
 
 func (f *feed) open(s source, interval time.Duration) {
-	f.source, f.interval = s, interval
+	f.source, f.interval, f.limit = s, interval, writeTimeout
 	f.listeners = map[*listener]struct{}{}
 	f.wake = make(chan struct{}, 1)
 }
@@ -132,8 +133,13 @@ func (f *feed) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	c := &client{w: w, control: http.NewResponseController(w), id: nextID(r.Header.Get("Last-Event-ID"))}
-	defer c.control.SetWriteDeadline(time.Time{})
+	c := &client{
+		w:       w,
+		control: http.NewResponseController(w),
+		limit:   f.limit,
+		id:      nextID(r.Header.Get("Last-Event-ID")),
+	}
+	defer c.control.SetWriteDeadline(time.Time{}) // the server may use the connection again
 	if c.send("retry: "+strconv.Itoa(retryAfter)+"\n\n", nil) != nil {
 		return
 	}
@@ -166,12 +172,13 @@ func nextID(last string) uint64 {
 type client struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	id      uint64 // of the next event
+	limit   time.Duration // how long it may take to send an event
+	id      uint64        // of the next event
 }
 
 // send sends a text, and a picture with the end of its event unless it is nil.
 func (c *client) send(text string, picture []byte) error {
-	err := c.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	err := c.control.SetWriteDeadline(time.Now().Add(c.limit))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
