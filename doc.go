@@ -199,6 +199,9 @@
 // operator should know. Profiles show the goroutines of a runtime under the label "foliot".
 // docs/operations.md says what the numbers mean, and lists the events.
 //
+// [Runtime.Horizon] returns how many timers are due by when, and [Runtime.Callbacks] which functions
+// they call. Package inspect serves a page that shows all of it live.
+//
 // # Reading the code
 //
 // Timers are in package internal/engine, whose documentation says how it works. This package
@@ -210,6 +213,7 @@
 //	task.go         tasks and their handles; delay.go
 //	taskpoll.go     polls tasks, for the engine; taskarena.go, readylist.go
 //	queue.go        the delay queue; queuewait.go, queuelook.go, queues.go
+//	horizon.go      what is due when, and what for
 //	expirer.go      deadlines of a cache; expirerpass.go
 //
 // docs/concurrency.md lists every lock and every shared field.

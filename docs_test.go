@@ -78,7 +78,7 @@ func TestTheTablesOfFieldsAreComplete(t *testing.T) {
 			continue
 		}
 		switch filepath.Dir(name) {
-		case ".", "time", "context", "loop", "clock", filepath.Join("internal", "engine"), filepath.Join("internal", "context"),
+		case ".", "time", "context", "loop", "clock", "inspect", filepath.Join("internal", "engine"), filepath.Join("internal", "context"),
 			"durable", filepath.Join("durable", "local"), filepath.Join("durable", "internal", "kvstore"):
 			found, err := doccheck.Fields(name, []byte(text))
 			if err != nil {
@@ -91,6 +91,7 @@ func TestTheTablesOfFieldsAreComplete(t *testing.T) {
 	names = append(names, doccheck.TableFields(files["docs/expiry.md"], "foliot")...)
 	names = append(names, doccheck.TableFields(files["docs/loop.md"], "loop")...)
 	names = append(names, doccheck.TableFields(files["docs/clock.md"], "clock")...)
+	names = append(names, doccheck.TableFields(files["docs/inspect.md"], "inspect")...)
 	names = append(names, doccheck.TableFields(files["docs/durable.md"], "durable")...)
 	reportFaults(t, doccheck.CheckFields(fields, names))
 }

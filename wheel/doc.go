@@ -112,6 +112,8 @@
 //   - A look at the next entries: [Wheel.Soonest] returns an exact deadline where Next returns a
 //     lower bound. [Wheel.Nearest] returns the handles of the next entries. [Wheel.Ahead] lets the
 //     cache misses of entries that are due overlap.
+//   - Pictures of the wheel: [Wheel.Spans] counts the entries by when they are due, and
+//     [Wheel.CountUntil] those up to a tick. [Wheel.Sample] picks entries at random.
 //   - Dead references: an entry that is cancelled, parked or moved leaves four bytes in its bucket,
 //     which the wheel reuses or removes later. [Wheel.Stale] counts them, and [Wheel.Compact]
 //     removes them earlier.
@@ -127,7 +129,7 @@
 //	recent.go       entries that were just armed and are not in a bucket yet
 //	removal.go      references that have not been marked dead yet
 //	advance.go      Advance, Drain and Next
-//	scheduler.go    the methods for schedulers; rewind.go
+//	scheduler.go    the methods for schedulers; rewind.go, count.go, spans.go, sample.go
 //	memory.go       growing and Trim; arena.go and bitset.go are below it
 //
 // The words of the package:
