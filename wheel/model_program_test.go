@@ -48,13 +48,14 @@ const (
 	opPeek
 	opRewind
 	opCancelNumbered
+	opSpans
 	opCodes // the number of codes
 )
 
 var opNames = [opCodes]string{
 	"Schedule", "Reschedule", "Cancel", "Lookup", "Forge", "Advance", "AdvanceToNext", "Drain", "All", "Unranged",
 	"ScheduleMany", "ScheduleManyOnOneTick", "RescheduleMany", "CancelMany", "Trim",
-	"Park", "ParkMany", "Pop", "Value", "Compact", "Reserve", "Peek", "Rewind", "CancelNumbered",
+	"Park", "ParkMany", "Pop", "Value", "Compact", "Reserve", "Peek", "Rewind", "CancelNumbered", "Spans",
 }
 
 func (p program) start() byte {
@@ -97,12 +98,12 @@ var (
 	mixed = weights{
 		opSchedule: 30, opReschedule: 12, opCancel: 8, opLookup: 4, opForge: 3, opAdvance: 14, opAdvanceToNext: 4,
 		opDrain: 1, opAll: 2, opUnranged: 1, opScheduleMany: 4, opScheduleManyOnOneTick: 2, opRescheduleMany: 2, opCancelMany: 2,
-		opTrim: 2, opPark: 6, opParkMany: 1, opPop: 8, opValue: 3, opCompact: 2, opReserve: 3, opPeek: 2, opRewind: 5, opCancelNumbered: 4,
+		opTrim: 2, opPark: 6, opParkMany: 1, opPop: 8, opValue: 3, opCompact: 2, opReserve: 3, opPeek: 2, opRewind: 5, opCancelNumbered: 4, opSpans: 4,
 	}
 	bulk = weights{
 		opSchedule: 4, opReschedule: 4, opCancel: 2, opLookup: 1, opAdvance: 10, opAdvanceToNext: 4, opDrain: 1, opAll: 1,
 		opScheduleMany: 6, opScheduleManyOnOneTick: 3, opRescheduleMany: 6, opCancelMany: 3, opTrim: 2,
-		opPark: 1, opParkMany: 2, opPop: 6, opValue: 1, opCompact: 3, opReserve: 1, opPeek: 1, opRewind: 3, opCancelNumbered: 3,
+		opPark: 1, opParkMany: 2, opPop: 6, opValue: 1, opCompact: 3, opReserve: 1, opPeek: 1, opRewind: 3, opCancelNumbered: 3, opSpans: 3,
 	}
 )
 

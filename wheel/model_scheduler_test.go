@@ -1,9 +1,13 @@
 package wheel_test
 
-import "github.com/foliot-go/foliot/wheel"
+import (
+	"slices"
 
-// This file has the operations for schedulers: parked entries, Value, CancelNumbered, Compact, Soonest
-// and Rewind.
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// This file has the operations for schedulers: parked entries, Value, CancelNumbered, Compact, Soonest,
+// Spans and Rewind.
 
 // compareSoonest checks that Soonest lies between Next and the earliest tick. With a limit that no
 // bucket reaches it must be the earliest tick.
@@ -150,5 +154,39 @@ func (m *model[V]) compact(n int) {
 	}
 	if got, still := m.w.Next(); got != next || still != ok {
 		m.failf("Compact(%d): Next went from %d, %t to %d, %t", n, next, ok, got, still)
+	}
+}
+
+// spans checks that the spans of the wheel have the entries of the oracle. In the body of Advance and
+// Drain some may be missing: there spans only checks that Spans changes nothing.
+func (m *model[V]) spans(at wheel.Tick, inBody bool) {
+	spans := m.w.Spans(nil, at)
+	if inBody {
+		return
+	}
+	counts := make([]int, len(spans))
+	for _, e := range m.oracle.live {
+		if e.parked {
+			continue
+		}
+		i, found := slices.BinarySearchFunc(spans, e.at, func(s wheel.Span, at wheel.Tick) int {
+			switch {
+			case s.Last < at:
+				return -1
+			case s.First > at:
+				return 1
+			}
+			return 0
+		})
+		if !found {
+			m.failf("the entry for tick %d is in no span of %v", e.at, spans)
+			return
+		}
+		counts[i]++
+	}
+	for i, s := range spans {
+		if s.Count != counts[i] || s.First <= at && at < s.Last {
+			m.failf("Spans(%d) returns %v with %d entries, want %d", at, s, s.Count, counts[i])
+		}
 	}
 }

@@ -277,6 +277,8 @@ func (m *model[V]) do(o op, body []op, inBody bool) {
 		m.rewind(m.when(o))
 	case opCancelNumbered:
 		m.cancelNumbered(many, every)
+	case opSpans:
+		m.spans(m.when(o), inBody)
 	}
 }
 

@@ -139,8 +139,13 @@ func TestSpansAreTheBranchesOfTheWheel(t *testing.T) {
 		w.Schedule(at, 0)
 	}
 	want := []wheel.Span{
-		{100, 100, 1}, {101, 101, 1}, {127, 127, 1}, {128, 191, 3}, {4096, 8191, 1},
-		{1 << 20, 1<<20 + 1<<18 - 1, 1}, {15 << 60, wheel.Never, 1},
+		{100, 100, 1},
+		{101, 101, 1},
+		{127, 127, 1},
+		{128, 191, 3},
+		{4096, 8191, 1},
+		{1 << 20, 1<<20 + 1<<18 - 1, 1},
+		{15 << 60, wheel.Never, 1},
 	}
 	if got := w.Spans(nil, 100); !slices.Equal(got, want) {
 		t.Errorf("Spans returns\n%v, want\n%v", got, want)

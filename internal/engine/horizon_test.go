@@ -214,8 +214,11 @@ func TestMergedSpansAreDisjoint(t *testing.T) {
 	a := []wheel.Span{{First: 0, Last: 0, Count: 1}, {First: 64, Last: 127, Count: 2}, {First: 4096, Last: 8191, Count: 4}}
 	b := []wheel.Span{{First: 70, Last: 70, Count: 8}, {First: 71, Last: 71, Count: 16}, {First: 128, Last: 191, Count: 32}, {First: 1 << 20, Last: wheel.Never, Count: 64}}
 	want := []wheel.Span{
-		{First: 0, Last: 0, Count: 1}, {First: 64, Last: 127, Count: 26}, {First: 128, Last: 191, Count: 32},
-		{First: 4096, Last: 8191, Count: 4}, {First: 1 << 20, Last: wheel.Never, Count: 64},
+		{First: 0, Last: 0, Count: 1},
+		{First: 64, Last: 127, Count: 26},
+		{First: 128, Last: 191, Count: 32},
+		{First: 4096, Last: 8191, Count: 4},
+		{First: 1 << 20, Last: wheel.Never, Count: 64},
 	}
 	for _, got := range [][]wheel.Span{mergeSpans(nil, a, b), mergeSpans(nil, b, a)} {
 		if !slices.Equal(got, want) {
