@@ -19,10 +19,10 @@ type HorizonBucket struct {
 // From of the next. The sum of Count is Stats.Armed; as there, the numbers of one shard are of one
 // instant, and the shards are read one after the other. Horizon returns nil if no timer is armed.
 //
-// The first bucket has the timers that are overdue. It begins at 0 or before and is there even if it
-// is empty. The others are the branches of the wheel: single ticks for the next tick or more, up to 63
-// of them, then up to 63 ranges of 64 ticks, of 4,096 ticks, and so on. A range in which nothing is due
-// is one bucket, whatever its length, with Count 0.
+// The first bucket has the timers that are overdue. It begins at 0 or before, and is there even if it
+// is empty. The others are the branches of the wheel: up to 63 single ticks, then up to 63 ranges of 64
+// ticks each, then of 4,096 ticks, and so on. A time without timers between them is one bucket with the
+// Count 0, whatever its length.
 //
 // A timer that was reset to a later time may count at the earlier one: the wheel moves it when that
 // time comes. A timer that came due while its callback still runs counts as overdue.

@@ -100,7 +100,7 @@ func (f *feed) publish() bool {
 	}
 	picture, err := f.source.picture()
 	if err != nil {
-		picture = []byte(`{"error":` + strconv.Quote(err.Error()) + `}`)
+		picture = []byte(`{"error":"there is no JSON of the picture"}`)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

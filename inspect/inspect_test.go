@@ -144,6 +144,25 @@ func TestTheSnapshotSaysWhatIsNotToBeHad(t *testing.T) {
 	}
 }
 
+// What is not made by its constructor panics. The feed takes pictures on its own goroutine, where that
+// would end the program.
+func TestASnapshotDoesNotPanic(t *testing.T) {
+	p := snapshot(t, inspect.Handler(inspect.Options{
+		Runtimes: map[string]*foliot.Runtime{"zero": {}},
+		Loops:    map[string]*loop.Loop{"zero": {}},
+		Queues:   map[string]inspect.Queue{"zero": new(foliot.Queue[int])},
+	}))
+	if why := p.Runtimes["zero"].Unavailable["stats"]; !strings.HasPrefix(why, "it panics: ") {
+		t.Errorf("the reason for no statistics is %q, want a panic", why)
+	}
+	if why := p.Queues["zero"].Unavailable["len"]; !strings.HasPrefix(why, "it panics: ") {
+		t.Errorf("the reason for no length is %q, want a panic", why)
+	}
+	if st := p.Loops["zero"].Stats; st == nil || *st != (loop.Stats{}) {
+		t.Errorf("the snapshot of a zero loop is %+v", st)
+	}
+}
+
 func TestTheSnapshotHasLoopsAndQueues(t *testing.T) {
 	rt, clock := kit.NewManual(t, foliot.Options{})
 	q, empty := foliot.NewQueue[string](rt), foliot.NewQueue[string](rt)

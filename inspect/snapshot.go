@@ -3,6 +3,8 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"time"
@@ -80,22 +82,24 @@ const (
 	noQueue       = "there is no queue of this name: it is nil"
 )
 
-func snapshotOfRuntime(rt *foliot.Runtime) runtimeSnapshot {
-	p := runtimeSnapshot{
+func snapshotOfRuntime(rt *foliot.Runtime) (p runtimeSnapshot) {
+	p = runtimeSnapshot{
 		Horizon:   []foliot.HorizonBucket{},
 		Callbacks: []foliot.CallbackShare{},
 		Late:      []histogramBucket{},
 		Ran:       []histogramBucket{},
 	}
+	figures := []string{"stats", "horizon", "callbacks", "late", "ran"}
 	if rt == nil {
-		p.Unavailable = without(noRuntime, "stats", "horizon", "callbacks", "late", "ran")
+		p.Unavailable = without(noRuntime, figures...)
 		return p
 	}
+	defer excuse(&p.Unavailable, figures...)
 	st := rt.Stats()
 	p.Stats = &st
 	p.Late = append(p.Late, bucketsOf(st.Late)...)
 	p.Ran = append(p.Ran, bucketsOf(st.Ran)...)
-	if rt.Sleep(context.Background(), 0) == foliot.ErrClosed { // it does not sleep
+	if errors.Is(rt.Sleep(context.Background(), 0), foliot.ErrClosed) { // it does not sleep
 		p.Unavailable = without(runtimeClosed, "horizon", "callbacks")
 		return p
 	}
@@ -120,12 +124,14 @@ type loopSnapshot struct {
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 
-func snapshotOfLoop(l *loop.Loop) loopSnapshot {
+func snapshotOfLoop(l *loop.Loop) (p loopSnapshot) {
 	if l == nil {
 		return loopSnapshot{Unavailable: without(noLoop, "stats")}
 	}
+	defer excuse(&p.Unavailable, "stats")
 	st := l.Stats()
-	return loopSnapshot{Stats: &st}
+	p.Stats = &st
+	return p
 }
 
 // A queueSnapshot is the JSON of a queue.
@@ -138,12 +144,14 @@ type queueSnapshot struct {
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 
-func snapshotOfQueue(q Queue) queueSnapshot {
-	p := queueSnapshot{Horizon: []foliot.HorizonBucket{}}
+func snapshotOfQueue(q Queue) (p queueSnapshot) {
+	p.Horizon = []foliot.HorizonBucket{}
+	figures := []string{"len", "overdue", "next", "horizon"}
 	if v := reflect.ValueOf(q); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		p.Unavailable = without(noQueue, "len", "overdue", "next", "horizon")
+		p.Unavailable = without(noQueue, figures...)
 		return p
 	}
+	defer excuse(&p.Unavailable, figures...)
 	p.Len = q.Len()
 	p.Horizon = append(p.Horizon, q.Horizon()...)
 	for i, b := range p.Horizon {
@@ -168,4 +176,12 @@ func without(why string, figures ...string) map[string]string {
 		reasons[f] = why
 	}
 	return reasons
+}
+
+// excuse is deferred. If taking a picture panics, it says so in the picture: a runtime or a queue that
+// was not made by its constructor must not end the program.
+func excuse(unavailable *map[string]string, figures ...string) {
+	if v := recover(); v != nil {
+		*unavailable = without(fmt.Sprintf("it panics: %v", v), figures...)
+	}
 }
