@@ -16,7 +16,8 @@ import (
 // pointers cost the garbage collector nothing.
 //
 // [Queue.Wait] waits for values that are due and fetches them. [Queue.TryWait] does not wait.
-// [Queue.Peek] and [Queue.All] look at values, and [Queue.Drain] removes all of them.
+// [Queue.Peek] and [Queue.All] look at values, [Queue.Horizon] counts them by when they are due, and
+// [Queue.Drain] removes all of them.
 //
 // After Shutdown of the runtime Push, PushAt and Wait return ErrClosed, and Reset returns false.
 // The other methods work as before, so that no value is lost.

@@ -200,3 +200,14 @@ func ExampleHandle_SetName() {
 	// autosave 1s true
 	// false false
 }
+
+// Stats is for goroutines that watch a loop. It does not wake the loop.
+func ExampleLoop_Stats() {
+	l := loop.New(loop.Options{Clock: loop.Virtual(0)})
+	l.CallLater(time.Second, func() {})
+	l.CallLater(time.Minute, func() {})
+	l.Step()
+	st := l.Stats()
+	fmt.Println(st.Timers, "timer, due in", st.Next)
+	// Output: 1 timer, due in 59s
+}

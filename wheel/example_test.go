@@ -455,3 +455,18 @@ func ExampleWheel_Soonest() {
 	fmt.Println(next <= 1_000_003, soonest)
 	// Output: true 1000003
 }
+
+// Spans is a picture of the wheel: the branches that have entries, and how many.
+func ExampleWheel_Spans() {
+	var w wheel.Wheel[string]
+	for _, at := range []wheel.Tick{3, 3, 70, 100, 5000} {
+		w.Schedule(at, "an entry")
+	}
+	for _, s := range w.Spans(nil, w.Now()) {
+		fmt.Printf("%d to %d: %d\n", s.First, s.Last, s.Count)
+	}
+	// Output:
+	// 3 to 3: 2
+	// 64 to 127: 2
+	// 4096 to 8191: 1
+}

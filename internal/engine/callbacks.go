@@ -52,7 +52,7 @@ func (eng *Engine) Callbacks(sample int, random func(n uint32) uint32) []Callbac
 
 	// A shard gets its part of the sample. The fractions add up over the shards, from a random one on,
 	// so that shards with few timers get their part, too.
-	c := callbackCount{eng: eng, shares: map[string]*CallbackShare{}}
+	c := callbackCount{eng: eng, shares: map[string]*CallbackShare{}, names: map[uintptr]string{}}
 	sum, taken := uint64(random(uint32(min(total, 1<<31)))), 0
 	for i, s := range shards {
 		sum += uint64(armed[i]) * uint64(sample)
@@ -70,6 +70,7 @@ type callbackCount struct {
 	eng     *Engine
 	shares  map[string]*CallbackShare // by name. Share is a sum of weights
 	weights float64                   // the sum of all weights
+	names   map[uintptr]string        // the names of functions by the addresses of their code
 }
 
 // add picks some timers of a shard. What it finds has the weight of what it wanted to find.
@@ -85,7 +86,7 @@ func (c *callbackCount) add(s *Shard, want int, random func(n uint32) uint32) {
 	}
 	weight := float64(want) / float64(len(found))
 	for i := range found {
-		name := c.eng.sampledName(&found[i])
+		name := c.name(&found[i])
 		share := c.shares[name]
 		if share == nil {
 			share = &CallbackShare{Func: name}
@@ -150,8 +151,8 @@ func (s *Shard) sample(dst []sampled, want int, random func(n uint32) uint32) (f
 	return dst, tried
 }
 
-// sampledName returns the name of a timer.
-func (eng *Engine) sampledName(f *sampled) string {
+// name returns the name of a timer.
+func (c *callbackCount) name(f *sampled) string {
 	switch f.kind {
 	case kindChan:
 		return nameChan
@@ -162,5 +163,15 @@ func (eng *Engine) sampledName(f *sampled) string {
 	case kindItem:
 		return f.source.NameOf(f.item)
 	}
-	return eng.nameOf(f.fn)
+	if name, ok := c.eng.names.m.Load(uintptr(f.fn)); ok {
+		return name.(string)
+	}
+	// Closures of one function have the same code, whose address is the first word of a func value.
+	code := *(*uintptr)(f.fn)
+	name, ok := c.names[code]
+	if !ok {
+		name = c.eng.nameOf(f.fn)
+		c.names[code] = name
+	}
+	return name
 }
