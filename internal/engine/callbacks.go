@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -53,7 +54,7 @@ func (eng *Engine) Callbacks(sample int, random func(n uint32) uint32) []Callbac
 	// A shard gets its part of the sample. The fractions add up over the shards, from a random one on,
 	// so that shards with few timers get their part, too.
 	c := callbackCount{eng: eng, shares: map[string]*CallbackShare{}, names: map[uintptr]string{}}
-	sum, taken := uint64(random(uint32(min(total, 1<<31)))), 0
+	sum, taken := uint64(random(uint32(min(total, math.MaxInt32)))), 0
 	for i, s := range shards {
 		sum += uint64(armed[i]) * uint64(sample)
 		want := int(sum/uint64(total)) - taken
