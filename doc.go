@@ -195,8 +195,9 @@
 //
 // [Runtime.Stats] returns counters, and histograms of how late callbacks were and how long they
 // took. [Histogram.Sub] returns what was added between two snapshots.
-// expvar.Publish("timers", rt) shows them at /debug/vars. Options.Logger gets the events that an
-// operator should know. Profiles show the goroutines of a runtime under the label "foliot".
+// expvar.Publish("timers", rt) shows them at /debug/vars, and the module
+// github.com/foliot-go/foliot/prometheus exports them as metrics. Options.Logger gets the events that
+// an operator should know. Profiles show the goroutines of a runtime under the label "foliot".
 // docs/operations.md says what the numbers mean, and lists the events.
 //
 // [Runtime.Horizon] returns how many timers are due by when, and [Runtime.Callbacks] which functions

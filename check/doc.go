@@ -1,7 +1,8 @@
 // Package check has tests of package foliot that need other libraries, which the root module does
 // not depend on. They check with porcupine that concurrent histories of timers are linearizable,
 // and with goleak and /proc that no goroutine or file descriptor is leaked. The package exports
-// nothing. Package contexts has such tests of package context, and package clocks of package clock.
+// nothing. Package contexts has such tests of package context, package clocks of package clock, and package
+// dashboard of the dashboard and the alerts of module prometheus.
 //
 // A failing history is printed with its seed. The same seed gives the same operations, but not the
 // same interleaving, so run it for longer:

@@ -39,9 +39,11 @@ func NewCollector(rt *foliot.Runtime, labels Labels) client.Collector {
 	for i, m := range histograms {
 		c.histograms[i] = desc(m.name, m.help)
 	}
-	c.build = desc("foliot_build_info", "The version of the module github.com/foliot-go/foliot in the program. The value is 1.", "version")
+	c.build = desc("foliot_build_info", buildHelp, "version")
 	return c
 }
+
+const buildHelp = "The version of the module github.com/foliot-go/foliot in the program, as a label. The value is 1."
 
 var errLe = errors.New(`prometheus: the label "le" is that of the buckets of histograms; use another name`)
 

@@ -17,7 +17,7 @@ var leftOut = map[string]string{
 	"Stats.Worker":        "the metrics foliot_worker_… have what is in it",
 	"WorkerStats.Fired":   "it moves with a shard to another worker, so it can fall, which a counter must not",
 	"WorkerStats.Stale":   "the worker does not matter for memory; foliot_entries_stale is the sum",
-	"WorkerStats.Wakeups": "workers share goroutines; foliot_wakeups_total says how often the runtime woke",
+	"WorkerStats.Wakeups": "it counts goroutines that take over the worker, also without a wake-up; foliot_wakeups_total has the wake-ups",
 }
 
 // exported returns the names of metrics by field.

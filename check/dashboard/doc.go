@@ -1,4 +1,3 @@
-// Package dashboard has tests of the dashboard of module prometheus, and of its histograms in a database
-// of Prometheus. They run the queries of the dashboard with the engine of Prometheus. The package exports
-// nothing.
+// Package dashboard has tests of the dashboard, the alerts and the histograms of module prometheus. They
+// run queries with the engine of Prometheus. The package exports nothing.
 package dashboard
