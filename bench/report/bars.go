@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 // barChart draws the points of each series as bars from zero. Points with the same x are under one heading. It is for
@@ -24,7 +25,7 @@ func barChart(p bench.Plot, pal *palette, f format) string {
 	groups := make(map[float64][]bar)
 	for _, s := range series {
 		for _, point := range s.points {
-			if finite(point[0]) && finite(point[1]) {
+			if look.Finite(point[0]) && look.Finite(point[1]) {
 				groups[point[0]] = append(groups[point[0]], bar{s.styledContender, point[1]})
 			}
 		}
@@ -51,7 +52,7 @@ func barChart(p bench.Plot, pal *palette, f format) string {
 		bars.text("head", anchorStart, 0, y+13, heading)
 		y += head
 		for _, b := range groups[at] {
-			value := quantity(b.v, p.Y.Unit)
+			value := look.Quantity(b.v, p.Y.Unit)
 			class := "amount " + b.class()
 			if b.Kind != bench.Ours {
 				class += " theirs"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 // Font sizes, as in plot.css.
@@ -83,7 +84,7 @@ func visibleSeries(p bench.Plot, pal *palette) (series []plottedSeries, xs, ys [
 	for _, s := range p.Series {
 		shown := false
 		for _, point := range s.Points {
-			if !finite(point[0]) || !finite(point[1]) || p.X.Log && point[0] <= 0 {
+			if !look.Finite(point[0]) || !look.Finite(point[1]) || p.X.Log && point[0] <= 0 {
 				continue
 			}
 			shown = true
@@ -154,7 +155,7 @@ func (a *plotArea) series(out *canvas, s *plottedSeries, p bench.Plot) {
 	n := 0.0
 	for _, point := range s.points {
 		x, y := point[0], point[1]
-		if !finite(x) || !finite(y) || !a.x.shows(x) {
+		if !look.Finite(x) || !look.Finite(y) || !a.x.shows(x) {
 			pen = "M"
 			continue
 		}
@@ -186,7 +187,7 @@ func pointText(p bench.Plot, point [2]float64) string {
 	if p.X.Tail {
 		x = percent(point[0])
 	}
-	return fmt.Sprintf("%s at %s", quantity(point[1], p.Y.Unit), x)
+	return fmt.Sprintf("%s at %s", look.Quantity(point[1], p.Y.Unit), x)
 }
 
 // legendBeside writes the name of each line beside its end. Names are moved apart where lines end close together. It
@@ -266,7 +267,7 @@ func describe(p bench.Plot, series []plottedSeries) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. %s against %s.", p.Title, p.Y.Label, p.X.Label)
 	for _, s := range series {
-		points := slices.DeleteFunc(slices.Clone(s.points), func(p [2]float64) bool { return !finite(p[0]) || !finite(p[1]) })
+		points := slices.DeleteFunc(slices.Clone(s.points), func(p [2]float64) bool { return !look.Finite(p[0]) || !look.Finite(p[1]) })
 		first, last := points[0], points[len(points)-1]
 		fmt.Fprintf(&b, " %s: %s", s.Title, pointText(p, first))
 		if len(points) > 1 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 // A page is the data of the templates. This file chooses every word and number of it; the templates only place them.
@@ -99,7 +100,7 @@ func newPage(r *bench.Report) *page {
 		Raced:       contenderGroups(r, pal),
 		Base:        allBaseNames(r, pal),
 		Rounds:      r.Environment.Rounds,
-		Timers:      number(float64(r.Environment.Timers)),
+		Timers:      look.Number(float64(r.Environment.Timers)),
 		Command:     command(r.Environment),
 	}
 	if when := r.Environment.When; !when.IsZero() {
@@ -161,7 +162,7 @@ func (p *page) findings(s bench.Scenario, pal *palette, sec *section) {
 			}
 			if row.Early > 0 {
 				sec.Early = true
-				p.early(f, number(float64(row.Early))+" fired early")
+				p.early(f, look.Number(float64(row.Early))+" fired early")
 			}
 			if row.Error != "" {
 				f.What = row.Error
@@ -218,8 +219,8 @@ func beaten(m bench.Measure, pal *palette) (finding, bool) {
 		return finding{}, false
 	}
 	f := finding{Measure: m.Name, Contender: pal.of(other.Contender).Title}
-	f.What = quantity(other.Value.Median, m.Unit)
-	f.Detail = fmt.Sprintf("%s has %s", pal.of(ours.Contender).Title, quantity(ours.Value.Median, m.Unit))
+	f.What = look.Quantity(other.Value.Median, m.Unit)
+	f.Detail = fmt.Sprintf("%s has %s", pal.of(ours.Contender).Title, look.Quantity(ours.Value.Median, m.Unit))
 	return f, true
 }
 
@@ -312,7 +313,7 @@ func environment(e bench.Environment) []field {
 	add("Go", e.Go)
 	add("Foliot", e.Foliot)
 	if e.Took > 0 {
-		add("Took", quantity(e.Took, "s"))
+		add("Took", look.Quantity(e.Took, "s"))
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 // An element is a node of the page or of a picture.
@@ -141,7 +142,7 @@ func TestEveryFigureIsInTheTablesOfItsScenario(t *testing.T) {
 				t.Errorf("%s: no measure %q", s.Name, m.Name)
 			}
 			for _, row := range m.Rows {
-				want := quantity(row.Value.Median, m.Unit)
+				want := look.Quantity(row.Value.Median, m.Unit)
 				if row.Error != "" {
 					want = row.Error
 				}
@@ -211,7 +212,7 @@ func TestEveryLossOfFoliotIsNamedInTheSummary(t *testing.T) {
 			t.Errorf("not marked as a loss: %q", item.text)
 		}
 	}
-	want := []string{number(float64(wins)) + "better ▲", number(float64(losses)) + "worse ▼", number(float64(evens)) + "no clear difference"}
+	want := []string{look.Number(float64(wins)) + "better ▲", look.Number(float64(losses)) + "worse ▼", look.Number(float64(evens)) + "no clear difference"}
 	for i, li := range page.class("tally")[0].named("li")[:3] {
 		if li.text != want[i] {
 			t.Errorf("tally %q, want %q", li.text, want[i])

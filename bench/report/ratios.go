@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 // A ratioGroup is the bars of one measure, under one heading.
@@ -68,7 +69,7 @@ func ratioGroups(s bench.Scenario, pal *palette, include func(*styledContender) 
 			if row.Ratio.Verdict() == bench.Even {
 				against = "no clear difference from"
 			}
-			b.title = fmt.Sprintf("%s: %s, %s %s", b.Title, quantity(row.Value.Median, m.Unit), against, pal.of(m.Base).Title)
+			b.title = fmt.Sprintf("%s: %s, %s %s", b.Title, look.Quantity(row.Value.Median, m.Unit), against, pal.of(m.Base).Title)
 			if text := roundsText(row.Ratio); text != "" {
 				b.title += fmt.Sprintf("; ratio %s, rounds from %s", multiple(row.Ratio.Median), text)
 			}
@@ -163,7 +164,7 @@ func ratioScale(groups []ratioGroup, from, to float64) *scale {
 	s := &scale{axis: bench.Axis{Log: true}, lo: math.Log10(lo), hi: math.Log10(hi), from: from, to: to}
 	for d := -2.0; d <= 1; d++ {
 		for _, m := range []float64{1, 2, 5} {
-			v := roundOff(m * math.Pow(10, d))
+			v := look.RoundOff(m * math.Pow(10, d))
 			if v < lo || v > hi {
 				continue
 			}
@@ -171,9 +172,9 @@ func ratioScale(groups []ratioGroup, from, to float64) *scale {
 			case v == 1:
 				s.add(v, baseTickLabel)
 			case v > 1:
-				s.add(v, number(v)+"×")
+				s.add(v, look.Number(v)+"×")
 			default:
-				s.add(v, "1/"+number(roundOff(1/v)))
+				s.add(v, "1/"+look.Number(look.RoundOff(1/v)))
 			}
 		}
 	}
@@ -181,7 +182,7 @@ func ratioScale(groups []ratioGroup, from, to float64) *scale {
 }
 
 func finiteOr(v, otherwise float64) float64 {
-	if finite(v) && v > 0 {
+	if look.Finite(v) && v > 0 {
 		return v
 	}
 	return otherwise
@@ -240,7 +241,7 @@ func (b *ratioBar) draw(out *canvas, x *scale, y, height float64, f format) {
 
 // whisker draws a line that spans the rounds. An end beyond the axis has an arrow.
 func (b *ratioBar) whisker(out *canvas, x *scale, y float64) {
-	if b.ratio.Rounds < 2 || !finite(b.ratio.Min) || !finite(b.ratio.Max) {
+	if b.ratio.Rounds < 2 || !look.Finite(b.ratio.Min) || !look.Finite(b.ratio.Max) {
 		return
 	}
 	lo, hi := x.place(b.ratio.Min), x.place(b.ratio.Max)

@@ -22,14 +22,15 @@ import (
 	"slices"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 //go:embed page
 var pageFiles embed.FS
 
 var (
-	pageCSS = asset("page/page.css")
-	plotCSS = asset("page/plot.css") // for the page and every single picture: colours and the elements of plots
+	pageCSS = look.BaseCSS + asset("page/page.css")
+	plotCSS = look.PaletteCSS + asset("page/plot.css") // for the page and every single picture: colours and the elements of plots
 
 	templates = template.Must(template.ParseFS(pageFiles, "page/*.tmpl"))
 )

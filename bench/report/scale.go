@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 // A scale maps the values of an axis to places on the drawing.
@@ -51,7 +52,7 @@ func (s *scale) place(v float64) float64 {
 }
 
 // shows reports whether the axis can show the value.
-func (s *scale) shows(v float64) bool { return finite(v) && (!s.axis.Log || v > 0) }
+func (s *scale) shows(v float64) bool { return look.Finite(v) && (!s.axis.Log || v > 0) }
 
 // newScale returns a scale for the values, with at most the given number of labels. Values that are not finite are
 // ignored. Without any value, the scale is that of the single value 1.
@@ -123,7 +124,7 @@ func (s *scale) log(lo, hi float64, labels int) {
 			v := m * math.Pow(10, d)
 			whole := m == 1 && int(d-math.Floor(s.lo+epsilon))%every == 0
 			if whole || fine && (m == 2 || m == 5) {
-				s.add(v, axisLabel(roundOff(v), s.axis.Unit))
+				s.add(v, look.AxisLabel(look.RoundOff(v), s.axis.Unit))
 			} else if every == 1 {
 				s.minor = append(s.minor, s.place(v))
 			}
@@ -149,17 +150,11 @@ func (s *scale) linear(lo, hi float64, labels int) {
 	if hi <= lo {
 		hi = lo + 1
 	}
-	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(labels))))
-	for _, m := range []float64{1, 2, 5, 10} {
-		if (hi-lo)/(m*step) <= float64(labels)-1 || m == 10 {
-			step *= m
-			break
-		}
-	}
+	step := look.Step(hi-lo, labels)
 	first, last := math.Floor(lo/step), math.Ceil(hi/step-1e-9)
 	s.lo, s.hi = first*step, last*step
 	for i := first; i <= last; i++ {
-		v := roundOff(i * step)
+		v := look.RoundOff(i * step)
 		s.add(v, linearLabel(v, s.axis.Unit))
 	}
 }
@@ -167,21 +162,12 @@ func (s *scale) linear(lo, hi float64, labels int) {
 // linearLabel formats a value without changing the unit: on an axis from 0 to 1500 ms, 1 s in the middle would be odd.
 func linearLabel(v float64, unit string) string {
 	if unit == "" || unit == "timers" {
-		return count(v)
+		return look.Count(v)
 	}
-	return quantity(v, unit)
-}
-
-// roundOff removes the rounding error of binary fractions: 0.30000000000000004 becomes 0.3.
-func roundOff(v float64) float64 {
-	if v == 0 || !finite(v) {
-		return v
-	}
-	p := math.Pow(10, 9-math.Ceil(math.Log10(math.Abs(v))))
-	return math.Round(v*p) / p
+	return look.Quantity(v, unit)
 }
 
 // percent formats a share with all its nines.
 func percent(share float64) string {
-	return strconv.FormatFloat(roundOff(share*100), 'f', -1, 64) + "%"
+	return strconv.FormatFloat(look.RoundOff(share*100), 'f', -1, 64) + "%"
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 func TestTicksAreRoundNumbersAroundTheValues(t *testing.T) {
@@ -38,7 +39,7 @@ func TestTicksAreRoundNumbersAroundTheValues(t *testing.T) {
 		var labels []string
 		at := math.Inf(-1)
 		for _, tick := range s.ticks {
-			labels = append(labels, strings.ReplaceAll(tick.label, nbsp, " "))
+			labels = append(labels, strings.ReplaceAll(tick.label, look.NBSP, " "))
 			if tick.at <= at || tick.at < 100-1e-6 || tick.at > 500+1e-6 {
 				t.Errorf("%s: a tick at %v, after one at %v", tt.name, tick.at, at)
 			}
@@ -63,23 +64,6 @@ func TestLabelsThatHaveNoRoomAreLeftOut(t *testing.T) {
 	}
 	if got := strings.Join(kept, " "); got != "first third last" {
 		t.Errorf("kept %s", got)
-	}
-}
-
-func TestNumbersHaveThreeSignificantDigits(t *testing.T) {
-	for v, want := range map[float64]string{
-		0: "0", 1: "1", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 99.96: "100", 9.999: "10", 0.99999: "1",
-		1234: "1,234", 1234567: "1,234,567", 0.01234: "0.0123", -5.5: "−5.5", 100: "100", 1e-15: "0",
-		math.NaN(): "–", math.Inf(-1): "–",
-	} {
-		if got := number(v); got != want {
-			t.Errorf("number(%v) = %q, want %q", v, got, want)
-		}
-	}
-	for n, want := range map[float64]string{999: "999", 1000: "1 k", 100000: "100 k", 1e6: "1 M", 2.5e6: "2.5 M", 1234: "1,234", 1e10: "10 G"} {
-		if got := strings.ReplaceAll(count(n), nbsp, " "); got != want {
-			t.Errorf("count(%v) = %q, want %q", n, got, want)
-		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 // A table has a line for each contender. Its columns are several measures, or one measure with several numbers of
@@ -78,7 +79,7 @@ func buildTables(s bench.Scenario, pal *palette) []table {
 		for part := range slices.Chunk(ns, maxColumns) {
 			var columns []column
 			for _, n := range part {
-				columns = append(columns, column{count(float64(n)), cmp.Or(m.Of, "timers"), m, n})
+				columns = append(columns, column{look.Count(float64(n)), cmp.Or(m.Of, "timers"), m, n})
 			}
 			all = append(all, newTable(m.Name+direction(m), columns, pal))
 		}
@@ -150,7 +151,7 @@ func newTable(caption string, columns []column, pal *palette) table {
 
 // cell returns the figure of a contender in a column.
 func (t *table) cell(col column, name string) cell {
-	empty := cell{Value: noFigure}
+	empty := cell{Value: look.NoFigure}
 	i := slices.IndexFunc(col.measure.Rows, func(r bench.Row) bool { return r.N == col.n && r.Contender == name })
 	if i < 0 {
 		return empty
@@ -161,7 +162,7 @@ func (t *table) cell(col column, name string) cell {
 		out.Value = ""
 	}
 	if row.Value.Rounds > 0 {
-		out.Value = quantity(row.Value.Median, col.measure.Unit)
+		out.Value = look.Quantity(row.Value.Median, col.measure.Unit)
 		out.Spread = spreadText(row.Value)
 	}
 	switch {
@@ -175,7 +176,7 @@ func (t *table) cell(col column, name string) cell {
 		out.Ratio = "base"
 	}
 	if row.Early > 0 {
-		out.Early = number(float64(row.Early)) + " fired early"
+		out.Early = look.Number(float64(row.Early)) + " fired early"
 	}
 	for _, text := range row.Notes {
 		out.Marks = append(out.Marks, t.note(text))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 // oneMeasureReport returns a report with one main measure of which lower is better. Each line such as "ours 100 2.5" is
@@ -55,7 +56,7 @@ func tablesText(tables []table) string {
 			b.WriteString("\n")
 		}
 	}
-	return strings.ReplaceAll(b.String(), nbsp, " ")
+	return strings.ReplaceAll(b.String(), look.NBSP, " ")
 }
 
 func TestAMeasureWithSeveralNumbersOfTimersHasItsOwnTable(t *testing.T) {
@@ -127,7 +128,7 @@ func TestSummaryListsContendersThatAreBetterThanAllOfFoliot(t *testing.T) {
 		if tt.higher {
 			r.Scenarios[0].Measures[0].Better = bench.Higher
 		}
-		text := strings.ReplaceAll(parse(t, render(t, r)).text, nbsp, " ")
+		text := strings.ReplaceAll(parse(t, render(t, r)).text, look.NBSP, " ")
 		if strings.Contains(text, heading) != (tt.want != "") || !strings.Contains(text, tt.want) {
 			t.Errorf("%s: the summary does not say %q", name, tt.want)
 		}
@@ -140,7 +141,7 @@ func TestSizesSayWhatTheyCount(t *testing.T) {
 		n    int
 		want string
 	}{{"", 1, "1 timer"}, {"", 20000, "20 k timers"}, {"a second", 1, "1 a second"}, {"a second", 3000, "3 k a second"}} {
-		if got := strings.ReplaceAll(sizeText(bench.Measure{Of: c.of}, c.n), nbsp, " "); got != c.want {
+		if got := strings.ReplaceAll(sizeText(bench.Measure{Of: c.of}, c.n), look.NBSP, " "); got != c.want {
 			t.Errorf("%d of %q: %q, want %q", c.n, c.of, got, c.want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/foliot-go/foliot/bench"
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 // verdictText says how many times better or worse a ratio is. A loss is inverted: 0.5 times as good is 2 times worse.
@@ -25,24 +26,24 @@ func roundsText(ratio bench.Spread) string {
 	if spreadText(ratio) == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s to %s", number(roundTwoDigits(ratio.Min)), number(roundTwoDigits(ratio.Max)))
+	return fmt.Sprintf("%s to %s", look.Number(roundTwoDigits(ratio.Min)), look.Number(roundTwoDigits(ratio.Max)))
 }
 
 // multiple formats a factor.
-func multiple(v float64) string { return number(roundTwoDigits(v)) + "×" }
+func multiple(v float64) string { return look.Number(roundTwoDigits(v)) + "×" }
 
 // roundTwoDigits rounds a ratio to two significant digits, as a third would be noise.
 func roundTwoDigits(v float64) float64 {
-	if v <= 0 || !finite(v) {
+	if v <= 0 || !look.Finite(v) {
 		return v
 	}
 	step := math.Pow(10, math.Floor(math.Log10(v))-1)
-	return roundOff(math.Round(v/step) * step)
+	return look.RoundOff(math.Round(v/step) * step)
 }
 
 // hasFigure reports whether the row has a reliable figure.
 func hasFigure(row bench.Row) bool {
-	return row.Error == "" && row.Value.Rounds > 0 && finite(row.Value.Median)
+	return row.Error == "" && row.Value.Rounds > 0 && look.Finite(row.Value.Median)
 }
 
 // hasRatio reports whether the row has a reliable ratio.
