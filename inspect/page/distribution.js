@@ -1,0 +1,48 @@
+// A distribution of durations, as the server counts them.
+
+// A Distribution has buckets: the longest duration of each in nanoseconds, and how many are in it.
+export class Distribution {
+	constructor(buckets) {
+		this.buckets = buckets;
+		this.count = buckets.reduce((sum, [, n]) => sum + n, 0);
+	}
+
+	// of makes a distribution of the server's pairs. null: the server has not sent any.
+	static of(pairs) {
+		return pairs ? new Distribution(pairs) : null;
+	}
+
+	// minus returns what was added since an earlier distribution.
+	minus(earlier) {
+		if (!earlier) return this;
+		const before = new Map(earlier.buckets);
+		const rest = this.buckets.map(([to, n]) => [to, n - (before.get(to) ?? 0)]);
+		return rest.some(([, n]) => n < 0) ? this : new Distribution(rest.filter(([, n]) => n > 0));
+	}
+
+	// quantile returns a duration that a share q of the durations does not exceed.
+	quantile(q) {
+		let rank = Math.max(1, Math.ceil(q * this.count));
+		for (const [to, n] of this.buckets) {
+			rank -= n;
+			if (rank <= 0) return to;
+		}
+		return NaN;
+	}
+
+	// above returns how many are longer than a duration.
+	above(ns) {
+		return this.buckets.reduce((sum, [to, n]) => sum + (to > ns ? n : 0), 0);
+	}
+
+	// binned returns counts for bins of a logarithmic axis: bin i goes from low*2^(i/perOctave) to the next. What is below
+	// or above is in the first or last bin.
+	binned(low, perOctave, bins) {
+		const out = new Array(bins).fill(0);
+		for (const [to, n] of this.buckets) {
+			const i = Math.ceil(Math.log2(to / low) * perOctave - 1e-6) - 1;
+			out[Math.max(0, Math.min(i, bins - 1))] += n;
+		}
+		return out;
+	}
+}

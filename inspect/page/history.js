@@ -1,0 +1,100 @@
+// The last minutes of a runtime.
+
+import { Distribution } from "./distribution.js";
+
+export const window = 300; // seconds that the history goes back
+const capacity = 700; // samples: at least the window, at one each half second
+const spacing = 0.45; // seconds: samples that come faster are left out
+const gap = 5; // seconds without a sample that show as a gap
+const coarse = 5; // seconds between two distributions that are kept
+export const recent = 60; // seconds that "the last minute" has
+
+// columns are the numbers that a sample has. Counters only grow while a runtime lives.
+const columns = {
+	armed: (s) => s.Armed,
+	fired: (s) => s.Late?.Count ?? s.Fired, // Fired leaves out the timers of tasks
+	stopped: (s) => s.Stopped,
+	rearmed: (s) => s.Rearmed,
+	wakeups: (s) => s.Wakeups,
+	polls: (s) => s.Polls,
+	blocked: (s) => s.Blocked,
+	panics: (s) => s.Panics,
+	rescued: (s) => s.Rescued,
+};
+const counters = Object.keys(columns).filter((name) => name !== "armed");
+
+// A History holds samples of a runtime in rings of fixed size.
+export class History {
+	constructor() {
+		this.time = new Float64Array(capacity);
+		this.values = Object.fromEntries(Object.keys(columns).map((name) => [name, new Float64Array(capacity)]));
+		this.clear();
+	}
+
+	clear() {
+		this.end = 0; // the number of samples ever; sample i is at i % capacity
+		this.distributions = []; // {time, late, ran}, of the last minute, oldest first
+	}
+
+	get length() { return Math.min(this.end, capacity); }
+
+	// add appends a picture of the runtime. time is in seconds.
+	add(time, runtime) {
+		const last = this.end - 1;
+		if (last >= 0) {
+			const lower = (name) => columns[name](runtime.stats) < this.at(name, last);
+			if (time < this.time[last % capacity] || counters.some(lower)) this.clear(); // another process
+			else if (time - this.time[last % capacity] < spacing) return;
+		}
+		const i = this.end++ % capacity;
+		this.time[i] = time;
+		for (const [name, of] of Object.entries(columns)) this.values[name][i] = of(runtime.stats) ?? NaN;
+		this.#keep(time, runtime);
+	}
+
+	#keep(time, runtime) {
+		const d = this.distributions;
+		if (d.length > 0 && time - d.at(-1).time < coarse) return;
+		d.push({ time, late: Distribution.of(runtime.late), ran: Distribution.of(runtime.ran) });
+		while (d.length > 2 && time - d[1].time >= recent) d.shift();
+	}
+
+	at(name, i) { return this.values[name][i % capacity]; }
+
+	// since returns how much a counter grew in the last minute, or in as much of it as is known.
+	since(name) {
+		const last = this.end - 1;
+		let i = last;
+		while (i > this.end - this.length && this.time[last % capacity] - this.time[(i - 1) % capacity] <= recent) i--;
+		return last < 0 ? 0 : this.at(name, last) - this.at(name, i);
+	}
+
+	// series returns times and rates for a plot: [times, ...rates of each name]. A gap is null.
+	series(names) {
+		const out = [[], ...names.map(() => [])];
+		for (let i = this.end - this.length; i < this.end; i++) {
+			const t = this.time[i % capacity];
+			if (t < this.time[(this.end - 1) % capacity] - window) continue;
+			out[0].push(t);
+			names.forEach((name, k) => out[k + 1].push(this.rate(name, i)));
+		}
+		return out;
+	}
+
+	// rate returns how much a counter grew a second before sample i; null if that is not known. The armings, "new", are
+	// not counted by the runtime. They follow from the change of Armed, and from what has left.
+	rate(name, i = this.end - 1) {
+		if (i <= this.end - this.length || i < 1) return null;
+		const dt = this.time[i % capacity] - this.time[(i - 1) % capacity];
+		if (dt > gap) return null;
+		const grown = (n) => this.at(n, i) - this.at(n, i - 1);
+		const by = name === "new" ? Math.max(0, grown("armed") + grown("fired") + grown("stopped")) : grown(name);
+		return by / dt;
+	}
+
+	// distribution returns what was added to late or ran in the last minute.
+	distribution(name, now) {
+		const d = this.distributions;
+		return d.length > 0 ? now.minus(d[0][name]) : now;
+	}
+}

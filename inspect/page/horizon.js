@@ -1,0 +1,93 @@
+// The horizon: how many timers are due when, from now to a year, on a logarithmic scale.
+
+import { BarChart } from "./bars.js";
+import { count, number } from "./look/number.js";
+import { duration, timers, percent, millisecond, second, minute, hour, day, year } from "./words.js";
+
+const low = millisecond; // the end of the first bin
+const decades = Math.log10(year / low);
+const places = [low, 10 * low, 100 * low, second, 10 * second, minute, 10 * minute, hour, 6 * hour, day, 7 * day, 30 * day, year];
+
+export class Horizon {
+	#chart;
+
+	constructor(host) {
+		this.host = host;
+		this.#chart = new BarChart(host);
+	}
+
+	update(horizon, armed) {
+		const bins = binned(horizon, this.#chart.narrow ? 4 : 8);
+		const most = Math.max(10, ...bins.map((b) => b.count));
+		const top = Math.ceil(Math.log10(most));
+		const scale = (n) => (n < 0.5 ? 0 : (Math.log10(Math.max(n, 1)) + 0.25) / (top + 0.25));
+		let before = 0;
+		const bars = bins.map((b) => {
+			before += b.count;
+			const about = Math.round(b.count), all = Math.round(before);
+			return {
+				from: place(b.from), to: place(b.to), share: scale(b.count),
+				tip: [`about ${timers(about)} due ${b.name}`, `${percent(armed ? b.count / armed : 0)} of all. Until then ${percent(armed ? all / armed : 0)} are due.`],
+			};
+		});
+		const y = [{ at: 0, label: "0" }];
+		const every = Math.ceil(top / 4);
+		for (let d = 0; d <= top; d += every) y.push({ at: scale(10 ** d), label: count(10 ** d) });
+		if (y.length > 1) y.splice(1, scale(1) < 0.14 ? 1 : 0);
+		this.#chart.draw({ bars, y, x: places.map((v) => ({ at: place(v), label: label(v) })), empty: armed === 0 ? "No timer is armed." : "" });
+		if (document.activeElement !== this.host) this.host.setAttribute("aria-label", describe(bins, armed));
+	}
+}
+
+// label writes a place on the axis. A bar that ends there is due by then.
+const label = (v) => (v === 7 * day ? "1\u00a0week" : v === 30 * day ? "30\u00a0d" : v === year ? "1\u00a0year" : duration(v));
+
+// place returns where a time is on the axis. The first bin is as wide as the others, and so is the one after a year.
+function place(ns) {
+	const margin = 0.02;
+	if (ns <= 0) return 0;
+	if (!Number.isFinite(ns)) return 1;
+	return margin + (1 - 2 * margin) * Math.max(0, Math.min(1, Math.log10(ns / low) / decades));
+}
+
+// binned spreads the buckets over bins. A bucket counts as evenly filled. The first bin has what is due within a
+// millisecond and what is overdue, the last one what is due in more than a year.
+export function binned(horizon, perDecade) {
+	const edges = [0, low];
+	for (let i = 1; i <= Math.floor(decades * perDecade); i++) edges.push(low * 10 ** (i / perDecade));
+	edges.push(year, Infinity);
+	const bins = edges.slice(1).map((to, i) => ({ from: edges[i], to, count: 0 }));
+	bins.forEach((b) => {
+		if (b.from === 0) b.name = "now or within a millisecond";
+		else if (b.to === Infinity) b.name = "in more than a year";
+		else b.name = `in ${duration(b.from)} to ${duration(b.to)}`;
+	});
+	let first = 0;
+	for (const { From, To, Count } of horizon) {
+		if (Count <= 0) continue;
+		const from = Math.max(From, 0), to = Math.max(To, from + 1);
+		while (bins[first].to <= from) first++;
+		for (let i = first; i < bins.length && bins[i].from < to; i++) {
+			bins[i].count += (Count * (Math.min(to, bins[i].to) - Math.max(from, bins[i].from))) / (to - from);
+		}
+	}
+	return bins;
+}
+
+// describe says in a sentence what the strip shows.
+function describe(bins, armed) {
+	if (!armed) return "What is due when: no timer is armed";
+	const most = bins.reduce((a, b) => (b.count > a.count ? b : a));
+	let sum = 0;
+	const middle = bins.find((b) => (sum += b.count) >= armed / 2) ?? bins.at(-1);
+	return `What is due when: most timers, about ${number(Math.round(most.count))}, are due ${most.name}; half of all are due within ${duration(middle.to)}`;
+}
+
+// horizonRows are the rows of the table that says the same.
+export function horizonRows(horizon, armed) {
+	let before = 0;
+	return binned(horizon, 1).map((b) => {
+		before += b.count;
+		return [b.name, Math.round(b.count), percent(armed ? before / armed : 0)];
+	});
+}

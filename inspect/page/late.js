@@ -1,0 +1,76 @@
+// How late timers fire: a histogram of the last minute, and percentiles.
+
+import { BarChart } from "./bars.js";
+import { duration, percent, timers, microsecond, millisecond, second } from "./words.js";
+import { table, fill } from "./table.js";
+
+const perOctave = 4;
+const quantiles = [[0.5, "median", "P50"], [0.9, "90 %", "P90"], [0.99, "99 %", "P99"], [0.999, "99.9 %", "P999"], [1, "most", "Max"]];
+
+export class Late {
+	#chart;
+	#low = 8 * microsecond; // the ends of the axis; they only move apart
+	#high = 8 * millisecond;
+
+	constructor(host, tableHost) {
+		this.host = host;
+		this.#chart = new BarChart(host);
+		this.table = tableHost.appendChild(table("How late timers fire", ["", "fired", ...quantiles.map(([, name]) => name)]));
+	}
+
+	// clear forgets the ends of the axis, for another runtime.
+	clear() {
+		this.#low = 8 * microsecond;
+		this.#high = 8 * millisecond;
+	}
+
+	// update shows the distributions of the last minute and since the start. Both are null if the server sends no buckets;
+	// stats has the percentiles since the start.
+	update(recent, start, stats) {
+		const fired = stats.Count > 0;
+		let empty = fired ? "" : "No timer has fired yet.";
+		if (fired && !start) empty = "The server does not send the histogram.";
+		const shown = recent?.count > 0 ? recent : start;
+		const quiet = shown !== recent;
+		if (fired && shown && quiet) empty = "";
+		this.#draw(fired ? shown : null, quiet, empty);
+		fill(this.table, [
+			["last minute", ...(recent?.count > 0 ? [recent.count, ...quantiles.map(([q]) => duration(recent.quantile(q)))] : [recent ? 0 : "–", ...quantiles.map(() => "–")])],
+			["since the start", stats.Count, ...quantiles.map(([, , key]) => (fired ? duration(stats[key]) : "–"))],
+		]);
+		if (document.activeElement !== this.host) {
+			this.host.setAttribute("aria-label", "How late timers fire: " + (shown && fired
+				? `${quiet ? "since the start" : "in the last minute"}, half of them at most ${duration(shown.quantile(0.5))}, 99 percent at most ${duration(shown.quantile(0.99))}`
+				: empty));
+		}
+	}
+
+	#draw(shown, quiet, empty) {
+		if (shown) {
+			while (this.#high < shown.quantile(1) && this.#high < 1e4 * second) this.#high *= 2;
+			while (this.#low > shown.quantile(0.01) && this.#low > microsecond / 4) this.#low /= 2;
+		}
+		const bins = Math.round(Math.log2(this.#high / this.#low) * perOctave);
+		const place = (ns) => Math.max(0, Math.min(1, Math.log2(ns / this.#low) / (bins / perOctave)));
+		const counts = shown ? shown.binned(this.#low, perOctave, bins) : [];
+		const most = Math.max(1, ...counts);
+		let sum = 0;
+		const bars = counts.map((n, i) => {
+			sum += n;
+			const from = this.#low * 2 ** (i / perOctave), to = this.#low * 2 ** ((i + 1) / perOctave);
+			const which = i === 0 ? `at most ${duration(to)} late` : i === bins - 1 ? `more than ${duration(from)} late` : `${duration(from)} to ${duration(to)} late`;
+			return {
+				from: i / bins, to: (i + 1) / bins, share: n / most, kind: quiet ? "quiet" : "",
+				tip: [`${timers(n)} fired ${which}`, `${percent(n / shown.count)} ${quiet ? "since the start" : "of the last minute"}. ${percent(sum / shown.count)} are at most that late.`],
+			};
+		});
+		const x = [];
+		for (let d = Math.ceil(Math.log10(this.#low) - 1e-9); 10 ** d <= this.#high; d++) x.push({ at: place(10 ** d), label: duration(10 ** d) });
+		const y = [{ at: 0, label: "0" }];
+		if (shown) for (const share of [0.5, 1]) y.push({ at: share, label: percent((share * most) / shown.count) });
+		const marks = shown ? [[0.5, "half"], [0.99, "99\u00a0%"]].map(([q, name]) => ({ at: place(shown.quantile(q)), label: `${name}: ${duration(shown.quantile(q))}` })) : [];
+		if (quiet && shown) marks.length = 0;
+		this.#chart.draw({ bars, x, y, marks, empty });
+	}
+}
+

@@ -1,0 +1,46 @@
+// The rings of the wheel: what the buckets of a horizon say about its levels.
+
+import { second, year } from "./words.js";
+
+const branches = 64; // of a level
+const digit = Math.log2(branches);
+
+// rings returns the levels of a wheel, the fastest first. A level has buckets of one width, and goes round once in
+// 64 of them. Each ring is {width, turn, cells, count, reach, fast}: cells are the buckets with timers, and reach is where
+// the level ends and the next one takes over. Rings that go round in less than a second are fast.
+export function rings(horizon) {
+	const phase = widthPhase(horizon);
+	const levels = new Map(); // by exponent: the logarithm of the width
+	const level = (e) => {
+		if (!levels.has(e)) levels.set(e, { width: 2 ** e, turn: 2 ** (e + digit), cells: [], count: 0, reach: 0, fast: 2 ** (e + digit) < second });
+		return levels.get(e);
+	};
+	// The levels that are always shown: from those that turn in a millisecond to that of a year.
+	for (let e = phase; ; e += digit) {
+		if (2 ** (e + digit) > 5e5) level(e);
+		if (2 ** (e + digit) >= year) break;
+	}
+	const lowest = Math.min(...levels.keys());
+	for (const b of horizon) {
+		const from = Math.max(b.From, 0), to = Math.max(b.To, 0);
+		let e = phase + digit * Math.max(0, Math.round((Math.log2(Math.max(b.To - b.From, 1)) - phase) / digit));
+		while (to > 2 ** (e + digit) * 1.02) e += digit;
+		const ring = level(Math.max(e, lowest));
+		ring.reach = Math.max(ring.reach, to);
+		if (b.Count <= 0) continue;
+		ring.count += b.Count;
+		ring.cells.push({ from, to, count: b.Count });
+	}
+	return [...levels.entries()].sort(([a], [b]) => a - b).map(([, ring]) => ring);
+}
+
+// widthPhase returns the logarithm of the wheel's tick, modulo that of 64: every width is a tick times a power of 64.
+function widthPhase(horizon) {
+	const votes = new Map();
+	for (const b of horizon) {
+		const e = Math.log2(b.To - b.From);
+		if (Number.isInteger(e)) votes.set(e % digit, (votes.get(e % digit) ?? 0) + 1);
+	}
+	const usual = 14 % digit; // of a tick of 16.384 µs
+	return [...votes].reduce((best, vote) => (vote[1] > best[1] ? vote : best), [usual, 0])[0];
+}

@@ -1,0 +1,76 @@
+// Figures that are not drawn: one tile each.
+
+import { html, set, write } from "./svg.js";
+import { explain } from "./tip.js";
+import { explore } from "./explore.js";
+import { number, noFigure } from "./look/number.js";
+import { duration, rate, millisecond } from "./words.js";
+
+const slow = 5 * millisecond; // after this a callback counts as blocked, and another goroutine continues
+
+const lately = (name) => ({ history }) => `${number(history.since(name))} in the last minute`;
+
+// figures says what each tile shows. value, note and bad get {stats, history, recent}; recent.ran is the distribution of
+// the last minute, null if there is none.
+const figures = [
+	{
+		name: "Blocked workers", value: ({ stats }) => number(stats.Blocked), note: lately("blocked"), bad: ({ history }) => history.since("blocked") > 0,
+		about: "How often a callback blocked its worker, so that another goroutine had to go on. Each delays other timers by about 10 ms.",
+	},
+	{
+		name: "Panics", value: ({ stats }) => number(stats.Panics), note: lately("panics"), bad: ({ history }) => history.since("panics") > 0,
+		about: "Panics of callbacks, polls and Options.Go that Options.OnPanic got.",
+	},
+	{
+		name: "Slow callbacks", value: ({ ran }) => (ran ? number(ran.above(slow)) : noFigure), bad: ({ recent }) => recent.ran?.above(slow) > 0,
+		note: ({ recent }) => (recent.ran ? `${number(recent.ran.above(slow))} in the last minute` : "The server does not send it."),
+		about: "Callbacks and polls that took more than 5 ms.",
+	},
+	{
+		name: "Callbacks take", value: ({ stats, recent }) => median(stats, recent), note: ({ stats, recent }) => longest(stats, recent),
+		about: "How long callbacks and polls take: half of them at most this, in the last minute if there were any.",
+	},
+	{ name: "Running", value: ({ stats }) => number(stats.Running), note: ({ stats }) => `${number(stats.Workers)} ${stats.Workers === 1 ? "worker" : "workers"}`, about: "Workers that are running, and callbacks that run outside of their worker." },
+	{
+		name: "Handed over", value: ({ stats }) => number(stats.Handed), note: ({ stats }) => `${number(stats.Rescued)} rescued`, bad: ({ history }) => history.since("rescued") > 0,
+		about: "Callbacks that Options.Go has got and not started. Rescued are those that it dropped, and the runtime ran.",
+	},
+	{ name: "Tasks", value: ({ stats }) => number(stats.Tasks), note: ({ history }) => `${rate(history.rate("polls"))} polls`, about: "Tasks of the runtime, and how often they are polled." },
+	{ name: "Queued", value: ({ stats }) => number(stats.Queued), note: () => "values in queues", about: "Values in the queues of the runtime, due or not." },
+	{ name: "Slots", value: ({ stats }) => number(stats.Slots), note: ({ stats }) => `${number(stats.Stale)} dead entries`, about: "Timers of the program, armed or not, and what stopped timers have left in the wheel. Scrubbing frees it." },
+];
+
+function median(stats, { ran }) {
+	if (ran?.count > 0) return duration(ran.quantile(0.5));
+	return stats.Ran?.Count > 0 ? duration(stats.Ran.P50) : noFigure;
+}
+
+function longest(stats, { ran }) {
+	if (ran?.count > 0) return `${duration(ran.quantile(1))} at the most`;
+	return stats.Ran?.Count > 0 ? `${duration(stats.Ran.Max)} at the most` : "None has run yet.";
+}
+
+export class Tiles {
+	#tiles;
+
+	constructor(host) {
+		set(host, { role: "group", tabindex: 0, "aria-labelledby": "health-title" });
+		this.#tiles = figures.map((figure, i) => {
+			const value = html("output", { "aria-live": "off", "aria-labelledby": `tile-${i}` });
+			const note = html("span", { class: "note" });
+			const tile = html("div", { class: "tile" }, html("span", { class: "name", id: `tile-${i}` }, figure.name), value, note);
+			explain(tile, () => [figure.name, figure.about]);
+			host.append(tile);
+			return { figure, tile, value, note };
+		});
+		explore(host, () => this.#tiles.map((t) => t.tile));
+	}
+
+	update(now) {
+		for (const { figure, tile, value, note } of this.#tiles) {
+			write(value, figure.value(now));
+			write(note, figure.note(now));
+			tile.classList.toggle("bad", Boolean(figure.bad?.(now)));
+		}
+	}
+}

@@ -1,0 +1,178 @@
+// The wheel: rings that turn, with now at the top. A deadline comes up on the right and is due when it reaches the top.
+
+import { svg, set, write, sector, Pool } from "./svg.js";
+import { explain } from "./tip.js";
+import { explore } from "./explore.js";
+import { rings } from "./rings.js";
+import { duration, span, timers, percent } from "./words.js";
+
+const size = 600; // of the picture, in its own unit
+const outer = 282, inner = 112; // radii of the outermost and the innermost ring
+const fastShare = 0.4; // height of a fast ring, relative to a slow one
+const gapBetween = 5; // between two rings
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const calmPause = 2000; // milliseconds between two drawings if motion is not wanted
+const frame = 33; // milliseconds between two frames
+
+export class Wheel {
+	#rings = []; // {group, track, reach, cells: Pool, ring, low, high, drawn}
+	#base = 0; // when the picture was taken, by performance.now
+	#drawnAt = -Infinity;
+	#turning = false;
+	#frame = 0;
+	#total = 0;
+
+	constructor(host) {
+		this.host = host;
+		this.root = svg("svg", { viewBox: `${-size / 2} ${-size / 2} ${size} ${size}`, "aria-hidden": "true", focusable: "false" });
+		this.bands = svg("g");
+		this.labels = svg("g", { class: "ring-names" });
+		const hand = svg("g", { class: "hand" },
+			svg("path", { class: "now-line", d: `M0 ${-inner + 8}V${-outer - 4}` }),
+			svg("path", { class: "now-mark", d: `M0 ${-outer + 2}l7 -13h-14Z` }));
+		this.root.append(this.bands, hand, this.labels);
+		host.append(this.root);
+		explore(host, () => this.#rings.filter((r) => r.ring).map((r) => r.band));
+	}
+
+	// update shows a new picture. at is when it was taken, by performance.now.
+	update(horizon, at) {
+		if (calm.matches && performance.now() - this.#drawnAt < calmPause) return;
+		this.#drawnAt = performance.now();
+		this.#base = at;
+		const all = rings(horizon);
+		this.#total = all.reduce((sum, ring) => sum + ring.count, 0);
+		this.#layOut(all);
+		const most = Math.max(1, ...all.flatMap((ring) => ring.cells.map((c) => c.count)));
+		for (const r of this.#rings) if (r.ring) this.#draw(r, most);
+		this.#turn();
+		if (document.activeElement !== this.host) set(this.host, { "aria-label": describe(all, this.#total) });
+	}
+
+	// clear draws at the next update, whatever motion is wanted: another runtime was chosen.
+	clear() { this.#drawnAt = -Infinity; }
+
+	// run lets the rings turn, or stops them.
+	run(turning) {
+		this.#turning = turning;
+		cancelAnimationFrame(this.#frame);
+		if (!turning) return;
+		let last = 0;
+		const step = (now) => {
+			this.#frame = requestAnimationFrame(step);
+			if (now - last < frame || calm.matches) return;
+			last = now;
+			this.#turn();
+		};
+		this.#frame = requestAnimationFrame(step);
+	}
+
+	// #layOut gives each ring its place.
+	#layOut(all) {
+		const heights = all.map((ring) => (ring.fast ? fastShare : 1));
+		const unit = (outer - inner - gapBetween * (all.length - 1)) / heights.reduce((a, b) => a + b, 0);
+		while (this.#rings.length < all.length) this.#rings.push(this.#make());
+		let low = inner;
+		this.#rings.forEach((r, i) => {
+			r.ring = all[i] ?? null;
+			set(r.band, { display: r.ring ? null : "none" });
+			set(r.name, { display: r.ring ? null : "none" });
+			if (!r.ring) return;
+			r.low = low;
+			r.high = low + heights[i] * unit;
+			low = r.high + gapBetween;
+			set(r.track, { d: sector(r.low, r.high, 0, 1) });
+			write(r.name, r.ring.fast ? "" : duration(r.ring.turn, 2));
+			set(r.name, { x: -7, y: -(r.low + r.high) / 2 + 4 });
+		});
+	}
+
+	#make() {
+		const r = { ring: null, moved: 0 };
+		r.track = svg("path", { class: "track" });
+		r.reach = svg("path", { class: "reach" });
+		r.turning = svg("g");
+		r.band = svg("g", { class: "ring" }, r.track, r.reach, r.turning);
+		r.name = svg("text", { "text-anchor": "end" });
+		explain(r.band, () => ringTip(r.ring, this.#total));
+		r.cells = new Pool(r.turning, (i) => {
+			const cell = svg("path", { class: "cell" });
+			explain(cell, () => r.ring && r.ring.cells[i] && cellTip(r.ring.cells[i], r.ring, this.#total, this.#elapsed()));
+			return cell;
+		});
+		this.bands.append(r.band);
+		this.labels.append(r.name);
+		return r;
+	}
+
+	// #draw draws the cells of a ring as they were when the picture was taken. A fast ring is evenly filled: its turning
+	// could not be seen.
+	#draw(r, most) {
+		const { ring } = r;
+		r.drawn = ring.fast ? [] : ring.cells;
+		const paths = r.cells.take(r.drawn.length);
+		r.drawn.forEach((cell, i) => {
+			const v = Math.log1p(cell.count) / Math.log1p(most);
+			cell.high = r.low + (r.high - r.low) * (0.22 + 0.78 * v);
+			set(paths[i], { d: this.#path(r, cell, cell.from), "fill-opacity": (0.3 + 0.7 * v).toFixed(2) });
+		});
+		r.passed = 0;
+		r.moved = NaN;
+		const filled = ring.fast && ring.count > 0;
+		const v = filled ? Math.log1p(ring.count) / Math.log1p(Math.max(most, ring.count)) : 0;
+		set(r.reach, {
+			class: filled ? "reach filled" : "reach",
+			"fill-opacity": filled ? (0.2 + 0.5 * v).toFixed(2) : null,
+			d: sector(r.low, r.high, 0, filled ? 1 : Math.min(1, ring.reach / ring.turn)),
+		});
+	}
+
+	// #path returns the path of a cell from a time on. A small gap is between two cells.
+	#path(r, cell, from) {
+		const gap = Math.min(0.1 * (cell.to - from), 0.0004 * r.ring.turn);
+		return sector(r.low, cell.high, from / r.ring.turn, (cell.to - gap) / r.ring.turn);
+	}
+
+	#elapsed() { return Math.max(0, performance.now() - this.#base) * 1e6; }
+
+	// #turn turns the rings to now. What has passed the top is gone. Rings that have not moved by a visible bit stay.
+	#turn() {
+		const elapsed = this.#turning && !calm.matches ? this.#elapsed() : 0;
+		for (const r of this.#rings) {
+			if (!r.ring || r.ring.fast) continue;
+			const turned = elapsed / r.ring.turn;
+			if (Math.abs(turned - r.moved) * r.high * 6.3 < 0.15) continue;
+			r.moved = turned;
+			set(r.turning, { transform: `rotate(${(-360 * turned).toFixed(3)})` });
+			set(r.reach, { d: sector(r.low, r.high, 0, Math.min(1, Math.max(0, r.ring.reach - elapsed) / r.ring.turn)) });
+			for (; r.passed < r.drawn.length && r.drawn[r.passed].to <= elapsed; r.passed++) set(r.cells.all[r.passed], { display: "none" });
+			const first = r.drawn[r.passed];
+			if (first && first.from < elapsed) set(r.cells.all[r.passed], { d: this.#path(r, first, elapsed) });
+		}
+	}
+}
+
+function ringTip(ring, total) {
+	if (!ring) return null;
+	const lines = [`${timers(ring.count)} on the ring of ${duration(ring.turn)}`,
+		`${percent(total ? ring.count / total : 0)} of all. It turns once in ${duration(ring.turn)}, in 64 steps of ${duration(ring.width)}.`];
+	if (ring.fast) lines.push("It is drawn still, as it turns too fast to be seen.");
+	return lines;
+}
+
+function cellTip(cell, ring, total, elapsed) {
+	const from = Math.max(0, cell.from - elapsed), to = Math.max(0, cell.to - elapsed);
+	return [`${timers(cell.count)} due ${span(from, to)}`, `${percent(cell.count / total)} of all, on the ring of ${duration(ring.turn)}.`];
+}
+
+// describe says in a sentence what the wheel shows.
+function describe(all, total) {
+	if (total === 0) return "Timing wheel: no timer is armed";
+	const parts = all.filter((ring) => ring.count > 0).map((ring) => `${percent(ring.count / total)} on the ring of ${duration(ring.turn, 2)}`);
+	return `Timing wheel: ${parts.join(", ")}`;
+}
+
+// wheelRows are the rows of the table that says the same.
+export function wheelRows(horizon) {
+	return rings(horizon).map((ring) => [duration(ring.turn), duration(ring.width), ring.count]);
+}
