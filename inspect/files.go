@@ -10,6 +10,8 @@ import (
 	"path"
 	"sync"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/look"
 )
 
 //go:embed page
@@ -29,24 +31,30 @@ var files = sync.OnceValue(func() map[string]file {
 	if err != nil {
 		panic(err) // there is such a folder
 	}
-	err = fs.WalkDir(page, ".", func(name string, d fs.DirEntry, err error) error {
+	addFiles(all, "/", page)
+	addFiles(all, "/look/", look.Files) // what the pages of Foliot have in common
+	all["/"] = all["/index.html"]
+	return all
+})
+
+// addFiles adds the files of a file system in the binary, with addresses that begin with prefix.
+func addFiles(all map[string]file, prefix string, from fs.FS) {
+	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		body, err := fs.ReadFile(page, name)
+		body, err := fs.ReadFile(from, name)
 		if err != nil {
 			return err
 		}
 		sum := sha256.Sum256(body)
-		all["/"+name] = file{contentTypes[path.Ext(name)], `"` + hex.EncodeToString(sum[:16]) + `"`, body}
+		all[prefix+name] = file{contentTypes[path.Ext(name)], `"` + hex.EncodeToString(sum[:16]) + `"`, body}
 		return nil
 	})
 	if err != nil {
 		panic(err) // the files are in the binary
 	}
-	all["/"] = all["/index.html"]
-	return all
-})
+}
 
 // contentTypes has the types of files by the ends of their names. Those of package mime depend on the
 // machine.

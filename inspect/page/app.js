@@ -47,12 +47,18 @@ const chooser = new Chooser($("chooser"), $("runtime"), () => {
 });
 const lists = new Lists($("lists"), (name) => chooser.choose(name));
 const tables = [
-	alternative($("wheel-table"), "The rings of the wheel", ["One turn", "a step", "timers"], () => wheelRows(chosen().horizon ?? [])),
-	alternative($("horizon-table"), "What is due when", ["Due", "timers, about", "all until then"], () => horizonRows(chosen().horizon ?? [], chosen().stats.Armed)),
+	alternative($("wheel-table"), "The rings of the wheel", ["One turn", "a step", "timers"], () => wheelRows(chosen().horizon)),
+	alternative($("horizon-table"), "What is due when", ["Due", "timers, about", "all until then"], () => horizonRows(chosen().horizon, chosen().stats.Armed)),
 	alternative($("rates-table"), "The last minutes", ["Seconds ago", "armed", "fired", "stopped", "re-armed", "wake-ups"], rateRows),
 ];
 
 function chosen() { return picture.runtimes[chooser.name]; }
+
+// notice shows a sentence above everything, or hides it.
+function notice(text) {
+	$("notice").hidden = !text;
+	write($("notice"), text && text[0].toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : "."));
+}
 
 // rateRows are a sample each ten seconds, the newest first.
 function rateRows() {
@@ -69,10 +75,12 @@ function rateRows() {
 
 // receive keeps a picture and shows it.
 function receive(next) {
+	if (next.error) return notice(`The server has no picture: ${next.error}`);
 	picture = next;
 	takenAt = performance.now();
 	for (const name of histories.keys()) if (!next.runtimes[name]) histories.delete(name);
 	for (const [name, runtime] of Object.entries(next.runtimes)) {
+		if (!runtime.stats) continue;
 		if (!histories.has(name)) histories.set(name, new History());
 		histories.get(name).add(Date.parse(next.time) / 1000 || takenAt / 1000, runtime);
 	}
@@ -83,20 +91,23 @@ function receive(next) {
 // render shows the last picture.
 function render() {
 	const runtime = picture && chosen();
-	if (!runtime) return;
+	if (!runtime) return notice(picture ? "There is no runtime." : "");
 	const history = histories.get(chooser.name);
-	const { stats } = runtime;
+	const { stats, unavailable = {} } = runtime;
+	$("pictures").hidden = !stats;
+	notice([...new Set(Object.values(unavailable))].join(", "));
+	lists.update(picture, histories, chooser.name);
+	if (!stats) return;
 	write($("armed"), number(stats.Armed));
 	set($("hub"), { "data-digits": number(stats.Armed).length });
-	wheel.update(runtime.horizon ?? [], takenAt);
-	horizon.update(runtime.horizon ?? [], stats.Armed);
+	wheel.update(runtime.horizon, takenAt);
+	horizon.update(runtime.horizon, stats.Armed, unavailable.horizon);
 	for (const plot of plots) plot.update(history);
 	const now = { late: Distribution.of(runtime.late), ran: Distribution.of(runtime.ran) };
-	const recent = { late: now.late && history.distribution("late", now.late), ran: now.ran && history.distribution("ran", now.ran) };
+	const recent = { late: history.distribution("late", now.late), ran: history.distribution("ran", now.ran) };
 	late.update(recent.late, now.late, stats.Late);
 	tiles.update({ stats, history, ran: now.ran, recent });
-	owners.update(runtime.callbacks, stats.Armed);
-	lists.update(picture, histories, chooser.name);
+	owners.update(runtime.callbacks, stats.Armed, unavailable.callbacks);
 	for (const update of tables) update();
 	tip.refresh();
 }

@@ -61,7 +61,7 @@ export class BarChart {
 		this.marks.take(marks.length).forEach((e, i) => set(e, { d: `M${coord(x(marks[i].at))} ${coord(y(0))}V${coord(y(1) - 6)}` }));
 		const texts = [...withRoom(drawing.x.map((t) => ({ text: t.label, x: x(t.at), y: height - 6, class: "tick" })), width),
 			...drawing.y.map((t) => ({ text: t.label, x: margin.left - 8, y: y(t.at) + 4, class: "tick", anchor: "end" })),
-			...withRoom(marks.map((m) => ({ text: m.label, x: x(m.at), y: y(1) - 11, class: "mark-name" })), width)];
+			...sideBySide(marks.map((m) => ({ text: m.label, x: x(m.at), y: y(1) - 11, class: "mark-name" })), width)];
 		this.texts.take(texts.length).forEach((e, i) => {
 			const t = texts[i];
 			set(e, { x: coord(t.x), y: coord(t.y), class: t.class, "text-anchor": t.anchor ?? "middle" });
@@ -84,4 +84,19 @@ function withRoom(labels, width) {
 		kept.push({ ...label, x: at });
 	}
 	return kept;
+}
+
+// sideBySide moves labels apart that would overlap, half of the way each, and those at an edge inwards.
+function sideBySide(labels, width) {
+	const half = labels.map((l) => (l.text.length * letter * 1.1) / 2);
+	const at = labels.map((l, i) => Math.max(half[i], Math.min(l.x, width - half[i])));
+	for (let i = 1; i < at.length; i++) {
+		const lacking = half[i - 1] + half[i] + 8 - (at[i] - at[i - 1]);
+		if (lacking <= 0) continue;
+		const room = width - half[i] - at[i];
+		const right = Math.min(room, Math.max(lacking / 2, lacking - (at[i - 1] - half[i - 1])));
+		at[i] += right;
+		at[i - 1] -= lacking - right;
+	}
+	return labels.map((l, i) => ({ ...l, x: at[i] }));
 }

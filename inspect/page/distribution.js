@@ -7,14 +7,13 @@ export class Distribution {
 		this.count = buckets.reduce((sum, [, n]) => sum + n, 0);
 	}
 
-	// of makes a distribution of the server's pairs. null: the server has not sent any.
-	static of(pairs) {
-		return pairs ? new Distribution(pairs) : null;
+	// of makes a distribution of the server's buckets.
+	static of(buckets) {
+		return new Distribution((buckets ?? []).map((b) => [b.UpTo, b.Count]));
 	}
 
 	// minus returns what was added since an earlier distribution.
 	minus(earlier) {
-		if (!earlier) return this;
 		const before = new Map(earlier.buckets);
 		const rest = this.buckets.map(([to, n]) => [to, n - (before.get(to) ?? 0)]);
 		return rest.some(([, n]) => n < 0) ? this : new Distribution(rest.filter(([, n]) => n > 0));

@@ -12,7 +12,7 @@ export const recent = 60; // seconds that "the last minute" has
 // columns are the numbers that a sample has. Counters only grow while a runtime lives.
 const columns = {
 	armed: (s) => s.Armed,
-	fired: (s) => s.Late?.Count ?? s.Fired, // Fired leaves out the timers of tasks
+	fired: (s) => s.Late.Count, // Fired leaves out the timers of tasks
 	stopped: (s) => s.Stopped,
 	rearmed: (s) => s.Rearmed,
 	wakeups: (s) => s.Wakeups,
@@ -48,7 +48,7 @@ export class History {
 		}
 		const i = this.end++ % capacity;
 		this.time[i] = time;
-		for (const [name, of] of Object.entries(columns)) this.values[name][i] = of(runtime.stats) ?? NaN;
+		for (const [name, of] of Object.entries(columns)) this.values[name][i] = of(runtime.stats);
 		this.#keep(time, runtime);
 	}
 
@@ -95,6 +95,6 @@ export class History {
 	// distribution returns what was added to late or ran in the last minute.
 	distribution(name, now) {
 		const d = this.distributions;
-		return d.length > 0 ? now.minus(d[0][name]) : now;
+		return now.minus(d[0][name]);
 	}
 }

@@ -7,6 +7,7 @@ import { duration, timers, percent, millisecond, second, minute, hour, day, year
 const low = millisecond; // the end of the first bin
 const decades = Math.log10(year / low);
 const places = [low, 10 * low, 100 * low, second, 10 * second, minute, 10 * minute, hour, 6 * hour, day, 7 * day, 30 * day, year];
+const fewPlaces = [low, 100 * low, 10 * second, 10 * minute, 6 * hour, 7 * day, year]; // for a narrow screen
 
 export class Horizon {
 	#chart;
@@ -16,7 +17,8 @@ export class Horizon {
 		this.#chart = new BarChart(host);
 	}
 
-	update(horizon, armed) {
+	// update shows a horizon. why is the reason if there is none.
+	update(horizon, armed, why) {
 		const bins = binned(horizon, this.#chart.narrow ? 4 : 8);
 		const most = Math.max(10, ...bins.map((b) => b.count));
 		const top = Math.ceil(Math.log10(most));
@@ -30,12 +32,12 @@ export class Horizon {
 				tip: [`about ${timers(about)} due ${b.name}`, `${percent(armed ? b.count / armed : 0)} of all. Until then ${percent(armed ? all / armed : 0)} are due.`],
 			};
 		});
+		const empty = why ? `Not to be had: ${why}.` : armed === 0 ? "No timer is armed." : "";
 		const y = [{ at: 0, label: "0" }];
-		const every = Math.ceil(top / 4);
-		for (let d = 0; d <= top; d += every) y.push({ at: scale(10 ** d), label: count(10 ** d) });
-		if (y.length > 1) y.splice(1, scale(1) < 0.14 ? 1 : 0);
-		this.#chart.draw({ bars, y, x: places.map((v) => ({ at: place(v), label: label(v) })), empty: armed === 0 ? "No timer is armed." : "" });
-		if (document.activeElement !== this.host) this.host.setAttribute("aria-label", describe(bins, armed));
+		const every = Math.ceil(top / 5);
+		for (let d = top; d >= 0 && scale(10 ** d) > 0.13; d -= every) y.push({ at: scale(10 ** d), label: count(10 ** d) });
+		this.#chart.draw({ bars, y, x: (this.#chart.narrow ? fewPlaces : places).map((v) => ({ at: place(v), label: label(v) })), empty });
+		if (document.activeElement !== this.host) this.host.setAttribute("aria-label", empty ? `What is due when: ${empty}` : describe(bins, armed));
 	}
 }
 
@@ -76,7 +78,6 @@ export function binned(horizon, perDecade) {
 
 // describe says in a sentence what the strip shows.
 function describe(bins, armed) {
-	if (!armed) return "What is due when: no timer is armed";
 	const most = bins.reduce((a, b) => (b.count > a.count ? b : a));
 	let sum = 0;
 	const middle = bins.find((b) => (sum += b.count) >= armed / 2) ?? bins.at(-1);

@@ -1,11 +1,12 @@
 // How late timers fire: a histogram of the last minute, and percentiles.
 
 import { BarChart } from "./bars.js";
+import { noFigure } from "./look/number.js";
 import { duration, percent, timers, microsecond, millisecond, second } from "./words.js";
 import { table, fill } from "./table.js";
 
 const perOctave = 4;
-const quantiles = [[0.5, "median", "P50"], [0.9, "90 %", "P90"], [0.99, "99 %", "P99"], [0.999, "99.9 %", "P999"], [1, "most", "Max"]];
+const quantiles = [[0.5, "median", "P50"], [0.9, "90 % at most", "P90"], [0.99, "99 % at most", "P99"], [0.999, "99.9 % at most", "P999"], [1, "the latest", "Max"]];
 
 export class Late {
 	#chart;
@@ -15,7 +16,7 @@ export class Late {
 	constructor(host, tableHost) {
 		this.host = host;
 		this.#chart = new BarChart(host);
-		this.table = tableHost.appendChild(table("How late timers fire", ["", "fired", ...quantiles.map(([, name]) => name)]));
+		this.table = tableHost.appendChild(table("How late timers fire", ["", "last minute", "since the start"]));
 	}
 
 	// clear forgets the ends of the axis, for another runtime.
@@ -24,24 +25,18 @@ export class Late {
 		this.#high = 8 * millisecond;
 	}
 
-	// update shows the distributions of the last minute and since the start. Both are null if the server sends no buckets;
-	// stats has the percentiles since the start.
+	// update shows the distributions of the last minute and since the start. Without any in the last minute, the bars are
+	// those since the start. stats has the percentiles since the start.
 	update(recent, start, stats) {
-		const fired = stats.Count > 0;
-		let empty = fired ? "" : "No timer has fired yet.";
-		if (fired && !start) empty = "The server does not send the histogram.";
-		const shown = recent?.count > 0 ? recent : start;
-		const quiet = shown !== recent;
-		if (fired && shown && quiet) empty = "";
-		this.#draw(fired ? shown : null, quiet, empty);
-		fill(this.table, [
-			["last minute", ...(recent?.count > 0 ? [recent.count, ...quantiles.map(([q]) => duration(recent.quantile(q)))] : [recent ? 0 : "–", ...quantiles.map(() => "–")])],
-			["since the start", stats.Count, ...quantiles.map(([, , key]) => (fired ? duration(stats[key]) : "–"))],
-		]);
+		const quiet = recent.count === 0;
+		const shown = quiet ? start : recent;
+		const empty = shown.count > 0 ? "" : "No timer has fired yet.";
+		this.#draw(shown.count > 0 ? shown : null, quiet, empty);
+		fill(this.table, [["fired", recent.count, stats.Count], ...quantiles.map(([q, name, key]) =>
+			[name, quiet ? noFigure : duration(recent.quantile(q)), stats.Count > 0 ? duration(stats[key]) : noFigure])]);
 		if (document.activeElement !== this.host) {
-			this.host.setAttribute("aria-label", "How late timers fire: " + (shown && fired
-				? `${quiet ? "since the start" : "in the last minute"}, half of them at most ${duration(shown.quantile(0.5))}, 99 percent at most ${duration(shown.quantile(0.99))}`
-				: empty));
+			this.host.setAttribute("aria-label", "How late timers fire: " + (empty ||
+				`${quiet ? "since the start" : "in the last minute"}, half of them at most ${duration(shown.quantile(0.5))}, 99 percent at most ${duration(shown.quantile(0.99))}`));
 		}
 	}
 
@@ -68,8 +63,7 @@ export class Late {
 		for (let d = Math.ceil(Math.log10(this.#low) - 1e-9); 10 ** d <= this.#high; d++) x.push({ at: place(10 ** d), label: duration(10 ** d) });
 		const y = [{ at: 0, label: "0" }];
 		if (shown) for (const share of [0.5, 1]) y.push({ at: share, label: percent((share * most) / shown.count) });
-		const marks = shown ? [[0.5, "half"], [0.99, "99\u00a0%"]].map(([q, name]) => ({ at: place(shown.quantile(q)), label: `${name}: ${duration(shown.quantile(q))}` })) : [];
-		if (quiet && shown) marks.length = 0;
+		const marks = shown ? [[0.5, "median"], [0.99, "99\u00a0%"]].map(([q, name]) => ({ at: place(shown.quantile(q)), label: `${name}: ${duration(shown.quantile(q))}` })) : [];
 		this.#chart.draw({ bars, x, y, marks, empty });
 	}
 }

@@ -2,7 +2,7 @@
 
 import { html, set } from "./svg.js";
 import { table, fill } from "./table.js";
-import { number } from "./look/number.js";
+import { number, noFigure } from "./look/number.js";
 import { duration, rate } from "./words.js";
 
 export class Lists {
@@ -19,15 +19,17 @@ export class Lists {
 		const names = Object.keys(picture.runtimes);
 		this.#show("Runtimes", names.length > 1 ? ["", "armed", "fired", "late, 99 %", "blocked", "panics"] : null, () => names.map((name) => {
 			const { stats } = picture.runtimes[name];
+			if (!stats) return [this.#button(name, name === chosen), ...Array(5).fill(noFigure)];
 			return [this.#button(name, name === chosen), stats.Armed, rate(histories.get(name)?.rate("fired")),
-				stats.Late?.Count > 0 ? duration(stats.Late.P99) : "–", stats.Blocked, stats.Panics];
+				stats.Late.Count > 0 ? duration(stats.Late.P99) : noFigure, stats.Blocked, stats.Panics];
 		}));
 		for (const name of this.buttons.keys()) if (!picture.runtimes[name]) this.buttons.delete(name);
-		const workers = picture.runtimes[chosen]?.stats.Worker ?? [];
+		const workers = picture.runtimes[chosen]?.stats?.Worker ?? [];
 		this.#show("Workers", workers.length > 0 ? ["", "armed", "fired", "wake-ups", "dead entries", "shards"] : null, () =>
 			workers.map((w, i) => [`Worker ${number(i)}`, w.Armed, w.Fired, w.Wakeups, w.Stale, w.Shards]));
 		this.#objects("Loops", picture.loops);
-		this.#objects("Queues", picture.queues);
+		const queues = Object.entries(picture.queues ?? {});
+		this.#show("Queues", queues.length > 0 ? ["", "values", "due now", "next in"] : null, () => queues.map(([name, q]) => [name, q.len, ...soonest(q.horizon)]));
 	}
 
 	#button(name, chosen) {
@@ -45,7 +47,7 @@ export class Lists {
 	#objects(title, all) {
 		const rows = Object.entries(all ?? {});
 		const keys = [...new Set(rows.flatMap(([, o]) => Object.keys(o).filter((key) => typeof o[key] === "number")))];
-		this.#show(title, rows.length > 0 ? ["", ...keys] : null, () => rows.map(([name, o]) => [name, ...keys.map((key) => o[key] ?? "–")]));
+		this.#show(title, rows.length > 0 ? ["", ...keys] : null, () => rows.map(([name, o]) => [name, ...keys.map((key) => o[key] ?? noFigure)]));
 	}
 
 	// #show shows a table, or hides it if it has no columns.
@@ -67,4 +69,11 @@ export class Lists {
 		entry.section.hidden = false;
 		fill(entry.table, rows());
 	}
+}
+
+// soonest returns how many values of a horizon are due, and when the next one is.
+function soonest(horizon) {
+	const due = horizon.filter((b) => b.From <= 0).reduce((sum, b) => sum + b.Count, 0);
+	const next = horizon.find((b) => b.From > 0 && b.Count > 0);
+	return [due, next ? duration(next.From) : noFigure];
 }

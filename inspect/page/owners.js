@@ -17,9 +17,9 @@ export class Owners {
 		explore(this.list, () => this.#rows.map((row) => row.item));
 	}
 
-	// update shows the shares. callbacks is undefined if the server does not send them.
-	update(callbacks, armed) {
-		const all = together(callbacks ?? []);
+	// update shows the shares. why is the reason if there are none.
+	update(callbacks, armed, why) {
+		const all = together(callbacks);
 		const samples = all.reduce((sum, o) => sum + o.Samples, 0);
 		while (this.#rows.length < all.length) this.#rows.push(this.#make());
 		while (this.#rows.length > all.length) this.#rows.pop().item.remove();
@@ -32,7 +32,7 @@ export class Owners {
 			row.bar.style.width = `${((100 * owner.Share) / most).toFixed(1)}%`;
 		});
 		set(this.list, { tabindex: all.length > 0 ? 0 : null, hidden: all.length > 0 ? null : "" });
-		write(this.note, note(callbacks, armed, samples));
+		write(this.note, note(armed, samples, why));
 	}
 
 	#make() {
@@ -44,10 +44,9 @@ export class Owners {
 	}
 }
 
-function note(callbacks, armed, samples) {
-	if (armed === 0) return "No timer is armed, so there is no function to name.";
-	if (!callbacks) return "The server does not send the functions.";
-	if (samples === 0) return "None of the timers that were looked at has a function of the program.";
+function note(armed, samples, why) {
+	if (why) return `Not to be had: ${why}.`;
+	if (armed === 0 || samples === 0) return "No timer is armed, so there is no function to name.";
 	return samples < armed ? `Estimated from ${number(samples)} of ${number(armed)} timers.` : "";
 }
 

@@ -6,13 +6,14 @@ const branches = 64; // of a level
 const digit = Math.log2(branches);
 
 // rings returns the levels of a wheel, the fastest first. A level has buckets of one width, and goes round once in
-// 64 of them. Each ring is {width, turn, cells, count, reach, fast}: cells are the buckets with timers, and reach is where
-// the level ends and the next one takes over. Rings that go round in less than a second are fast.
+// 64 of them. Each ring is {width, turn, cells, count, fast}: cells are the buckets with timers. Rings that go round in less
+// than a second are fast.
 export function rings(horizon) {
-	const phase = widthPhase(horizon);
+	const buckets = horizon.filter((b) => b.Count > 0); // an empty range is one bucket, whatever its length
+	const phase = widthPhase(buckets);
 	const levels = new Map(); // by exponent: the logarithm of the width
 	const level = (e) => {
-		if (!levels.has(e)) levels.set(e, { width: 2 ** e, turn: 2 ** (e + digit), cells: [], count: 0, reach: 0, fast: 2 ** (e + digit) < second });
+		if (!levels.has(e)) levels.set(e, { width: 2 ** e, turn: 2 ** (e + digit), cells: [], count: 0, fast: 2 ** (e + digit) < second });
 		return levels.get(e);
 	};
 	// The levels that are always shown: from those that turn in a millisecond to that of a year.
@@ -21,13 +22,11 @@ export function rings(horizon) {
 		if (2 ** (e + digit) >= year) break;
 	}
 	const lowest = Math.min(...levels.keys());
-	for (const b of horizon) {
+	for (const b of buckets) {
 		const from = Math.max(b.From, 0), to = Math.max(b.To, 0);
-		let e = phase + digit * Math.max(0, Math.round((Math.log2(Math.max(b.To - b.From, 1)) - phase) / digit));
-		while (to > 2 ** (e + digit) * 1.02) e += digit;
+		let e = phase + digit * Math.max(0, Math.round((Math.log2(b.To - b.From) - phase) / digit));
+		while (to > 2 ** (e + digit) * 1.02) e += digit; // not of a level: it would not fit on the ring
 		const ring = level(Math.max(e, lowest));
-		ring.reach = Math.max(ring.reach, to);
-		if (b.Count <= 0) continue;
 		ring.count += b.Count;
 		ring.cells.push({ from, to, count: b.Count });
 	}
@@ -35,11 +34,11 @@ export function rings(horizon) {
 }
 
 // widthPhase returns the logarithm of the wheel's tick, modulo that of 64: every width is a tick times a power of 64.
-function widthPhase(horizon) {
+function widthPhase(buckets) {
 	const votes = new Map();
-	for (const b of horizon) {
-		const e = Math.log2(b.To - b.From);
-		if (Number.isInteger(e)) votes.set(e % digit, (votes.get(e % digit) ?? 0) + 1);
+	for (const b of buckets) {
+		const exact = Math.log2(b.To - b.From), e = Math.round(exact);
+		if (Math.abs(exact - e) < 1e-6) votes.set(e % digit, (votes.get(e % digit) ?? 0) + 1);
 	}
 	const usual = 14 % digit; // of a tick of 16.384 µs
 	return [...votes].reduce((best, vote) => (vote[1] > best[1] ? vote : best), [usual, 0])[0];

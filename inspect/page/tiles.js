@@ -10,8 +10,8 @@ const slow = 5 * millisecond; // after this a callback counts as blocked, and an
 
 const lately = (name) => ({ history }) => `${number(history.since(name))} in the last minute`;
 
-// figures says what each tile shows. value, note and bad get {stats, history, recent}; recent.ran is the distribution of
-// the last minute, null if there is none.
+// figures says what each tile shows. value, note and bad get {stats, history, ran, recent}: ran is how long callbacks took
+// since the start, recent.ran is that of the last minute.
 const figures = [
 	{
 		name: "Blocked workers", value: ({ stats }) => number(stats.Blocked), note: lately("blocked"), bad: ({ history }) => history.since("blocked") > 0,
@@ -22,32 +22,33 @@ const figures = [
 		about: "Panics of callbacks, polls and Options.Go that Options.OnPanic got.",
 	},
 	{
-		name: "Slow callbacks", value: ({ ran }) => (ran ? number(ran.above(slow)) : noFigure), bad: ({ recent }) => recent.ran?.above(slow) > 0,
-		note: ({ recent }) => (recent.ran ? `${number(recent.ran.above(slow))} in the last minute` : "The server does not send it."),
+		name: "Slow callbacks", value: ({ ran }) => number(ran.above(slow)), bad: ({ recent }) => recent.ran.above(slow) > 0,
+		note: ({ recent }) => `${number(recent.ran.above(slow))} in the last minute`,
 		about: "Callbacks and polls that took more than 5 ms.",
+	},
+	{
+		name: "Rescued", value: ({ stats }) => number(stats.Rescued), note: lately("rescued"), bad: ({ history }) => history.since("rescued") > 0,
+		about: "Callbacks that the runtime ran itself, because Options.Go dropped them or panicked.",
 	},
 	{
 		name: "Callbacks take", value: ({ stats, recent }) => median(stats, recent), note: ({ stats, recent }) => longest(stats, recent),
 		about: "How long callbacks and polls take: half of them at most this, in the last minute if there were any.",
 	},
 	{ name: "Running", value: ({ stats }) => number(stats.Running), note: ({ stats }) => `${number(stats.Workers)} ${stats.Workers === 1 ? "worker" : "workers"}`, about: "Workers that are running, and callbacks that run outside of their worker." },
-	{
-		name: "Handed over", value: ({ stats }) => number(stats.Handed), note: ({ stats }) => `${number(stats.Rescued)} rescued`, bad: ({ history }) => history.since("rescued") > 0,
-		about: "Callbacks that Options.Go has got and not started. Rescued are those that it dropped, and the runtime ran.",
-	},
+	{ name: "Handed over", value: ({ stats }) => number(stats.Handed), note: () => "and not started", about: "Callbacks that Options.Go has got and not started." },
 	{ name: "Tasks", value: ({ stats }) => number(stats.Tasks), note: ({ history }) => `${rate(history.rate("polls"))} polls`, about: "Tasks of the runtime, and how often they are polled." },
 	{ name: "Queued", value: ({ stats }) => number(stats.Queued), note: () => "values in queues", about: "Values in the queues of the runtime, due or not." },
 	{ name: "Slots", value: ({ stats }) => number(stats.Slots), note: ({ stats }) => `${number(stats.Stale)} dead entries`, about: "Timers of the program, armed or not, and what stopped timers have left in the wheel. Scrubbing frees it." },
 ];
 
 function median(stats, { ran }) {
-	if (ran?.count > 0) return duration(ran.quantile(0.5));
-	return stats.Ran?.Count > 0 ? duration(stats.Ran.P50) : noFigure;
+	if (ran.count > 0) return duration(ran.quantile(0.5));
+	return stats.Ran.Count > 0 ? duration(stats.Ran.P50) : noFigure;
 }
 
 function longest(stats, { ran }) {
-	if (ran?.count > 0) return `${duration(ran.quantile(1))} at the most`;
-	return stats.Ran?.Count > 0 ? `${duration(stats.Ran.Max)} at the most` : "None has run yet.";
+	if (ran.count > 0) return `${duration(ran.quantile(1))} at the most`;
+	return stats.Ran.Count > 0 ? `${duration(stats.Ran.Max)} at the most` : "none has run yet";
 }
 
 export class Tiles {

@@ -10,12 +10,13 @@ const size = 600; // of the picture, in its own unit
 const outer = 282, inner = 112; // radii of the outermost and the innermost ring
 const fastShare = 0.4; // height of a fast ring, relative to a slow one
 const gapBetween = 5; // between two rings
+const sweep = 0.925; // the part of a circle that a turn takes. The names of the rings are in the rest
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const calmPause = 2000; // milliseconds between two drawings if motion is not wanted
 const frame = 33; // milliseconds between two frames
 
 export class Wheel {
-	#rings = []; // {group, track, reach, cells: Pool, ring, low, high, drawn}
+	#rings = []; // {ring, band, track, glow, turning, cells, name, low, high, drawn, passed, moved}
 	#base = 0; // when the picture was taken, by performance.now
 	#drawnAt = -Infinity;
 	#turning = false;
@@ -29,7 +30,8 @@ export class Wheel {
 		this.labels = svg("g", { class: "ring-names" });
 		const hand = svg("g", { class: "hand" },
 			svg("path", { class: "now-line", d: `M0 ${-inner + 8}V${-outer - 4}` }),
-			svg("path", { class: "now-mark", d: `M0 ${-outer + 2}l7 -13h-14Z` }));
+			svg("path", { class: "now-mark", d: `M0 ${-outer + 2}l7 -13h-14Z` }),
+			svg("text", { x: 12, y: -outer - 4 }, "now"));
 		this.root.append(this.bands, hand, this.labels);
 		host.append(this.root);
 		explore(host, () => this.#rings.filter((r) => r.ring).map((r) => r.band));
@@ -81,18 +83,18 @@ export class Wheel {
 			r.low = low;
 			r.high = low + heights[i] * unit;
 			low = r.high + gapBetween;
-			set(r.track, { d: sector(r.low, r.high, 0, 1) });
+			set(r.track, { d: sector(r.low, r.high, 0, sweep) });
 			write(r.name, r.ring.fast ? "" : duration(r.ring.turn, 2));
 			set(r.name, { x: -7, y: -(r.low + r.high) / 2 + 4 });
 		});
 	}
 
 	#make() {
-		const r = { ring: null, moved: 0 };
+		const r = { ring: null };
 		r.track = svg("path", { class: "track" });
-		r.reach = svg("path", { class: "reach" });
+		r.glow = svg("path", { class: "glow" });
 		r.turning = svg("g");
-		r.band = svg("g", { class: "ring" }, r.track, r.reach, r.turning);
+		r.band = svg("g", { class: "ring" }, r.track, r.glow, r.turning);
 		r.name = svg("text", { "text-anchor": "end" });
 		explain(r.band, () => ringTip(r.ring, this.#total));
 		r.cells = new Pool(r.turning, (i) => {
@@ -118,19 +120,14 @@ export class Wheel {
 		});
 		r.passed = 0;
 		r.moved = NaN;
-		const filled = ring.fast && ring.count > 0;
-		const v = filled ? Math.log1p(ring.count) / Math.log1p(Math.max(most, ring.count)) : 0;
-		set(r.reach, {
-			class: filled ? "reach filled" : "reach",
-			"fill-opacity": filled ? (0.2 + 0.5 * v).toFixed(2) : null,
-			d: sector(r.low, r.high, 0, filled ? 1 : Math.min(1, ring.reach / ring.turn)),
-		});
+		const v = Math.log1p(ring.count) / Math.log1p(Math.max(most, ring.count));
+		set(r.glow, { "fill-opacity": (ring.fast && ring.count > 0 ? 0.2 + 0.5 * v : 0).toFixed(2), d: sector(r.low, r.high, 0, sweep) });
 	}
 
 	// #path returns the path of a cell from a time on. A small gap is between two cells.
 	#path(r, cell, from) {
 		const gap = Math.min(0.1 * (cell.to - from), 0.0004 * r.ring.turn);
-		return sector(r.low, cell.high, from / r.ring.turn, (cell.to - gap) / r.ring.turn);
+		return sector(r.low, cell.high, (sweep * from) / r.ring.turn, (sweep * (cell.to - gap)) / r.ring.turn);
 	}
 
 	#elapsed() { return Math.max(0, performance.now() - this.#base) * 1e6; }
@@ -140,11 +137,10 @@ export class Wheel {
 		const elapsed = this.#turning && !calm.matches ? this.#elapsed() : 0;
 		for (const r of this.#rings) {
 			if (!r.ring || r.ring.fast) continue;
-			const turned = elapsed / r.ring.turn;
+			const turned = (sweep * elapsed) / r.ring.turn;
 			if (Math.abs(turned - r.moved) * r.high * 6.3 < 0.15) continue;
 			r.moved = turned;
 			set(r.turning, { transform: `rotate(${(-360 * turned).toFixed(3)})` });
-			set(r.reach, { d: sector(r.low, r.high, 0, Math.min(1, Math.max(0, r.ring.reach - elapsed) / r.ring.turn)) });
 			for (; r.passed < r.drawn.length && r.drawn[r.passed].to <= elapsed; r.passed++) set(r.cells.all[r.passed], { display: "none" });
 			const first = r.drawn[r.passed];
 			if (first && first.from < elapsed) set(r.cells.all[r.passed], { d: this.#path(r, first, elapsed) });
