@@ -4,6 +4,8 @@ go 1.26.0
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/chromedp/cdproto v0.158.6
+	github.com/chromedp/chromedp v0.21.0
 	github.com/foliot-go/foliot v0.0.0
 	github.com/foliot-go/foliot/prometheus v0.0.0
 	github.com/jonboulle/clockwork v0.5.0
@@ -58,7 +60,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace (
-	github.com/foliot-go/foliot => ../
-	github.com/foliot-go/foliot/prometheus => ../prometheus
-)
+replace github.com/foliot-go/foliot/prometheus => ../prometheus
+
+require github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+
+replace github.com/foliot-go/foliot => ../

@@ -112,7 +112,7 @@ function render() {
 	tip.refresh();
 }
 
-const words = { connecting: "Connecting", live: "Live", paused: "Paused", lost: "Connection lost, trying again" };
+const words = { connecting: "Connecting", live: "Live", paused: "Paused", lost: "Connection lost" };
 const stream = new Stream("events", receive, (state) => {
 	document.documentElement.dataset.state = state;
 	write($("state"), words[state]);
@@ -128,6 +128,10 @@ function togglePause() {
 
 $("pause").addEventListener("click", togglePause);
 tip.explain($("pause"), () => [stream.paused ? "Go on" : "Stop all that moves", "Space or P does the same."]);
+tip.explain($("state"), () => [words[document.documentElement.dataset.state], {
+	lost: "The page tries to connect again. The figures are the last ones that came.", paused: "The figures stand still.",
+	live: "The figures are those of now.", connecting: "No figures have come yet.",
+}[document.documentElement.dataset.state]]);
 tip.explain($("hub"), () => ["Timers that are armed", "They have neither fired nor been stopped. Timers of tasks count."]);
 document.addEventListener("keydown", (event) => {
 	if (event.altKey || event.ctrlKey || event.metaKey || event.repeat) return;

@@ -7,7 +7,7 @@ import { duration, timers, percent, millisecond, second, minute, hour, day, year
 const low = millisecond; // the end of the first bin
 const decades = Math.log10(year / low);
 const places = [low, 10 * low, 100 * low, second, 10 * second, minute, 10 * minute, hour, 6 * hour, day, 7 * day, 30 * day, year];
-const fewPlaces = [low, 100 * low, 10 * second, 10 * minute, 6 * hour, 7 * day, year]; // for a narrow screen
+const fewPlaces = [low, 100 * low, 10 * second, 10 * minute, day, year]; // for a narrow screen
 
 export class Horizon {
 	#chart;

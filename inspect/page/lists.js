@@ -61,7 +61,7 @@ export class Lists {
 			entry?.section.remove();
 			const id = `list-${title.toLowerCase()}`;
 			const made = table(title, columns);
-			const scroll = html("div", { class: "scroll", role: "region", tabindex: 0, "aria-labelledby": id }, made);
+			const scroll = html("div", { class: "scroll", role: "group", tabindex: 0, "aria-labelledby": id }, made);
 			entry = { section: html("section", { "aria-labelledby": id }, html("h2", { id }, title), scroll), table: made, columns: columns.join() };
 			this.#sections.set(title, entry);
 			this.host.append(entry.section);

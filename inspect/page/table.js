@@ -29,7 +29,7 @@ export function fill(table, rows) {
 // alternative puts a table into a details element, and calls rows for its rows only while it is open.
 export function alternative(details, caption, heads, rows) {
 	const t = table(caption, heads);
-	details.append(html("div", { class: "scroll" }, t));
+	details.append(html("div", { class: "scroll", role: "group", tabindex: 0, "aria-label": caption }, t));
 	const update = () => details.open && fill(t, rows());
 	details.addEventListener("toggle", update);
 	return update;

@@ -7,7 +7,7 @@ import { rings } from "./rings.js";
 import { duration, span, timers, percent } from "./words.js";
 
 const size = 600; // of the picture, in its own unit
-const outer = 282, inner = 112; // radii of the outermost and the innermost ring
+const outer = 275, inner = 112; // radii of the outermost and the innermost ring
 const fastShare = 0.4; // height of a fast ring, relative to a slow one
 const gapBetween = 5; // between two rings
 const sweep = 0.925; // the part of a circle that a turn takes. The names of the rings are in the rest
@@ -96,7 +96,7 @@ export class Wheel {
 		r.turning = svg("g");
 		r.band = svg("g", { class: "ring" }, r.track, r.glow, r.turning);
 		r.name = svg("text", { "text-anchor": "end" });
-		explain(r.band, () => ringTip(r.ring, this.#total));
+		explain(r.band, () => ringTip(r.ring, this.#total), () => this.#foot());
 		r.cells = new Pool(r.turning, (i) => {
 			const cell = svg("path", { class: "cell" });
 			explain(cell, () => r.ring && r.ring.cells[i] && cellTip(r.ring.cells[i], r.ring, this.#total, this.#elapsed()));
@@ -128,6 +128,12 @@ export class Wheel {
 	#path(r, cell, from) {
 		const gap = Math.min(0.1 * (cell.to - from), 0.0004 * r.ring.turn);
 		return sector(r.low, cell.high, (sweep * from) / r.ring.turn, (sweep * (cell.to - gap)) / r.ring.turn);
+	}
+
+	// #foot returns where the tip of a ring is: at the foot of the wheel, away from now.
+	#foot() {
+		const box = this.host.getBoundingClientRect();
+		return { x: (box.left + box.right) / 2, y: box.bottom - 4 };
 	}
 
 	#elapsed() { return Math.max(0, performance.now() - this.#base) * 1e6; }

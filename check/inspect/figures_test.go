@@ -1,0 +1,211 @@
+//go:build browser
+
+package inspect
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/inspect"
+)
+
+// lookOfPage is an expression for all figures and the state of all pictures: what stands still during a pause.
+const lookOfPage = `document.querySelector("main").innerText + [...document.querySelectorAll("svg *")].map(e =>
+	["d", "transform", "height", "fill-opacity", "display"].map(a => e.getAttribute(a)).join()).join("\n")`
+
+func TestBrowserShowsTheFiguresOfARuntime(t *testing.T) {
+	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
+	tab := openTab(t, desktop, s.address)
+	tab.until(t, `document.getElementById("armed").textContent === "`+strconv.Itoa(idleTimers)+`"`)
+	for _, c := range []struct{ what, script, want string }{
+		{"the name of the number", `document.getElementById(document.getElementById("armed").getAttribute("aria-labelledby")).textContent`, "Armed"},
+		{"the cells of the wheel", `[...document.querySelectorAll("#wheel .cell")].filter(e => e.getAttribute("display") !== "none").length`, "3"},
+		{"the bars of the strip", `[...document.querySelectorAll("#horizon .box")].filter(e => e.getAttribute("height") > 0).length`, "3"},
+		{"the owner", `document.querySelector(".owners .name").textContent`, "inspect.expireSession"},
+		{"the share of the owner", `document.querySelector(".owners .share").textContent`, "100 %"},
+		{"the histogram", `document.querySelector("#late .empty").textContent`, "No timer has fired yet."},
+		{"the chooser for one runtime", `document.getElementById("chooser").hidden`, "true"},
+		{"the role of the wheel", `document.getElementById("wheel").getAttribute("role")`, "img"},
+	} {
+		if got := strings.ReplaceAll(eval[string](t, tab, "String("+c.script+")"), "\u00a0", " "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+	}
+	if name := eval[string](t, tab, `document.getElementById("wheel").getAttribute("aria-label")`); !strings.Contains(name, "wheel") {
+		t.Errorf("the name of the wheel is %q", name)
+	}
+	tab.checkQuiet(t)
+}
+
+func TestBrowserShowsThatFiguresChange(t *testing.T) {
+	tab := openTab(t, desktop, newSite(t, program(t)).address)
+	tab.until(t, `Number(document.getElementById("armed").textContent.replaceAll(",", "")) > 1000`)
+	for _, selector := range []string{"#armed", "#rates-keys", "#wakeups-keys", "#late-table", "#lists"} {
+		before := tab.text(t, selector)
+		tab.until(t, fmt.Sprintf(`document.querySelector(%q).textContent !== %q`, selector, before))
+	}
+	// Between two pictures the wheel turns.
+	turns := `[...document.querySelectorAll("#wheel g[transform]")].map(e => e.getAttribute("transform")).join()`
+	before := eval[string](t, tab, turns)
+	tab.until(t, turns+" !== "+strconv.Quote(before))
+	for _, rate := range eval[[]string](t, tab, `[...document.querySelectorAll("#rates-keys .value")].map(e => e.textContent)`) {
+		if n, _ := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSuffix(rate, "\u00a0/s"), ",", ""), 64); n <= 0 {
+			t.Errorf("a rate of a busy runtime is %q", rate)
+		}
+	}
+	tab.checkQuiet(t)
+}
+
+func TestBrowserPauses(t *testing.T) {
+	s := newSite(t, program(t))
+	tab := openTab(t, desktop, s.address)
+	toggles := []struct {
+		name string
+		do   func()
+	}{
+		{"button", func() { eval[bool](t, tab, `document.getElementById("pause").click(), true`) }},
+		{"P", func() { tab.press(t, "p") }},
+		{"Space", func() { tab.press(t, " ") }},
+		{"Space on the button", func() {
+			eval[bool](t, tab, `document.getElementById("pause").focus(), true`)
+			tab.press(t, " ")
+		}},
+		{"Space on the wheel", func() {
+			eval[bool](t, tab, `document.getElementById("wheel").focus(), true`)
+			tab.press(t, " ")
+		}},
+	}
+	for _, toggle := range toggles {
+		t.Run(toggle.name, func(t *testing.T) {
+			toggle.do()
+			tab.until(t, `document.documentElement.dataset.state === "paused"`)
+			waitFor(t, "the server has no stream", func() bool { return s.streams.Load() == 0 })
+			before := eval[string](t, tab, lookOfPage)
+			time.Sleep(700 * time.Millisecond)
+			if after := eval[string](t, tab, lookOfPage); after != before {
+				t.Errorf("the page changes during a pause:\n%s", difference(before, after))
+			}
+			toggle.do()
+			tab.until(t, `document.documentElement.dataset.state === "live"`)
+			tab.until(t, lookOfPage+" !== "+strconv.Quote(before))
+		})
+	}
+	if scrolled := eval[float64](t, tab, `scrollY`); scrolled != 0 {
+		t.Errorf("Space scrolls the page by %v", scrolled)
+	}
+	tab.checkQuiet(t)
+}
+
+// difference returns the first lines in which two texts differ.
+func difference(a, b string) string {
+	left, right := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(left), len(right)) {
+		if left[i] != right[i] {
+			return left[i] + "\n" + right[i]
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(left), len(right))
+}
+
+// waitFor waits until a condition of this process holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not in %v: %s", patience, what)
+		}
+	}
+}
+
+func TestBrowserDoesNotListenWhileThePageIsHidden(t *testing.T) {
+	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
+	tab := openTab(t, desktop, s.address)
+	hide := func(hidden bool) {
+		eval[bool](t, tab, fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %v, configurable: true}),
+			document.dispatchEvent(new Event("visibilitychange"))`, hidden))
+	}
+	hide(true)
+	waitFor(t, "the server has no stream", func() bool { return s.streams.Load() == 0 })
+	hide(false)
+	waitFor(t, "the server has a stream", func() bool { return s.streams.Load() == 1 })
+	tab.until(t, `document.documentElement.dataset.state === "live"`)
+	tab.checkQuiet(t)
+}
+
+func TestBrowserConnectsAgainAfterARestart(t *testing.T) {
+	s := newSite(t, program(t))
+	tab := openTab(t, desktop, s.address)
+	s.stop()
+	tab.until(t, `document.documentElement.dataset.state === "lost"`)
+	if said := tab.text(t, "#state"); said != "Connection lost" {
+		t.Errorf("the page says %q", said)
+	}
+	before := tab.text(t, "#armed")
+	s.start(t, strings.TrimSuffix(strings.TrimPrefix(s.address, "http://"), prefix))
+	tab.until(t, `document.documentElement.dataset.state === "live"`)
+	tab.until(t, `document.getElementById("armed").textContent !== `+strconv.Quote(before))
+}
+
+func TestBrowserChoosesARuntime(t *testing.T) {
+	s := newSite(t, program(t))
+	tab := openTab(t, desktop, s.address)
+	tab.until(t, `document.getElementById("runtime").value === "default"`)
+	armed := func(n string) {
+		t.Helper()
+		tab.until(t, `document.getElementById("armed").textContent === "`+n+`"`)
+	}
+	eval[bool](t, tab, `(() => { const s = document.getElementById("runtime"); s.value = "few"; return s.dispatchEvent(new Event("change")) })()`)
+	armed(strconv.Itoa(idleTimers))
+	tab.do(t, reload)
+	tab.until(t, `document.documentElement.dataset.state === "live"`)
+	armed(strconv.Itoa(idleTimers))
+	eval[bool](t, tab, `[...document.querySelectorAll("#lists button")].find(e => e.textContent === "none").click(), true`)
+	armed("0")
+	for selector, want := range map[string]string{
+		"#horizon .empty": "No timer is armed.",
+		"#late .empty":    "No timer has fired yet.",
+		"#owners p":       "No timer is armed, so there is no function to name.",
+	} {
+		if got := tab.text(t, selector); got != want {
+			t.Errorf("%s says %q, want %q", selector, got, want)
+		}
+	}
+	tab.checkQuiet(t)
+}
+
+func TestBrowserSaysWhyFiguresAreMissing(t *testing.T) {
+	closed := newRuntime(t)
+	if _, err := closed.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"closed": closed, "nil": nil}})
+	tab := openTab(t, desktop, s.address)
+	for name, want := range map[string]string{"closed": "The runtime is shut down.", "nil": "There is no runtime of this name: it is nil."} {
+		eval[bool](t, tab, `[...document.querySelectorAll("#lists button")].find(e => e.textContent === "`+name+`").click(), true`)
+		tab.until(t, `document.getElementById("notice").textContent === `+strconv.Quote(want))
+	}
+	tab.checkQuiet(t)
+}
+
+// The same cases hold for the functions in Go, which a test of package look checks.
+func TestBrowserWritesNumbersAsTheCasesSay(t *testing.T) {
+	cases, err := os.ReadFile("../../internal/look/testdata/cases.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
+	tab := openTab(t, desktop, s.address)
+	wrong := eval[[]string](t, tab, `import("./look/number.js").then(module => Object.entries(`+string(cases)+`).flatMap(([name, all]) => all.flatMap(c => {
+		const got = module[name](...c.slice(0, -1)), want = c.at(-1);
+		const same = typeof got === "string" ? got.replaceAll("\u00a0", " ") === want : Math.abs(got - want) < 1e-9;
+		return same ? [] : [name + "(" + c.slice(0, -1) + ") = " + got + ", want " + want];
+	})))`)
+	for _, line := range wrong {
+		t.Error(line)
+	}
+}

@@ -1,0 +1,166 @@
+//go:build browser
+
+package inspect
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/inspect"
+)
+
+// prefix is where the page is mounted: not at the root, so that an absolute address on the page would be noticed.
+const prefix = "/debug/foliot/"
+
+// The functions of the timers. Their names are on the page.
+func closeIdle()     {}
+func expireSession() {}
+func renew()         {}
+func giveUp()        {}
+
+// busyTimers is the number of timers with which a busy runtime starts.
+const busyTimers = 100_000
+
+// newRuntime returns a runtime that is shut down after the test.
+func newRuntime(t *testing.T) *foliot.Runtime {
+	t.Helper()
+	rt, err := foliot.New(foliot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := rt.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return rt
+}
+
+// arm arms n timers that are due between two delays, at equal distances.
+func arm(t *testing.T, rt *foliot.Runtime, n int, from, to time.Duration, f func()) {
+	t.Helper()
+	for i := range n {
+		if _, err := rt.AfterFunc(from+(to-from)*time.Duration(i)/time.Duration(n), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// newBusy returns a runtime like that of a server: idle timeouts, sessions, certificates, and requests that come and go as
+// long as the test runs.
+func newBusy(t *testing.T) *foliot.Runtime {
+	t.Helper()
+	rt := newRuntime(t)
+	arm(t, rt, busyTimers*6/10, 90*time.Second, 2*time.Minute, closeIdle)
+	arm(t, rt, busyTimers*2/10, time.Second, 15*time.Minute, closeIdle)
+	arm(t, rt, busyTimers*19/100, time.Second, 24*time.Hour, expireSession)
+	arm(t, rt, busyTimers/100, 60*24*time.Hour, 90*24*time.Hour, renew)
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	t.Cleanup(func() { close(done); <-ended })
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			requests(rt, 20+i/50%20)
+		}
+	}()
+	return rt
+}
+
+// requests arms timers as requests do: of four, two are stopped, one is postponed, and one fires soon.
+func requests(rt *foliot.Runtime, n int) {
+	for i := range n {
+		timer, err := rt.AfterFunc(time.Duration(1+i*200)*time.Millisecond, giveUp)
+		if err != nil {
+			return
+		}
+		switch i % 4 {
+		case 0, 1:
+			timer.Stop()
+		case 2:
+			timer.Reset(6 * time.Second)
+		}
+	}
+}
+
+// idleTimers is the number of timers of a runtime of newIdle. None is due during a test.
+const idleTimers = 3
+
+func newIdle(t *testing.T) *foliot.Runtime {
+	t.Helper()
+	rt := newRuntime(t)
+	for _, d := range []time.Duration{time.Hour, 25 * time.Hour, 30 * 25 * time.Hour} {
+		arm(t, rt, 1, d, d, expireSession)
+	}
+	return rt
+}
+
+// A site is a server with the page.
+type site struct {
+	handler http.Handler
+	address string // of the page
+	server  *http.Server
+	streams atomic.Int32 // requests for events that are open
+}
+
+// newSite serves the page on a free port of this machine.
+func newSite(t *testing.T, o inspect.Options) *site {
+	t.Helper()
+	o.Interval = 200 * time.Millisecond
+	s := &site{}
+	page := http.StripPrefix("/debug/foliot", inspect.Handler(o))
+	mux := http.NewServeMux()
+	mux.Handle(prefix, page)
+	mux.HandleFunc(prefix+"events", func(w http.ResponseWriter, r *http.Request) {
+		s.streams.Add(1)
+		defer s.streams.Add(-1)
+		page.ServeHTTP(w, r)
+	})
+	s.handler = mux
+	s.start(t, "127.0.0.1:0")
+	t.Cleanup(s.stop)
+	return s
+}
+
+// start begins to serve. The address may be that of a server that was stopped.
+func (s *site) start(t *testing.T, address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = "http://" + listener.Addr().String() + prefix
+	s.server = &http.Server{Handler: s.handler}
+	go s.server.Serve(listener)
+}
+
+// stop ends the server and all its connections.
+func (s *site) stop() { s.server.Close() }
+
+// program returns what most tests look at: a busy runtime, one with a few timers, and one without any.
+func program(t *testing.T) inspect.Options {
+	t.Helper()
+	busy := newBusy(t)
+	queue := foliot.NewQueue[string](busy)
+	for i := range 5 {
+		if _, err := queue.Push(time.Duration(i-1)*time.Hour, "retry"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return inspect.Options{
+		Runtimes: map[string]*foliot.Runtime{"default": busy, "few": newIdle(t), "none": newRuntime(t)},
+		Queues:   map[string]inspect.Queue{"retries": queue},
+	}
+}
