@@ -186,10 +186,13 @@ func (tab *tab) checkQuiet(t *testing.T) {
 	}
 }
 
-// screenshot takes pictures of the first screen and of the whole page. They are kept in FOLIOT_SCREENSHOTS if it is set.
+// screenshots returns the folder that keeps screenshots; empty: none is kept.
+func screenshots() string { return os.Getenv("FOLIOT_SCREENSHOTS") }
+
+// screenshot takes pictures of the first screen and of the whole page. They are kept in the folder screenshots.
 func (tab *tab) screenshot(t *testing.T, name string) {
 	t.Helper()
-	dir := os.Getenv("FOLIOT_SCREENSHOTS")
+	dir := screenshots()
 	if dir == "" {
 		dir = t.TempDir()
 	}

@@ -58,6 +58,12 @@ func TestBrowserShowsThatFiguresChange(t *testing.T) {
 			t.Errorf("a rate of a busy runtime is %q", rate)
 		}
 	}
+	for title, want := range map[string]string{"loops": "scripts runs 2 41.7 d 0 0", "queues": "retries 5 2 now"} {
+		row := eval[string](t, tab, `[...document.querySelector("section[aria-labelledby=list-`+title+`] tbody tr").cells].map(e => e.textContent).join(" ")`)
+		if got := strings.ReplaceAll(row, "\u00a0", " "); got != want {
+			t.Errorf("the row of %s is %q, want %q", title, got, want)
+		}
+	}
 	tab.checkQuiet(t)
 }
 

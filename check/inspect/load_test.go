@@ -4,6 +4,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/inspect"
+	"github.com/foliot-go/foliot/loop"
 )
 
 // prefix is where the page is mounted: not at the root, so that an absolute address on the page would be noticed.
@@ -22,9 +24,6 @@ func closeIdle()     {}
 func expireSession() {}
 func renew()         {}
 func giveUp()        {}
-
-// busyTimers is the number of timers with which a busy runtime starts.
-const busyTimers = 100_000
 
 // newRuntime returns a runtime that is shut down after the test.
 func newRuntime(t *testing.T) *foliot.Runtime {
@@ -51,15 +50,15 @@ func arm(t *testing.T, rt *foliot.Runtime, n int, from, to time.Duration, f func
 	}
 }
 
-// newBusy returns a runtime like that of a server: idle timeouts, sessions, certificates, and requests that come and go as
-// long as the test runs.
-func newBusy(t *testing.T) *foliot.Runtime {
+// newBusy returns a runtime like that of a server: so many timers of idle connections, sessions and certificates, and
+// requests that come and go as long as the test runs.
+func newBusy(t *testing.T, timers int) *foliot.Runtime {
 	t.Helper()
 	rt := newRuntime(t)
-	arm(t, rt, busyTimers*6/10, 90*time.Second, 2*time.Minute, closeIdle)
-	arm(t, rt, busyTimers*2/10, time.Second, 15*time.Minute, closeIdle)
-	arm(t, rt, busyTimers*19/100, time.Second, 24*time.Hour, expireSession)
-	arm(t, rt, busyTimers/100, 60*24*time.Hour, 90*24*time.Hour, renew)
+	arm(t, rt, timers*6/10, 90*time.Second, 4*time.Minute, closeIdle)
+	arm(t, rt, timers*2/10, time.Second, 15*time.Minute, closeIdle)
+	arm(t, rt, timers*19/100, time.Second, 24*time.Hour, expireSession)
+	arm(t, rt, timers/100, 60*24*time.Hour, 90*24*time.Hour, renew)
 	done := make(chan struct{})
 	ended := make(chan struct{})
 	t.Cleanup(func() { close(done); <-ended })
@@ -107,6 +106,25 @@ func newIdle(t *testing.T) *foliot.Runtime {
 	return rt
 }
 
+// newLoop returns a loop that runs, with two timers that are due after the test.
+func newLoop(t *testing.T) *loop.Loop {
+	t.Helper()
+	l := loop.New(loop.Options{})
+	for range 2 {
+		l.CallLater(1000*time.Hour, func() {})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run of the loop returned %v", err)
+		}
+	})
+	return l
+}
+
 // A site is a server with the page.
 type site struct {
 	handler http.Handler
@@ -152,7 +170,11 @@ func (s *site) stop() { s.server.Close() }
 // program returns what most tests look at: a busy runtime, one with a few timers, and one without any.
 func program(t *testing.T) inspect.Options {
 	t.Helper()
-	busy := newBusy(t)
+	timers := 100_000
+	if screenshots() != "" {
+		timers = 1_000_000
+	}
+	busy := newBusy(t, timers)
 	queue := foliot.NewQueue[string](busy)
 	for i := range 5 {
 		if _, err := queue.Push(time.Duration(i-1)*time.Hour, "retry"); err != nil {
@@ -161,6 +183,7 @@ func program(t *testing.T) inspect.Options {
 	}
 	return inspect.Options{
 		Runtimes: map[string]*foliot.Runtime{"default": busy, "few": newIdle(t), "none": newRuntime(t)},
+		Loops:    map[string]*loop.Loop{"scripts": newLoop(t)},
 		Queues:   map[string]inspect.Queue{"retries": queue},
 	}
 }

@@ -36,11 +36,18 @@ func (tab *tab) press(t *testing.T, key string) {
 
 func TestBrowserShowsThePageOnEachScreen(t *testing.T) {
 	s := newSite(t, program(t))
-	for _, screen := range []screen{desktop, dark, phone, night} {
+	all := []screen{desktop, dark, phone, night}
+	tabs := make(map[string]*tab)
+	for _, screen := range all {
+		tabs[screen.name] = openTab(t, screen, s.address)
+	}
+	if screenshots() != "" {
+		time.Sleep(70 * time.Second) // so that the plots are full
+	}
+	for _, screen := range all {
 		t.Run(screen.name, func(t *testing.T) {
-			tab := openTab(t, screen, s.address)
+			tab := tabs[screen.name]
 			tab.until(t, `document.querySelectorAll("#late .column").length > 0`)
-			time.Sleep(2 * time.Second) // a line in the plots
 			if ground := eval[string](t, tab, `getComputedStyle(document.body).backgroundColor`); ground != screen.ground {
 				t.Errorf("the page is %s, want %s", ground, screen.ground)
 			}
@@ -135,7 +142,7 @@ func TestBrowserGoesThroughThePageWithTheTabKey(t *testing.T) {
 	}
 	want := []string{
 		"runtime", "pause", "wheel", "wheel-table", "rates-keys", "rates", "wakeups-keys", "wakeups", "rates-table",
-		"horizon", "horizon-table", "tiles", "late", "owners", "list-runtimes", "link", "list-workers", "list-queues", "A",
+		"horizon", "horizon-table", "tiles", "late", "owners", "list-runtimes", "link", "list-workers", "list-loops", "list-queues", "A",
 	}
 	if !slices.Equal(order, want) {
 		t.Errorf("the order is  %q\nit should be %q", order, want)

@@ -2,7 +2,7 @@
 
 import { Stream } from "./stream.js";
 import { History } from "./history.js";
-import { Distribution } from "./distribution.js";
+import { distributions } from "./distribution.js";
 import { Wheel, wheelRows } from "./wheel.js";
 import { Horizon, horizonRows } from "./horizon.js";
 import { Plot } from "./plots.js";
@@ -103,7 +103,7 @@ function render() {
 	wheel.update(runtime.horizon, takenAt);
 	horizon.update(runtime.horizon, stats.Armed, unavailable.horizon);
 	for (const plot of plots) plot.update(history);
-	const now = { late: Distribution.of(runtime.late), ran: Distribution.of(runtime.ran) };
+	const now = distributions(runtime);
 	const recent = { late: history.distribution("late", now.late), ran: history.distribution("ran", now.ran) };
 	late.update(recent.late, now.late, stats.Late);
 	tiles.update({ stats, history, ran: now.ran, recent });

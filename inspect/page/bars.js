@@ -5,7 +5,7 @@ import { explain } from "./tip.js";
 import { explore } from "./explore.js";
 
 const margin = { top: 26, right: 12, bottom: 26, left: 48 };
-const letter = 6.6; // the width of a letter of a label, estimated
+const ruler = document.createElement("canvas").getContext("2d");
 
 export class BarChart {
 	#drawing = null; // the last drawing, to draw it again in another size
@@ -72,12 +72,18 @@ export class BarChart {
 	}
 }
 
+// textWidth returns the width of a label of pictures.css.
+function textWidth(text, weight = 400) {
+	ruler.font = `${weight} 12px ${getComputedStyle(document.body).fontFamily}`;
+	return ruler.measureText(text).width;
+}
+
 // withRoom leaves out the labels that would overlap one before them, and moves those at an edge inwards.
 function withRoom(labels, width) {
 	const kept = [];
 	let end = -Infinity;
 	for (const label of labels) {
-		const half = (label.text.length * letter) / 2;
+		const half = textWidth(label.text) / 2;
 		const at = Math.max(half, Math.min(label.x, width - half));
 		if (at - half < end + 6) continue;
 		end = at + half;
@@ -88,7 +94,7 @@ function withRoom(labels, width) {
 
 // sideBySide moves labels apart that would overlap, half of the way each, and those at an edge inwards.
 function sideBySide(labels, width) {
-	const half = labels.map((l) => (l.text.length * letter * 1.1) / 2);
+	const half = labels.map((l) => textWidth(l.text, 600) / 2);
 	const at = labels.map((l, i) => Math.max(half[i], Math.min(l.x, width - half[i])));
 	for (let i = 1; i < at.length; i++) {
 		const lacking = half[i - 1] + half[i] + 8 - (at[i] - at[i - 1]);

@@ -1,22 +1,23 @@
 // A distribution of durations, as the server counts them.
 
-// A Distribution has buckets: the longest duration of each in nanoseconds, and how many are in it.
-export class Distribution {
-	constructor(buckets) {
+// A Distribution has buckets: the longest duration that belongs in each, in nanoseconds, and how many are in it.
+class Distribution {
+	constructor(buckets, max) {
 		this.buckets = buckets;
+		this.max = max; // no duration is longer
 		this.count = buckets.reduce((sum, [, n]) => sum + n, 0);
 	}
 
-	// of makes a distribution of the server's buckets.
-	static of(buckets) {
-		return new Distribution((buckets ?? []).map((b) => [b.UpTo, b.Count]));
+	// of makes a distribution of the server's buckets and its longest duration.
+	static of(buckets, max) {
+		return new Distribution(buckets.map((b) => [b.UpTo, b.Count]), max);
 	}
 
 	// minus returns what was added since an earlier distribution.
 	minus(earlier) {
 		const before = new Map(earlier.buckets);
 		const rest = this.buckets.map(([to, n]) => [to, n - (before.get(to) ?? 0)]);
-		return rest.some(([, n]) => n < 0) ? this : new Distribution(rest.filter(([, n]) => n > 0));
+		return rest.some(([, n]) => n < 0) ? this : new Distribution(rest.filter(([, n]) => n > 0), this.max);
 	}
 
 	// quantile returns a duration that a share q of the durations does not exceed.
@@ -24,7 +25,7 @@ export class Distribution {
 		let rank = Math.max(1, Math.ceil(q * this.count));
 		for (const [to, n] of this.buckets) {
 			rank -= n;
-			if (rank <= 0) return to;
+			if (rank <= 0) return Math.min(to, this.max);
 		}
 		return NaN;
 	}
@@ -44,4 +45,9 @@ export class Distribution {
 		}
 		return out;
 	}
+}
+
+// distributions returns how late timers of a runtime fired, and how long its callbacks ran, since its start.
+export function distributions(runtime) {
+	return { late: Distribution.of(runtime.late, runtime.stats.Late.Max), ran: Distribution.of(runtime.ran, runtime.stats.Ran.Max) };
 }

@@ -1,6 +1,6 @@
 // The last minutes of a runtime.
 
-import { Distribution } from "./distribution.js";
+import { distributions } from "./distribution.js";
 
 export const window = 300; // seconds that the history goes back
 const capacity = 700; // samples: at least the window, at one each half second
@@ -55,8 +55,8 @@ export class History {
 	#keep(time, runtime) {
 		const d = this.distributions;
 		if (d.length > 0 && time - d.at(-1).time < coarse) return;
-		d.push({ time, late: Distribution.of(runtime.late), ran: Distribution.of(runtime.ran) });
-		while (d.length > 2 && time - d[1].time >= recent) d.shift();
+		d.push({ time, ...distributions(runtime) });
+		while (time - d[0].time > recent + coarse) d.shift();
 	}
 
 	at(name, i) { return this.values[name][i % capacity]; }

@@ -43,7 +43,7 @@ export class Late {
 	#draw(shown, quiet, empty) {
 		if (shown) {
 			while (this.#high < shown.quantile(1) && this.#high < 1e4 * second) this.#high *= 2;
-			while (this.#low > shown.quantile(0.01) && this.#low > microsecond / 4) this.#low /= 2;
+			while (this.#low > shown.quantile(0.05) && this.#low > microsecond) this.#low /= 2;
 		}
 		const bins = Math.round(Math.log2(this.#high / this.#low) * perOctave);
 		const place = (ns) => Math.max(0, Math.min(1, Math.log2(ns / this.#low) / (bins / perOctave)));

@@ -6,7 +6,7 @@ import { number, noFigure } from "./look/number.js";
 import { duration, rate } from "./words.js";
 
 export class Lists {
-	#sections = new Map(); // by title: {section, table, columns}
+	#sections = new Map(); // by title: {section, table}
 
 	constructor(host, choose) {
 		this.host = host;
@@ -16,20 +16,14 @@ export class Lists {
 
 	// update shows the tables of a picture. chosen is the name of the runtime that the page shows.
 	update(picture, histories, chosen) {
-		const names = Object.keys(picture.runtimes);
-		this.#show("Runtimes", names.length > 1 ? ["", "armed", "fired", "late, 99 %", "blocked", "panics"] : null, () => names.map((name) => {
-			const { stats } = picture.runtimes[name];
-			if (!stats) return [this.#button(name, name === chosen), ...Array(5).fill(noFigure)];
-			return [this.#button(name, name === chosen), stats.Armed, rate(histories.get(name)?.rate("fired")),
-				stats.Late.Count > 0 ? duration(stats.Late.P99) : noFigure, stats.Blocked, stats.Panics];
-		}));
+		const runtimes = Object.entries(picture.runtimes), workers = picture.runtimes[chosen]?.stats?.Worker ?? [];
 		for (const name of this.buttons.keys()) if (!picture.runtimes[name]) this.buttons.delete(name);
-		const workers = picture.runtimes[chosen]?.stats?.Worker ?? [];
-		this.#show("Workers", workers.length > 0 ? ["", "armed", "fired", "wake-ups", "dead entries", "shards"] : null, () =>
-			workers.map((w, i) => [`Worker ${number(i)}`, w.Armed, w.Fired, w.Wakeups, w.Stale, w.Shards]));
-		this.#objects("Loops", picture.loops);
-		const queues = Object.entries(picture.queues ?? {});
-		this.#show("Queues", queues.length > 0 ? ["", "values", "due now", "next in"] : null, () => queues.map(([name, q]) => [name, q.len, ...soonest(q.horizon)]));
+		this.#show("Runtimes", ["armed", "fired", "late, 99 %", "blocked", "panics"], runtimes.length < 2 ? [] : runtimes.map(([name, { stats }]) =>
+			[this.#button(name, name === chosen), ...runtimeCells(stats, histories.get(name))]));
+		this.#show("Workers", ["armed", "fired", "wake-ups", "dead entries", "shards"], workers.map((w, i) =>
+			[`Worker ${number(i)}`, w.Armed, w.Fired, w.Wakeups, w.Stale, w.Shards]));
+		this.#show("Loops", ["state", "timers", "next in", "posted", "held"], Object.entries(picture.loops ?? {}).map(([name, l]) => [name, ...loopCells(l)]));
+		this.#show("Queues", ["values", "due now", "next in"], Object.entries(picture.queues ?? {}).map(([name, q]) => [name, ...queueCells(q)]));
 	}
 
 	#button(name, chosen) {
@@ -43,37 +37,41 @@ export class Lists {
 		return button;
 	}
 
-	// #objects shows a table of objects by name. Its columns are the numbers of the objects.
-	#objects(title, all) {
-		const rows = Object.entries(all ?? {});
-		const keys = [...new Set(rows.flatMap(([, o]) => Object.keys(o).filter((key) => typeof o[key] === "number")))];
-		this.#show(title, rows.length > 0 ? ["", ...keys] : null, () => rows.map(([name, o]) => [name, ...keys.map((key) => o[key] ?? noFigure)]));
-	}
-
-	// #show shows a table, or hides it if it has no columns.
+	// #show shows a table, or hides it if it has no rows.
 	#show(title, columns, rows) {
 		let entry = this.#sections.get(title);
-		if (!columns) {
-			if (entry) entry.section.hidden = true;
-			return;
-		}
-		if (!entry || entry.columns !== columns.join()) {
-			entry?.section.remove();
+		if (!entry) {
 			const id = `list-${title.toLowerCase()}`;
-			const made = table(title, columns);
+			const made = table(title, ["", ...columns]);
 			const scroll = html("div", { class: "scroll", role: "group", tabindex: 0, "aria-labelledby": id }, made);
-			entry = { section: html("section", { "aria-labelledby": id }, html("h2", { id }, title), scroll), table: made, columns: columns.join() };
+			entry = { section: html("section", { "aria-labelledby": id }, html("h2", { id }, title), scroll), table: made };
 			this.#sections.set(title, entry);
 			this.host.append(entry.section);
 		}
-		entry.section.hidden = false;
-		fill(entry.table, rows());
+		entry.section.hidden = rows.length === 0;
+		fill(entry.table, rows);
 	}
 }
 
-// soonest returns how many values of a horizon are due, and when the next one is.
-function soonest(horizon) {
-	const due = horizon.filter((b) => b.From <= 0).reduce((sum, b) => sum + b.Count, 0);
-	const next = horizon.find((b) => b.From > 0 && b.Count > 0);
-	return [due, next ? duration(next.From) : noFigure];
+// runtimeCells are the cells of a runtime. stats is null if there is none of this name.
+function runtimeCells(stats, history) {
+	if (!stats) return Array(5).fill(noFigure);
+	return [stats.Armed, rate(history?.rate("fired")), stats.Late.Count > 0 ? duration(stats.Late.P99) : noFigure, stats.Blocked, stats.Panics];
 }
+
+// loopCells are the cells of a loop.
+function loopCells({ stats, unavailable }) {
+	if (!stats) return [reason(unavailable), ...Array(4).fill(noFigure)];
+	const state = stats.Closed ? "closed" : stats.Running ? "runs" : "does not run";
+	return [state, stats.Timers, stats.Timers > 0 ? until(stats.Next) : noFigure, stats.Posted, stats.Held];
+}
+
+// queueCells are the cells of a queue.
+function queueCells({ len, overdue, next, unavailable }) {
+	if (unavailable?.len) return [reason(unavailable), noFigure, noFigure];
+	if (unavailable) return [len, reason(unavailable), noFigure];
+	return [len, overdue, next === null ? noFigure : until(next)];
+}
+
+const reason = (unavailable) => Object.values(unavailable ?? {})[0] ?? noFigure;
+const until = (ns) => (ns <= 0 ? "now" : duration(ns));
