@@ -5,7 +5,8 @@ import { distributions } from "./distribution.js";
 export const window = 300; // seconds that the history goes back
 const capacity = 700; // samples: at least the window, at one each half second
 const spacing = 0.45; // seconds: samples that come faster are left out
-const gap = 5; // seconds without a sample that show as a gap
+const gap = 5; // seconds without a sample that show as a gap, unless pictures come that slowly
+const smooth = 2.2; // seconds over which a rate is taken, so that a timer a second is a line
 const coarse = 5; // seconds between two distributions that are kept
 export const recent = 60; // seconds that "the last minute" has
 
@@ -33,6 +34,7 @@ export class History {
 
 	clear() {
 		this.end = 0; // the number of samples ever; sample i is at i % capacity
+		this.usual = Infinity; // the shortest time between two samples, in seconds
 		this.distributions = []; // {time, late, ran}, of the last minute, oldest first
 	}
 
@@ -43,9 +45,10 @@ export class History {
 		const last = this.end - 1;
 		if (last >= 0) {
 			const lower = (name) => columns[name](runtime.stats) < this.at(name, last);
-			if (time < this.time[last % capacity] || counters.some(lower)) this.clear(); // another process
-			else if (time - this.time[last % capacity] < spacing) return;
+			if (time < this.when(last) || counters.some(lower)) this.clear(); // another process
+			else if (time - this.when(last) < spacing) return;
 		}
+		if (this.end > 0) this.usual = Math.min(this.usual, time - this.when(this.end - 1));
 		const i = this.end++ % capacity;
 		this.time[i] = time;
 		for (const [name, of] of Object.entries(columns)) this.values[name][i] = of(runtime.stats);
@@ -59,13 +62,14 @@ export class History {
 		while (time - d[0].time > recent + coarse) d.shift();
 	}
 
+	when(i) { return this.time[i % capacity]; }
 	at(name, i) { return this.values[name][i % capacity]; }
 
 	// since returns how much a counter grew in the last minute, or in as much of it as is known.
 	since(name) {
 		const last = this.end - 1;
 		let i = last;
-		while (i > this.end - this.length && this.time[last % capacity] - this.time[(i - 1) % capacity] <= recent) i--;
+		while (i > this.end - this.length && this.when(last) - this.when(i - 1) <= recent) i--;
 		return last < 0 ? 0 : this.at(name, last) - this.at(name, i);
 	}
 
@@ -73,23 +77,24 @@ export class History {
 	series(names) {
 		const out = [[], ...names.map(() => [])];
 		for (let i = this.end - this.length; i < this.end; i++) {
-			const t = this.time[i % capacity];
-			if (t < this.time[(this.end - 1) % capacity] - window) continue;
+			const t = this.when(i);
+			if (t < this.when(this.end - 1) - window) continue;
 			out[0].push(t);
 			names.forEach((name, k) => out[k + 1].push(this.rate(name, i)));
 		}
 		return out;
 	}
 
-	// rate returns how much a counter grew a second before sample i; null if that is not known. The armings, "new", are
-	// not counted by the runtime. They follow from the change of Armed, and from what has left.
+	// rate returns how much a counter grew a second in the two seconds before sample i; null if that is not known. The
+	// armings, "new", are not counted by the runtime. They follow from the change of Armed, and from what has left.
 	rate(name, i = this.end - 1) {
-		if (i <= this.end - this.length || i < 1) return null;
-		const dt = this.time[i % capacity] - this.time[(i - 1) % capacity];
-		if (dt > gap) return null;
-		const grown = (n) => this.at(n, i) - this.at(n, i - 1);
+		const joined = (k) => k > this.end - this.length && this.when(k) - this.when(k - 1) <= Math.max(gap, 3 * this.usual);
+		if (!joined(i)) return null;
+		let from = i;
+		do from--; while (joined(from) && this.when(i) - this.when(from - 1) <= smooth);
+		const grown = (n) => this.at(n, i) - this.at(n, from);
 		const by = name === "new" ? Math.max(0, grown("armed") + grown("fired") + grown("stopped")) : grown(name);
-		return by / dt;
+		return by / (this.when(i) - this.when(from));
 	}
 
 	// distribution returns what was added to late or ran in the last minute.

@@ -19,7 +19,7 @@ export class Horizon {
 
 	// update shows a horizon. why is the reason if there is none.
 	update(horizon, armed, why) {
-		const bins = binned(horizon, this.#chart.narrow ? 4 : 8);
+		const bins = binned(horizon, fineEdges(this.#chart.narrow ? 4 : 8));
 		const most = Math.max(10, ...bins.map((b) => b.count));
 		const top = Math.ceil(Math.log10(most));
 		const scale = (n) => (n < 0.5 ? 0 : (Math.log10(Math.max(n, 1)) + 0.25) / (top + 0.25));
@@ -52,17 +52,21 @@ function place(ns) {
 	return margin + (1 - 2 * margin) * Math.max(0, Math.min(1, Math.log10(ns / low) / decades));
 }
 
-// binned spreads the buckets over bins. A bucket counts as evenly filled. The first bin has what is due within a
-// millisecond and what is overdue, the last one what is due in more than a year.
-export function binned(horizon, perDecade) {
-	const edges = [0, low];
-	for (let i = 1; i <= Math.floor(decades * perDecade); i++) edges.push(low * 10 ** (i / perDecade));
-	edges.push(year, Infinity);
-	const bins = edges.slice(1).map((to, i) => ({ from: edges[i], to, count: 0 }));
+// fineEdges returns the edges of bins from a millisecond to a year, so many for each power of ten.
+function fineEdges(perDecade) {
+	const edges = [];
+	for (let i = 0; i <= Math.floor(decades * perDecade); i++) edges.push(low * 10 ** (i / perDecade));
+	return [...edges, year];
+}
+
+// binned spreads the buckets over bins. A bucket counts as evenly filled. The first bin has what is due before the first
+// edge and what is overdue, the last one what is due after the last edge.
+function binned(horizon, edges) {
+	const bins = [...edges, Infinity].map((to, i) => ({ from: i === 0 ? 0 : edges[i - 1], to, count: 0 }));
 	bins.forEach((b) => {
 		if (b.from === 0) b.name = "now or within a millisecond";
 		else if (b.to === Infinity) b.name = "in more than a year";
-		else b.name = `in ${duration(b.from)} to ${duration(b.to)}`;
+		else b.name = `in ${label(b.from)} to ${label(b.to)}`;
 	});
 	let first = 0;
 	for (const { From, To, Count } of horizon) {
@@ -87,7 +91,7 @@ function describe(bins, armed) {
 // horizonRows are the rows of the table that says the same.
 export function horizonRows(horizon, armed) {
 	let before = 0;
-	return binned(horizon, 1).map((b) => {
+	return binned(horizon, places).map((b) => {
 		before += b.count;
 		return [b.name, Math.round(b.count), percent(armed ? before / armed : 0)];
 	});

@@ -33,6 +33,10 @@ export function rings(horizon) {
 	return [...levels.entries()].sort(([a], [b]) => a - b).map(([, ring]) => ring);
 }
 
+// isManual reports whether the runtime of a horizon has a manual clock, which does not go by itself. There a tick is a
+// nanosecond.
+export const isManual = (horizon) => horizon.length > 0 && widthPhase(horizon.filter((b) => b.Count > 0)) === 0;
+
 // widthPhase returns the logarithm of the wheel's tick, modulo that of 64: every width is a tick times a power of 64.
 function widthPhase(buckets) {
 	const votes = new Map();

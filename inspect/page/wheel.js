@@ -3,7 +3,7 @@
 import { svg, set, write, sector, Pool } from "./svg.js";
 import { explain } from "./tip.js";
 import { explore } from "./explore.js";
-import { rings } from "./rings.js";
+import { rings, isManual } from "./rings.js";
 import { duration, span, timers, percent } from "./words.js";
 
 const size = 600; // of the picture, in its own unit
@@ -22,6 +22,7 @@ export class Wheel {
 	#turning = false;
 	#frame = 0;
 	#total = 0;
+	#manual = false; // the runtime has a manual clock
 
 	constructor(host) {
 		this.host = host;
@@ -42,6 +43,7 @@ export class Wheel {
 		if (calm.matches && performance.now() - this.#drawnAt < calmPause) return;
 		this.#drawnAt = performance.now();
 		this.#base = at;
+		this.#manual = isManual(horizon);
 		const all = rings(horizon);
 		this.#total = all.reduce((sum, ring) => sum + ring.count, 0);
 		this.#layOut(all);
@@ -136,11 +138,15 @@ export class Wheel {
 		return { x: (box.left + box.right) / 2, y: box.bottom - 4 };
 	}
 
-	#elapsed() { return Math.max(0, performance.now() - this.#base) * 1e6; }
+	// #elapsed returns how long ago the picture was taken, in nanoseconds; 0 if time stands still.
+	#elapsed() {
+		if (!this.#turning || this.#manual || calm.matches) return 0;
+		return Math.max(0, performance.now() - this.#base) * 1e6;
+	}
 
 	// #turn turns the rings to now. What has passed the top is gone. Rings that have not moved by a visible bit stay.
 	#turn() {
-		const elapsed = this.#turning && !calm.matches ? this.#elapsed() : 0;
+		const elapsed = this.#elapsed();
 		for (const r of this.#rings) {
 			if (!r.ring || r.ring.fast) continue;
 			const turned = (sweep * elapsed) / r.ring.turn;
