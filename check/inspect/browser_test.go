@@ -95,7 +95,7 @@ func openTab(t *testing.T, s screen, address string) *tab {
 	t.Cleanup(cancel)
 	var options []chromedp.EmulateViewportOption
 	if s.phone {
-		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch, chromedp.EmulatePortrait, chromedp.EmulateScale(2))
+		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch, chromedp.EmulatePortrait, chromedp.EmulateScale(1.5))
 	}
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(s.width, s.height, options...)); err != nil {
 		t.Fatal(err)

@@ -215,3 +215,69 @@ func TestBrowserWritesNumbersAsTheCasesSay(t *testing.T) {
 		t.Error(line)
 	}
 }
+
+// What the page keeps of a runtime has a bound, however long it is open.
+func TestBrowserKeepsTheLastMinutesOnly(t *testing.T) {
+	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
+	tab := openTab(t, desktop, s.address)
+	got := eval[map[string]float64](t, tab, `import("./history.js").then(({ History }) => {
+		const h = new History(), result = {};
+		const add = (time, n) => h.add(time, { late: [{ UpTo: 1000, Count: n }], ran: [], stats: {
+			Armed: 5, Stopped: 0, Rearmed: 2 * n, Wakeups: n, Polls: 0, Blocked: 0, Panics: 0, Rescued: 0, Late: { Count: n, Max: 1000 }, Ran: { Max: 0 } } });
+		for (let i = 0; i < 20000; i++) add(1000 + i / 10, i); // 10 a second, for half an hour
+		result.samples = h.length;
+		result.distributions = h.distributions.length;
+		result.plotted = h.series(["fired"])[0].at(-1) - h.series(["fired"])[0][0];
+		result.fired = h.rate("fired");
+		result.armed = h.rate("new");
+		result.rearmed = h.rate("rearmed");
+		result.minute = h.since("fired");
+		result.late = h.distribution("late", h.distributions.at(-1).late).count;
+		add(4000, 30000);
+		result.afterGap = h.rate("fired") === null ? 1 : 0;
+		add(4001, 7); // the counter is lower: another process
+		result.afterRestart = h.length;
+		return result;
+	})`)
+	for _, c := range []struct {
+		name     string
+		low, top float64
+	}{
+		{"samples", 600, 700},
+		{"distributions", 12, 14},
+		{"plotted", 299, 300},
+		{"fired", 9.99, 10.01},
+		{"armed", 9.99, 10.01}, // as many as have fired
+		{"rearmed", 19.99, 20.01},
+		{"minute", 590, 600},
+		{"late", 600, 651},
+		{"afterGap", 1, 1},
+		{"afterRestart", 1, 1},
+	} {
+		if v, ok := got[c.name]; !ok || v < c.low || v > c.top {
+			t.Errorf("%s is %v, want %v to %v", c.name, v, c.low, c.top)
+		}
+	}
+}
+
+func TestBrowserFindsTheRingsOfTheWheel(t *testing.T) {
+	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
+	tab := openTab(t, desktop, s.address)
+	for _, c := range []struct{ name, horizon, want string }{
+		{"no timer", `[]`, "7 rings"},
+		{"a tick of 16.384 µs", `[{From: -100, To: 16284, Count: 2}, {From: 16284, To: 2 ** 20, Count: 0}, {From: 2 ** 20, To: 2 ** 21, Count: 5}]`,
+			"7 rings: 2 turn in 2^20, 5 turn in 2^26"},
+		{"a tick of 1.024 µs", `[{From: -10, To: 1014, Count: 0}, {From: 2 ** 34, To: 2 ** 34 + 2 ** 28, Count: 3}]`, "7 rings: 3 turn in 2^34"},
+		{"a manual clock", `[{From: 0, To: 1, Count: 1}, {From: 4096, To: 8192, Count: 4}]`, "7 rings, manual: 5 turn in 2^24"},
+		{"due in a hundred years", `[{From: 2 ** 61, To: 2 ** 61 + 2 ** 56, Count: 1}]`, "8 rings: 1 turn in 2^62"},
+	} {
+		got := eval[string](t, tab, `import("./rings.js").then(({ rings, isManual }) => {
+			const horizon = `+c.horizon+`, all = rings(horizon);
+			const used = all.filter(r => r.count > 0).map(r => r.count + " turn in 2^" + Math.log2(r.turn));
+			return all.length + " rings" + (isManual(horizon) ? ", manual" : "") + (used.length ? ": " + used.join(", ") : "");
+		})`)
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
