@@ -1,9 +1,31 @@
 // Tables of what a program has several of: runtimes, workers, loops and queues.
 
 import { html, set } from "./svg.js";
+import { explain } from "./tip.js";
+import { explore } from "./explore.js";
 import { table, fill } from "./table.js";
 import { number, noFigure } from "./look/number.js";
 import { duration, rate } from "./words.js";
+
+// columns are the columns of each table after the first: their heads and what they mean.
+const columns = {
+	Runtimes: [
+		["armed", "Timers that are armed."], ["fired", "Timers that have fired, a second."],
+		["late, 99 %", "99 % of the timers were at most so late, since the start."],
+		["blocked", "How often a callback blocked its worker, since the start."], ["panics", "Panics that Options.OnPanic got, since the start."],
+	],
+	Workers: [
+		["armed", "Timers of the worker that are armed."], ["fired", "Timers that have fired, since the start."],
+		["wake-ups", "How often a goroutine started to run the worker, since the start."],
+		["dead entries", "What stopped timers have left in the wheels of the worker."],
+		["shards", "Wheels of the worker: its own, and those of workers that have retired."],
+	],
+	Loops: [
+		["state", "Whether a goroutine runs the loop."], ["timers", "Callbacks that are due later."], ["next in", "When the first of them is due."],
+		["posted", "Callbacks that other goroutines have posted and the loop has not collected."], ["held", "Calls of Hold that keep the loop from being idle."],
+	],
+	Queues: [["values", "Values in the queue."], ["due now", "Values that are due and were not fetched."], ["next in", "When the first value is due, or somewhat earlier."]],
+};
 
 export class Lists {
 	#sections = new Map(); // by title: {section, table}
@@ -18,12 +40,11 @@ export class Lists {
 	update(picture, histories, chosen) {
 		const runtimes = Object.entries(picture.runtimes), workers = picture.runtimes[chosen]?.stats?.Worker ?? [];
 		for (const name of this.buttons.keys()) if (!picture.runtimes[name]) this.buttons.delete(name);
-		this.#show("Runtimes", ["armed", "fired", "late, 99 %", "blocked", "panics"], runtimes.length < 2 ? [] : runtimes.map(([name, { stats }]) =>
+		this.#show("Runtimes", runtimes.length < 2 ? [] : runtimes.map(([name, { stats }]) =>
 			[this.#button(name, name === chosen), ...runtimeCells(stats, histories.get(name))]));
-		this.#show("Workers", ["armed", "fired", "wake-ups", "dead entries", "shards"], workers.map((w, i) =>
-			[`Worker ${number(i)}`, w.Armed, w.Fired, w.Wakeups, w.Stale, w.Shards]));
-		this.#show("Loops", ["state", "timers", "next in", "posted", "held"], Object.entries(picture.loops ?? {}).map(([name, l]) => [name, ...loopCells(l)]));
-		this.#show("Queues", ["values", "due now", "next in"], Object.entries(picture.queues ?? {}).map(([name, q]) => [name, ...queueCells(q)]));
+		this.#show("Workers", workers.map((w, i) => [`Worker ${number(i)}`, w.Armed, w.Fired, w.Wakeups, w.Stale, w.Shards]));
+		this.#show("Loops", Object.entries(picture.loops ?? {}).map(([name, l]) => [name, ...loopCells(l)]));
+		this.#show("Queues", Object.entries(picture.queues ?? {}).map(([name, q]) => [name, ...queueCells(q)]));
 	}
 
 	#button(name, chosen) {
@@ -38,18 +59,23 @@ export class Lists {
 	}
 
 	// #show shows a table, or hides it if it has no rows.
-	#show(title, columns, rows) {
-		let entry = this.#sections.get(title);
-		if (!entry) {
-			const id = `list-${title.toLowerCase()}`;
-			const made = table(title, ["", ...columns]);
-			const scroll = html("div", { class: "scroll", role: "group", tabindex: 0, "aria-labelledby": id }, made);
-			entry = { section: html("section", { "aria-labelledby": id }, html("h2", { id }, title), scroll), table: made };
-			this.#sections.set(title, entry);
-			this.host.append(entry.section);
-		}
+	#show(title, rows) {
+		if (!this.#sections.has(title)) this.#sections.set(title, this.#make(title));
+		const entry = this.#sections.get(title);
 		entry.section.hidden = rows.length === 0;
 		fill(entry.table, rows);
+	}
+
+	#make(title) {
+		const id = `list-${title.toLowerCase()}`;
+		const made = table(title, ["", ...columns[title].map(([name]) => name)]);
+		const heads = [...made.querySelectorAll("th")];
+		heads.forEach((head, i) => explain(head, () => columns[title][i]));
+		const scroll = html("div", { class: "scroll", role: "group", tabindex: 0, "aria-labelledby": id }, made);
+		explore(scroll, () => heads, { scrolls: true });
+		const section = html("section", { "aria-labelledby": id }, html("h2", { id }, title), scroll);
+		this.host.append(section);
+		return { section, table: made };
 	}
 }
 

@@ -35,7 +35,9 @@ export class Wheel {
 			svg("text", { x: 12, y: -outer - 4 }, "now"));
 		this.root.append(this.bands, hand, this.labels);
 		host.append(this.root);
-		explore(host, () => this.#rings.filter((r) => r.ring).map((r) => r.band));
+		explore(host, () => this.#rings.filter((r) => r.ring).map((r) => r.band), {
+			within: (band) => this.#rings.find((r) => r.band === band).shown(),
+		});
 	}
 
 	// update shows a new picture. at is when it was taken, by performance.now.
@@ -98,6 +100,7 @@ export class Wheel {
 		r.turning = svg("g");
 		r.band = svg("g", { class: "ring" }, r.track, r.glow, r.turning);
 		r.name = svg("text", { "text-anchor": "end" });
+		r.shown = () => r.cells.all.filter((cell) => cell.getAttribute("display") !== "none");
 		explain(r.band, () => ringTip(r.ring, this.#total), () => this.#foot());
 		r.cells = new Pool(r.turning, (i) => {
 			const cell = svg("path", { class: "cell" });
