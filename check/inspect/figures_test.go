@@ -265,8 +265,10 @@ func TestBrowserFindsTheRingsOfTheWheel(t *testing.T) {
 	tab := openTab(t, desktop, s.address)
 	for _, c := range []struct{ name, horizon, want string }{
 		{"no timer", `[]`, "7 rings"},
-		{"a tick of 16.384 µs", `[{From: -100, To: 16284, Count: 2}, {From: 16284, To: 2 ** 20, Count: 0}, {From: 2 ** 20, To: 2 ** 21, Count: 5}]`,
-			"7 rings: 2 turn in 2^20, 5 turn in 2^26"},
+		{
+			"a tick of 16.384 µs", `[{From: -100, To: 16284, Count: 2}, {From: 16284, To: 2 ** 20, Count: 0}, {From: 2 ** 20, To: 2 ** 21, Count: 5}]`,
+			"7 rings: 2 turn in 2^20, 5 turn in 2^26",
+		},
 		{"a tick of 1.024 µs", `[{From: -10, To: 1014, Count: 0}, {From: 2 ** 34, To: 2 ** 34 + 2 ** 28, Count: 3}]`, "7 rings: 3 turn in 2^34"},
 		{"a manual clock", `[{From: 0, To: 1, Count: 1}, {From: 4096, To: 8192, Count: 4}]`, "7 rings, manual: 5 turn in 2^24"},
 		{"due in a hundred years", `[{From: 2 ** 61, To: 2 ** 61 + 2 ** 56, Count: 1}]`, "8 rings: 1 turn in 2^62"},
