@@ -189,25 +189,24 @@ func (tab *tab) checkQuiet(t *testing.T) {
 // screenshots returns the folder that keeps screenshots; empty: none is kept.
 func screenshots() string { return os.Getenv("FOLIOT_SCREENSHOTS") }
 
-// screenshot takes pictures of the first screen and of the whole page, if they are kept.
+// screenshot takes pictures of the first screen and of the whole page, for the folder screenshots.
 func (tab *tab) screenshot(t *testing.T, name string) {
 	t.Helper()
-	dir := screenshots()
-	if dir == "" {
-		return
-	}
-	for file, action := range map[string]chromedp.Action[[]byte]{
-		"inspect-" + name + ".png":       chromedp.CaptureScreenshot(),
-		"inspect-" + name + "-whole.png": chromedp.FullScreenshot(100),
+	for _, shot := range []struct {
+		file   string
+		action chromedp.Action[[]byte]
+	}{
+		{"inspect-" + name + ".png", chromedp.CaptureScreenshot()},
+		{"inspect-" + name + "-whole.png", chromedp.FullScreenshot(100)},
 	} {
-		png, err := chromedp.Run(tab.ctx, action)
+		png, err := chromedp.Run(tab.ctx, shot.action)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(png) < 1000 {
-			t.Errorf("%s has %d bytes", file, len(png))
+		if png, err = compress(png); err != nil {
+			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, file), png, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(screenshots(), shot.file), png, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -43,6 +43,9 @@ func TestBrowserShowsThePageOnEachScreen(t *testing.T) {
 			tabs[screen.name] = openTab(t, screen, s.address)
 		}
 		time.Sleep(70 * time.Second)
+		for _, screen := range all {
+			tabs[screen.name].screenshot(t, screen.name)
+		}
 	}
 	for _, screen := range all {
 		t.Run(screen.name, func(t *testing.T) {
@@ -69,7 +72,6 @@ func TestBrowserShowsThePageOnEachScreen(t *testing.T) {
 			if clashes := eval[[]string](t, tab, overlaps); len(clashes) > 0 {
 				t.Errorf("texts overlap: %q", clashes)
 			}
-			tab.screenshot(t, screen.name)
 			eval[bool](t, tab, `document.querySelectorAll("details").forEach(e => e.open = true), true`)
 			tab.until(t, `[...document.querySelectorAll("details")].every(e => e.querySelector("tbody tr"))`)
 			if width := eval[int64](t, tab, `document.documentElement.scrollWidth`); width > screen.width {
