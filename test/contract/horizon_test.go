@@ -226,6 +226,9 @@ func TestHorizonIsExactOnTheSystemClock(t *testing.T) {
 				})
 			}
 			arming.Wait()
+			if err := rt.Resize(1 + round%5); err != nil { // shards change their owners
+				t.Fatal(err)
+			}
 			// The horizon is of a time between before and after.
 			before := time.Now()
 			h := rt.Horizon()
@@ -257,6 +260,23 @@ func TestHorizonIsExactOnTheSystemClock(t *testing.T) {
 			if h := rt.Horizon(); h != nil {
 				t.Fatalf("without timers the horizon is %v, want nil", h)
 			}
+		}
+	})
+}
+
+// A timer that is reset to a later time stays where it is in the wheel. It counts once, there or at its
+// deadline.
+func TestHorizonCountsATimerOnceAfterReset(t *testing.T) {
+	eachWorkers(t, func(t *testing.T, workers int) {
+		rt := kit.NewRuntime(t, foliot.Options{Workers: workers})
+		timer := kit.After(t, rt, hour, kit.Never(t, "a timer of an hour"))
+		timer.Reset(3 * hour)
+		h := rt.Horizon()
+		wantAdjoining(t, h)
+		last := h[len(h)-1]
+		isIn := func(d time.Duration) bool { return last.From <= d && last.To > d-second } // some time has passed
+		if countOf(h) != 1 || last.Count != 1 || !isIn(hour) && !isIn(3*hour) {
+			t.Errorf("the horizon is %v, want one timer in one hour or in three", h)
 		}
 	})
 }
