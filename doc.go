@@ -214,7 +214,7 @@
 //	task.go         tasks and their handles; delay.go
 //	taskpoll.go     polls tasks, for the engine; taskarena.go, readylist.go
 //	queue.go        the delay queue; queuewait.go, queuelook.go, queues.go
-//	horizon.go      what is due when, and what for
+//	horizon.go      when timers are due, and which functions they call
 //	expirer.go      deadlines of a cache; expirerpass.go
 //
 // docs/concurrency.md lists every lock and every shared field.

@@ -1,7 +1,7 @@
-// Package inspect serves a page that shows the timers of a program live: the wheel with what is due
-// when, how many timers are armed, fire and are stopped, how late they are, and which functions they
-// call. It shows [foliot.Runtime], [foliot.Queue] and [loop.Loop]. What the page shows is there as JSON,
-// too.
+// Package inspect serves a page that shows the timers of a program live: the wheel and when
+// its timers are due, how many timers are armed, fire and are stopped, how late they are, and which
+// functions they call. It shows runtimes ([foliot.Runtime]), queues ([foliot.Queue]) and loops
+// ([loop.Loop]). It also serves the same figures as JSON.
 //
 // # Mounting
 //
@@ -40,7 +40,8 @@
 //
 //   - on a listener that only the machine itself can reach, as "localhost:6060" above, with an ssh
 //     tunnel or "kubectl port-forward" from elsewhere, or
-//   - behind a handler that checks who asks, as the example of Handler does, or a proxy that does.
+//   - behind a handler that checks a password, as in the example of Handler, or behind a proxy that
+//     does.
 //
 // Do not import net/http/pprof for its side effect and then serve http.DefaultServeMux to the public:
 // that publishes pprof, and a Handler that is registered there with http.Handle.

@@ -113,7 +113,7 @@ func TestTheSnapshotHasLists(t *testing.T) {
 	}
 }
 
-func TestTheSnapshotSaysWhatIsNotToBeHad(t *testing.T) {
+func TestTheSnapshotSaysWhichFiguresAreMissing(t *testing.T) {
 	rt := kit.NewRuntime(t, foliot.Options{})
 	kit.After(t, rt, time.Hour, closeIdle)
 	kit.Shutdown(t, rt)
@@ -144,7 +144,7 @@ func TestTheSnapshotSaysWhatIsNotToBeHad(t *testing.T) {
 	}
 }
 
-// What is not made by its constructor panics. The feed takes pictures on its own goroutine, where that
+// A runtime or a queue without its constructor panics. The feed takes pictures on its own goroutine, where that
 // would end the program.
 func TestASnapshotDoesNotPanic(t *testing.T) {
 	p := snapshot(t, inspect.Handler(inspect.Options{
@@ -296,7 +296,7 @@ func TestTheHandlerWorksBelowAnyPrefix(t *testing.T) {
 	mux.Handle("/debug/foliot/", http.StripPrefix("/debug/foliot", h))
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	plain := httptest.NewServer(http.StripPrefix("/a/b", h)) // has no redirect of its own
+	plain := httptest.NewServer(http.StripPrefix("/a/b", h)) // does not redirect
 	defer plain.Close()
 	for _, c := range []struct{ address, end string }{
 		{server.URL + "/debug/foliot", "/debug/foliot/"},

@@ -34,7 +34,7 @@ type largeQueue struct{}
 func (largeQueue) Len() int                        { return 0 }
 func (largeQueue) Horizon() []foliot.HorizonBucket { return make([]foliot.HorizonBucket, 100_000) }
 
-// A client that does not read must not hold up others, and must not stay for ever.
+// A client that does not read must not hold up others, and must be disconnected.
 func TestASlowClientIsDisconnectedAndDelaysNoOther(t *testing.T) {
 	h := Handler(Options{
 		Runtimes: map[string]*foliot.Runtime{}, Interval: intervalMin, Queues: map[string]Queue{"large": largeQueue{}},

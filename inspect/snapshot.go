@@ -64,7 +64,7 @@ type runtimeSnapshot struct {
 	Late      []histogramBucket      `json:"late"` // Stats.Late in full
 	Ran       []histogramBucket      `json:"ran"`  // Stats.Ran in full
 
-	// Unavailable has, for figures that are not to be had, the reason by the name of the figure.
+	// Unavailable has, for figures that are missing, the reason by the name of the figure.
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 

@@ -19,8 +19,8 @@ type Stats struct {
 	// Without any it is 0.
 	//
 	// While the loop waits, both are exact. They are also brought up to date when Run returns, and
-	// after the first iteration that ends after a call of Stats. So a program that looks again and
-	// again sees what is at most one iteration older than its last look.
+	// after the first iteration that ends after a call of Stats. So if a program calls Stats
+	// regularly, they are from the time after its last call, or from the end of the iteration before.
 	Timers int
 	Next   time.Duration
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // callbackNames has names for callbacks that call functions of the user but are none: the log and
-// Callbacks shall have the name of the function of the user. The key is the address of the func value,
+// Callbacks have the name of the function of the user. The key is the address of the func value,
 // as a number: the map must not keep the func alive. The map is read only when an event is logged and
 // by Callbacks.
 //

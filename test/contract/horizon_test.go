@@ -37,7 +37,7 @@ func wantAdjoining(t *testing.T, h []foliot.HorizonBucket) {
 	}
 }
 
-// A deadlines has the deadlines of what is armed, each in its own way.
+// A deadlines has the deadlines of timers and tasks that a test has armed.
 type deadlines struct {
 	timers []foliot.Timer           // those that are armed have a Deadline
 	others map[any]func() time.Time // deadlines of other things; the zero time: not armed
