@@ -157,6 +157,19 @@ func TestBrowserConnectsAgainAfterARestart(t *testing.T) {
 	tab.until(t, `document.getElementById("armed").textContent !== `+strconv.Quote(before))
 }
 
+func TestBrowserConnectsAgainIfNothingComes(t *testing.T) {
+	s := newSite(t, program(t))
+	tab := openTab(t, desktop, s.address)
+	tab.until(t, `document.querySelectorAll("#late .column").length > 0`)
+	time.Sleep(time.Second) // so that the page knows how fast pictures come
+	s.mute()
+	before := tab.text(t, "#armed")
+	waitFor(t, "the page connects again", func() bool { return s.opened.Load() == 2 })
+	tab.until(t, `document.documentElement.dataset.state === "live"`)
+	tab.until(t, `document.getElementById("armed").textContent !== `+strconv.Quote(before))
+	tab.checkQuiet(t)
+}
+
 func TestBrowserChoosesARuntime(t *testing.T) {
 	s := newSite(t, program(t))
 	tab := openTab(t, desktop, s.address)

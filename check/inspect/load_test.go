@@ -131,6 +131,8 @@ type site struct {
 	address string // of the page
 	server  *http.Server
 	streams atomic.Int32 // requests for events that are open
+	opened  atomic.Int32 // requests for events so far
+	mutes   atomic.Int32 // calls of mute
 }
 
 // newSite serves the page on a free port of this machine.
@@ -142,9 +144,10 @@ func newSite(t *testing.T, o inspect.Options) *site {
 	mux := http.NewServeMux()
 	mux.Handle(prefix, page)
 	mux.HandleFunc(prefix+"events", func(w http.ResponseWriter, r *http.Request) {
+		s.opened.Add(1)
 		s.streams.Add(1)
 		defer s.streams.Add(-1)
-		page.ServeHTTP(w, r)
+		page.ServeHTTP(&stream{w, s, s.mutes.Load()}, r)
 	})
 	s.handler = mux
 	s.start(t, "127.0.0.1:0")
@@ -166,6 +169,26 @@ func (s *site) start(t *testing.T, address string) {
 
 // stop ends the server and all its connections.
 func (s *site) stop() { s.server.Close() }
+
+// mute has all open streams send nothing more, as if the network had broken without a word.
+func (s *site) mute() { s.mutes.Add(1) }
+
+// A stream is the response to a request for events.
+type stream struct {
+	http.ResponseWriter
+	site  *site
+	mutes int32 // of the site when the stream began
+}
+
+func (s *stream) Write(data []byte) (int, error) {
+	if s.site.mutes.Load() != s.mutes {
+		return len(data), nil
+	}
+	return s.ResponseWriter.Write(data)
+}
+
+// Unwrap lets the page flush the response.
+func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // program returns what most tests look at: a busy runtime, one with a few timers, and one without any.
 func program(t *testing.T) inspect.Options {

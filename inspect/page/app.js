@@ -100,7 +100,7 @@ function render() {
 	if (!stats) return;
 	write($("armed"), number(stats.Armed));
 	set($("hub"), { "data-digits": number(stats.Armed).length });
-	wheel.update(runtime.horizon, takenAt);
+	wheel.update(runtime.horizon, takenAt, unavailable.horizon);
 	horizon.update(runtime.horizon, stats.Armed, unavailable.horizon);
 	for (const plot of plots) plot.update(history);
 	const now = distributions(runtime);

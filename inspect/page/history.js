@@ -2,8 +2,8 @@
 
 import { distributions } from "./distribution.js";
 
-export const window = 300; // seconds that the history goes back
-const capacity = 700; // samples: at least the window, at one each half second
+export const kept = 300; // seconds that the history goes back
+const capacity = 700; // samples: at least those seconds, at one each half second
 const spacing = 0.45; // seconds: samples that come faster are left out
 const gap = 5; // seconds without a sample that show as a gap, unless pictures come that slowly
 const smooth = 2.2; // seconds over which a rate is taken, so that a timer a second is a line
@@ -78,7 +78,7 @@ export class History {
 		const out = [[], ...names.map(() => [])];
 		for (let i = this.end - this.length; i < this.end; i++) {
 			const t = this.when(i);
-			if (t < this.when(this.end - 1) - window) continue;
+			if (t < this.when(this.end - 1) - kept) continue;
 			out[0].push(t);
 			names.forEach((name, k) => out[k + 1].push(this.rate(name, i)));
 		}

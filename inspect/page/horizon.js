@@ -44,7 +44,7 @@ export class Horizon {
 // label writes a place on the axis. A bar that ends there is due by then.
 const label = (v) => (v === 7 * day ? "1\u00a0week" : v === 30 * day ? "30\u00a0d" : v === year ? "1\u00a0year" : duration(v));
 
-// place returns where a time is on the axis. The first bin is as wide as the others, and so is the one after a year.
+// place returns where a time is on the axis. Before the first millisecond and after a year is room for a bar.
 function place(ns) {
 	const margin = 0.02;
 	if (ns <= 0) return 0;

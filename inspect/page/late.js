@@ -67,4 +67,3 @@ export class Late {
 		this.#chart.draw({ bars, x, y, marks, empty });
 	}
 }
-

@@ -2,7 +2,7 @@
 
 import { svg, html, set, write } from "./svg.js";
 import * as tip from "./tip.js";
-import { window as minutes } from "./history.js";
+import { kept } from "./history.js";
 import { count, step } from "./look/number.js";
 import { rate } from "./words.js";
 
@@ -70,7 +70,7 @@ export class Plot {
 				points: { size: 7 },
 			},
 			scales: {
-				x: { time: false, range: () => [-Math.min(minutes, Math.max(shortest, -(this.#times?.[0] ?? 0))), 0] },
+				x: { time: false, range: () => [-Math.min(kept, Math.max(shortest, -(this.#times[0] ?? 0))), 0] },
 				y: { range: (_, low, high) => [0, top(high)] },
 			},
 			axes: [

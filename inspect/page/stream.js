@@ -1,13 +1,17 @@
 // The stream of pictures from the server.
 
-// A Stream listens to the server while somebody looks: not while it is paused and not while the page is hidden. It calls
-// onPicture with each picture, and onState with "connecting", "live", "paused" or "lost".
+const patience = 3000; // milliseconds without a picture after which a connection counts as lost, if pictures come fast
+const firstPatience = 65000; // the same while it is not known how fast they come
+
+// A Stream listens to the server, but not while it is paused and not while the page is hidden. It calls onPicture with each
+// picture, and onState with "connecting", "live", "paused" or "lost".
 export class Stream {
 	#source = null; // the EventSource; null while nothing is wanted
 	#again = 0; // the timer that opens the source again after the browser gave up
-	#silence = 0; // the timer that ends the state live
-	#gap = 500; // milliseconds between the last two pictures
-	#last = 0; // when the last picture came
+	#silence = 0; // the timer that gives a connection up because nothing comes
+	#count = 0; // pictures that have come, at most 3
+	#gap = 0; // about the longest time between two pictures of late, in milliseconds
+	#last = 0; // when the last picture came, by performance.now
 	#state = "";
 	#paused = false;
 
@@ -33,13 +37,15 @@ export class Stream {
 	#follow() {
 		const wanted = !this.#paused && !document.hidden;
 		if (wanted && !this.#source) this.#open();
-		if (!wanted) this.#close();
+		if (!wanted) {
+			this.#close();
+			this.#count = 0;
+		}
 		if (this.#paused) this.#become("paused");
 	}
 
 	#open() {
 		clearTimeout(this.#again);
-		this.#last = 0;
 		if (this.#state !== "lost") this.#become("connecting");
 		const source = new EventSource(this.address);
 		this.#source = source;
@@ -67,13 +73,24 @@ export class Stream {
 		} catch {
 			return this.#become("lost");
 		}
-		const now = performance.now();
-		if (this.#last) this.#gap = Math.min(Math.max(now - this.#last, 100), 60000);
-		this.#last = now;
 		this.#become("live");
-		clearTimeout(this.#silence);
-		this.#silence = setTimeout(() => this.#become("lost"), Math.max(3000, 4 * this.#gap));
+		this.#listen();
 		this.onPicture(picture);
+	}
+
+	// #listen notes that a picture has come, and sets the time when the connection is given up. The first two pictures may
+	// come at once, so they do not say how fast pictures come.
+	#listen() {
+		const now = performance.now();
+		if (this.#count > 0) this.#gap = Math.max(0.9 * this.#gap, now - this.#last);
+		this.#last = now;
+		this.#count = Math.min(this.#count + 1, 3);
+		clearTimeout(this.#silence);
+		this.#silence = setTimeout(() => {
+			this.#become("lost");
+			this.#close();
+			this.#follow();
+		}, this.#count < 3 ? firstPatience : Math.max(patience, 4 * this.#gap));
 	}
 
 	#become(state) {
