@@ -14,7 +14,7 @@ import (
 	"github.com/foliot-go/foliot/inspect"
 )
 
-// lookOfPage is an expression for all figures and the state of all pictures: what stands still during a pause.
+// lookOfPage is an expression for all figures and the state of all pictures. It must not change during a pause.
 const lookOfPage = `document.querySelector("main").innerText + [...document.querySelectorAll("svg *")].map(e =>
 	["d", "transform", "height", "fill-opacity", "display"].map(a => e.getAttribute(a)).join()).join("\n")`
 
@@ -229,7 +229,7 @@ func TestBrowserWritesNumbersAsTheCasesSay(t *testing.T) {
 	}
 }
 
-// What the page keeps of a runtime has a bound, however long it is open.
+// The history of a runtime has a bound, however long the page is open.
 func TestBrowserKeepsTheLastMinutesOnly(t *testing.T) {
 	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
 	tab := openTab(t, desktop, s.address)

@@ -190,7 +190,7 @@ func (s *stream) Write(data []byte) (int, error) {
 // Unwrap lets the page flush the response.
 func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// program returns what most tests look at: a busy runtime, one with a few timers, and one without any.
+// program returns the options of most tests: a busy runtime, one with a few timers, and one without any.
 func program(t *testing.T) inspect.Options {
 	t.Helper()
 	timers := 100_000

@@ -24,7 +24,7 @@ func (tab *tab) press(t *testing.T, key string) {
 		tab.do(t, chromedp.KeyEvent(key))
 		return
 	}
-	// KeyEvent sends the character as an event of its own, which scrolls even if the page has taken the key.
+	// KeyEvent sends the character as a separate event, which scrolls even if the page has taken the key.
 	down := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: " ", Code: "Space", Text: " ", WindowsVirtualKeyCode: 32}
 	up := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: " ", Code: "Space", WindowsVirtualKeyCode: 32}
 	for _, event := range []input.DispatchKeyEventParams{down, up} {
@@ -98,7 +98,7 @@ const (
 	})`
 )
 
-// checkAccessible has axe-core look for what people with disabilities cannot use. FOLIOT_AXE names its file; without it
+// checkAccessible has axe-core look for barriers for people with disabilities. FOLIOT_AXE names its file; without it
 // nothing is checked.
 func (tab *tab) checkAccessible(t *testing.T) {
 	t.Helper()

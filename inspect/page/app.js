@@ -30,7 +30,7 @@ const owners = new Owners($("owners"));
 const tiles = new Tiles($("tiles"));
 const plots = [
 	new Plot($("rates"), $("rates-keys"), "Timers a second", [
-		{ of: "new", name: "armed", colour: "--s1", about: "Timers that were armed, a second: from the change of Armed, and what has fired or was stopped." },
+		{ of: "new", name: "armed", colour: "--s1", about: "Timers that were armed, a second: from the change of Armed and the timers that have fired or were stopped." },
 		{ of: "fired", name: "fired", colour: "--s2", width: 2.4, about: "Timers that have fired, a second. Those of tasks count." },
 		{ of: "stopped", name: "stopped", colour: "--s6", dash: [7, 3], about: "Armed timers that were stopped, a second." },
 		{ of: "rearmed", name: "re-armed", colour: "--s3", dash: [2, 3], about: "Armed timers that were reset, a second." },
@@ -48,7 +48,7 @@ const chooser = new Chooser($("chooser"), $("runtime"), () => {
 const lists = new Lists($("lists"), (name) => chooser.choose(name));
 const tables = [
 	alternative($("wheel-table"), "The rings of the wheel", ["One turn", "a step", "timers"], () => wheelRows(chosen().horizon)),
-	alternative($("horizon-table"), "What is due when", ["Due", "timers, about", "all until then"], () => horizonRows(chosen().horizon, chosen().stats.Armed)),
+	alternative($("horizon-table"), "When timers are due", ["Due", "timers, about", "all until then"], () => horizonRows(chosen().horizon, chosen().stats.Armed)),
 	alternative($("rates-table"), "The last minutes", ["Seconds ago", "armed", "fired", "stopped", "re-armed", "wake-ups"], rateRows),
 ];
 

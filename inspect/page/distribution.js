@@ -13,7 +13,7 @@ class Distribution {
 		return new Distribution(buckets.map((b) => [b.UpTo, b.Count]), max);
 	}
 
-	// minus returns what was added since an earlier distribution.
+	// minus returns the durations that were added since an earlier distribution.
 	minus(earlier) {
 		const before = new Map(earlier.buckets);
 		const rest = this.buckets.map(([to, n]) => [to, n - (before.get(to) ?? 0)]);
@@ -35,8 +35,8 @@ class Distribution {
 		return this.buckets.reduce((sum, [to, n]) => sum + (to > ns ? n : 0), 0);
 	}
 
-	// binned returns counts for bins of a logarithmic axis: bin i goes from low*2^(i/perOctave) to the next. What is below
-	// or above is in the first or last bin.
+	// binned returns counts for bins of a logarithmic axis: bin i goes from low*2^(i/perOctave) to the next. Shorter
+	// and longer durations are in the first and the last bin.
 	binned(low, perOctave, bins) {
 		const out = new Array(bins).fill(0);
 		for (const [to, n] of this.buckets) {

@@ -5,8 +5,7 @@ import * as tip from "./tip.js";
 // explore lets arrow keys mark the parts of a picture, one at a time, and shows their tips. host is the element with the
 // focus, and parts returns the parts in order. A part is an element with a tip. Options:
 //
-//   - within returns what a part consists of, if it can be marked, too. Left and right then walk within a part, up and down
-//     from part to part.
+//   - within returns the smaller parts of a part. Left and right then walk within a part, up and down from part to part.
 //   - scrolls says that the host scrolls up and down. Its parts are side by side, and only left and right mark them.
 export function explore(host, parts, { within = null, scrolls = false } = {}) {
 	let part = null; // the part that is marked, or that has the marked one within

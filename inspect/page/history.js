@@ -86,7 +86,7 @@ export class History {
 	}
 
 	// rate returns how much a counter grew a second in the two seconds before sample i; null if that is not known. The
-	// armings, "new", are not counted by the runtime. They follow from the change of Armed, and from what has left.
+	// armings, "new", are not counted by the runtime. They follow from the change of Armed and from the timers that have fired or were stopped.
 	rate(name, i = this.end - 1) {
 		const joined = (k) => k > this.end - this.length && this.when(k) - this.when(k - 1) <= Math.max(gap, 3 * this.usual);
 		if (!joined(i)) return null;
@@ -97,7 +97,7 @@ export class History {
 		return by / (this.when(i) - this.when(from));
 	}
 
-	// distribution returns what was added to late or ran in the last minute.
+	// distribution returns the durations that were added to late or ran in the last minute.
 	distribution(name, now) {
 		const d = this.distributions;
 		return now.minus(d[0][name]);

@@ -37,7 +37,7 @@ export class Horizon {
 		const every = Math.ceil(top / 5);
 		for (let d = top; d >= 0 && scale(10 ** d) > 0.13; d -= every) y.push({ at: scale(10 ** d), label: count(10 ** d) });
 		this.#chart.draw({ bars, y, x: (this.#chart.narrow ? fewPlaces : places).map((v) => ({ at: place(v), label: label(v) })), empty });
-		if (document.activeElement !== this.host) this.host.setAttribute("aria-label", empty ? `What is due when: ${empty}` : describe(bins, armed));
+		if (document.activeElement !== this.host) this.host.setAttribute("aria-label", empty ? `When timers are due: ${empty}` : describe(bins, armed));
 	}
 }
 
@@ -59,8 +59,8 @@ function fineEdges(perDecade) {
 	return [...edges, year];
 }
 
-// binned spreads the buckets over bins. A bucket counts as evenly filled. The first bin has what is due before the first
-// edge and what is overdue, the last one what is due after the last edge.
+// binned spreads the buckets over bins. A bucket counts as evenly filled. The first bin has the timers that are due before
+// the first edge, with the overdue ones, and the last bin those that are due after the last edge.
 function binned(horizon, edges) {
 	const bins = [...edges, Infinity].map((to, i) => ({ from: i === 0 ? 0 : edges[i - 1], to, count: 0 }));
 	bins.forEach((b) => {
@@ -80,12 +80,12 @@ function binned(horizon, edges) {
 	return bins;
 }
 
-// describe says in a sentence what the strip shows.
+// describe returns a sentence with the main figures of the strip.
 function describe(bins, armed) {
 	const most = bins.reduce((a, b) => (b.count > a.count ? b : a));
 	let sum = 0;
 	const middle = bins.find((b) => (sum += b.count) >= armed / 2) ?? bins.at(-1);
-	return `What is due when: most timers, about ${number(Math.round(most.count))}, are due ${most.name}; half of all are due within ${duration(middle.to)}`;
+	return `When timers are due: most of them, about ${number(Math.round(most.count))}, ${most.name}; half of all within ${duration(middle.to)}`;
 }
 
 // horizonRows are the rows of the table that says the same.

@@ -1,4 +1,4 @@
-// Tables of what a program has several of: runtimes, workers, loops and queues.
+// The tables of runtimes, workers, loops and queues.
 
 import { html, set } from "./svg.js";
 import { explain } from "./tip.js";
@@ -7,7 +7,7 @@ import { table, fill } from "./table.js";
 import { number, noFigure } from "./look/number.js";
 import { duration, rate } from "./words.js";
 
-// columns are the columns of each table after the first: their heads and what they mean.
+// columns are the columns of each table after the first: their heads and meanings.
 const columns = {
 	Runtimes: [
 		["armed", "Timers that are armed."], ["fired", "Timers that have fired, a second."],
@@ -17,7 +17,7 @@ const columns = {
 	Workers: [
 		["armed", "Timers of the worker that are armed."], ["fired", "Timers that have fired, since the start."],
 		["wake-ups", "How often a goroutine started to run the worker, since the start."],
-		["dead entries", "What stopped timers have left in the wheels of the worker."],
+		["dead entries", "Entries of stopped timers that are still in the wheels of the worker."],
 		["shards", "Wheels of the worker: its own, and those of workers that have retired."],
 	],
 	Loops: [

@@ -1,4 +1,4 @@
-// The rings of the wheel: what the buckets of a horizon say about its levels.
+// The rings of the wheel: its levels, found from the buckets of a horizon.
 
 import { second, year } from "./words.js";
 

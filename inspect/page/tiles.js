@@ -10,7 +10,7 @@ const slow = 5 * millisecond; // after this a callback counts as blocked, and an
 
 const lately = (name) => ({ history }) => `${number(history.since(name))} in the last minute`;
 
-// figures says what each tile shows. value, note and bad get {stats, history, ran, recent}: ran is how long callbacks took
+// figures are the contents of the tiles. value, note and bad get {stats, history, ran, recent}: ran is how long callbacks took
 // since the start, recent.ran is that of the last minute.
 const figures = [
 	{
@@ -38,7 +38,7 @@ const figures = [
 	{ name: "Handed over", value: ({ stats }) => number(stats.Handed), note: () => "and not started", about: "Callbacks that Options.Go has got and not started." },
 	{ name: "Tasks", value: ({ stats }) => number(stats.Tasks), note: ({ history }) => `${rate(history.rate("polls"))} polls`, about: "Tasks of the runtime, and how often they are polled." },
 	{ name: "Queued", value: ({ stats }) => number(stats.Queued), note: () => "values in queues", about: "Values in the queues of the runtime, due or not." },
-	{ name: "Slots", value: ({ stats }) => number(stats.Slots), note: ({ stats }) => `${number(stats.Stale)} dead entries`, about: "Timers of the program, armed or not, and what stopped timers have left in the wheel. Scrubbing frees it." },
+	{ name: "Slots", value: ({ stats }) => number(stats.Slots), note: ({ stats }) => `${number(stats.Stale)} dead entries`, about: "Timers of the program, armed or not. Dead entries are those of stopped timers that are still in the wheel, until scrubbing frees them." },
 ];
 
 function median(stats, { ran }) {

@@ -1,4 +1,4 @@
-// The tip: one box that explains what the pointer is on, what has the focus, or what was touched.
+// The tip: one box that explains the element that is under the pointer, has the focus, or was touched.
 
 import { html, write } from "./svg.js";
 
@@ -46,7 +46,7 @@ export function refresh() {
 // shows reports whether the tip of an element is shown.
 export const shows = (e) => e === shown;
 
-// say has screen readers say the text of the tip. Only steps by arrow keys are said: what changes by itself is not.
+// say has screen readers say the text of the tip. It is called for steps by arrow keys, and not for figures that change by themselves.
 export function say() {
 	write(said, shown ? [...box.children].map((p) => p.textContent).join(". ") : "");
 }

@@ -147,7 +147,7 @@ export class Wheel {
 		return Math.max(0, performance.now() - this.#base) * 1e6;
 	}
 
-	// #turn turns the rings to now. What has passed the top is gone. Rings that have not moved by a visible bit stay.
+	// #turn turns the rings to now. Cells that have passed the top are hidden. Rings that have not moved by a visible bit stay.
 	#turn() {
 		const elapsed = this.#elapsed();
 		for (const r of this.#rings) {
@@ -176,7 +176,7 @@ function cellTip(cell, ring, total, elapsed) {
 	return [`${timers(cell.count)} due ${span(from, to)}`, `${percent(cell.count / total)} of all, on the ring of ${duration(ring.turn)}.`];
 }
 
-// describe says in a sentence what the wheel shows.
+// describe returns a sentence with the main figures of the wheel.
 function describe(all, total) {
 	if (total === 0) return "Timing wheel: no timer is armed";
 	const parts = all.filter((ring) => ring.count > 0).map((ring) => `${percent(ring.count / total)} on the ring of ${duration(ring.turn, 2)}`);

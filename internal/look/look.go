@@ -1,5 +1,5 @@
-// Package look holds what the pages of Foliot have in common: that of package inspect and that of foliot bench. These are
-// the colours, the style of text, and how numbers and the labels of axes are written.
+// Package look holds the parts that two pages of Foliot share, the page of package inspect and the page of foliot bench: the
+// colours, the style of text, and the format of numbers and of the labels of axes.
 //
 // The page of foliot bench is written by Go and has no script. The page of inspect is drawn by JavaScript. So there are two
 // versions of the functions that write numbers: number.go and step.go, and number.js. Both pass the cases of
