@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for the page to change.
-const patience = 20 * time.Second
+const patience = 40 * time.Second
 
 // A screen is a device and its settings.
 type screen struct {
