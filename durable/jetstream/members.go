@@ -1,0 +1,420 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/foliot-go/foliot/durable"
+)
+
+// Members are the processes that use the streams. Each sends a heartbeat to all, not through the stream.
+//
+// They are for two purposes. One is that a timer is fired by one process without all trying: the processes
+// that have a handler of its kind are ranked for each timer, and each looks at it by a Standby later than the
+// one before. A wrong ranking costs work, and nothing else.
+//
+// The other is to find attempts whose process has ended. It has if it has said so, or if it was silent for
+// ownerSilence while the heartbeats of this process came back. A process that was only paused finds its
+// attempt taken over, and its end refused.
+type members struct {
+	s       *Store
+	subject string
+	sub     *nats.Subscription
+	kick    chan struct{} // has room for 1: a heartbeat is sent at once
+
+	mu       sync.RWMutex
+	peers    map[instance]*peer
+	isRunner bool                   // a Run is running on this store
+	handles  func(kind string) bool // which kinds it handles; nil: not known yet
+	since    time.Time              // the heartbeats of this process have come back without a break since then
+	echo     time.Time              // when one has come back last
+	left     map[string]bool        // timers that are due and that are left to others, as they have a handler
+}
+
+// A peer is another process.
+type peer struct {
+	heard   time.Time
+	runs    bool
+	kinds   map[string]bool
+	left    bool      // it has said goodbye
+	deadFor time.Time // when it was noticed that it has ended
+}
+
+// A heartbeat is what a process says of itself.
+type heartbeat struct {
+	Name  string   `json:"name"`
+	Runs  bool     `json:"runs,omitempty"`
+	Kinds []string `json:"kinds,omitempty"`
+	Hello bool     `json:"hello,omitempty"` // others reply with a heartbeat
+	Bye   bool     `json:"bye,omitempty"`
+}
+
+const (
+	heartbeatEvery = 500 * time.Millisecond
+
+	// rankSilence is how long a process may be silent and still is ranked.
+	rankSilence = 3 * heartbeatEvery
+
+	// ownerSilence is how long a process may be silent before its attempts are repeated by others.
+	ownerSilence = 4 * time.Second
+
+	// peerMemory is how long a process that is silent is remembered.
+	peerMemory = 10 * time.Minute
+
+	resumeEvery = 100 * time.Millisecond
+)
+
+func newMembers(s *Store) (*members, error) {
+	m := &members{
+		s: s, subject: s.opts.Stream + heartbeatToken, kick: make(chan struct{}, 1),
+		peers: make(map[instance]*peer), left: make(map[string]bool), since: time.Now(),
+	}
+	sub, err := s.nc.Subscribe(m.subject, m.receive)
+	m.sub = sub
+	return m, err
+}
+
+// begin sends the first heartbeat, and returns when it has come back.
+func (m *members) begin(ctx context.Context) error {
+	end := time.Now().Add(requestTime)
+	for {
+		m.send(heartbeat{Hello: true})
+		m.s.sleepUntil(ctx, 20*time.Millisecond)
+		m.mu.RLock()
+		back := !m.echo.IsZero()
+		m.mu.RUnlock()
+		switch {
+		case back:
+			m.s.loops.Go(m.run)
+			return nil
+		case ctx.Err() != nil || time.Now().After(end):
+			return errors.Join(fmt.Errorf("the heartbeats on %s do not come back", m.subject), ctx.Err(), m.s.permission(m.subject))
+		}
+	}
+}
+
+// run sends heartbeats, and looks for attempts whose process has ended.
+func (m *members) run() {
+	beat, look := time.NewTicker(heartbeatEvery), time.NewTicker(resumeEvery)
+	defer beat.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-m.s.ended:
+			return
+		case <-m.kick:
+			m.send(heartbeat{})
+		case <-beat.C:
+			m.send(heartbeat{})
+		case <-look.C:
+			m.resume()
+		}
+	}
+}
+
+// send sends a heartbeat.
+func (m *members) send(h heartbeat) {
+	m.mu.RLock()
+	handles := m.handles
+	h.Runs = m.isRunner
+	m.mu.RUnlock()
+	h.Name = m.s.name.String()
+	if handles != nil && h.Runs {
+		for _, p := range m.s.parts {
+			p.mu.Lock()
+			names := p.index.kinds.names
+			p.mu.Unlock()
+			for _, kind := range names { // it only grows
+				if handles(kind) && !slices.Contains(h.Kinds, kind) {
+					h.Kinds = append(h.Kinds, kind)
+				}
+			}
+		}
+	}
+	if b, err := json.Marshal(h); err == nil {
+		_ = m.s.nc.Publish(m.subject, b) // a heartbeat that is lost is like silence
+	}
+}
+
+// soon makes run send a heartbeat.
+func (m *members) soon() {
+	select {
+	case m.kick <- struct{}{}:
+	default:
+	}
+}
+
+// goodbye says that this process ends.
+func (m *members) goodbye() {
+	if m.s.failure() == nil {
+		m.send(heartbeat{Bye: true})
+		_ = m.s.nc.FlushTimeout(time.Second)
+	}
+}
+
+func (m *members) close() {
+	if m.sub != nil {
+		_ = m.sub.Unsubscribe()
+	}
+}
+
+// runs says whether a Run is running on this store.
+func (m *members) runs(yes bool) {
+	m.mu.Lock()
+	m.isRunner, m.handles = yes, nil
+	clear(m.left)
+	m.mu.Unlock()
+	m.soon()
+}
+
+// handled says which kinds the Run handles.
+func (m *members) handled(f func(kind string) bool) {
+	m.mu.RLock()
+	known := m.handles != nil
+	m.mu.RUnlock()
+	if known {
+		return
+	}
+	m.mu.Lock()
+	m.handles = f
+	m.mu.Unlock()
+	m.soon()
+}
+
+// receive takes a heartbeat.
+func (m *members) receive(msg *nats.Msg) {
+	var h heartbeat
+	var name instance
+	if json.Unmarshal(msg.Data, &h) != nil {
+		return
+	}
+	if n, err := hex.Decode(name[:], []byte(h.Name)[:min(len(h.Name), 2*len(name))]); err != nil || n != len(name) {
+		return
+	}
+	now := time.Now()
+	m.mu.Lock()
+	if name == m.s.name {
+		m.heardSelf(now)
+		m.mu.Unlock()
+		return
+	}
+	p := m.peers[name]
+	if p == nil {
+		p = &peer{}
+		m.peers[name] = p
+	}
+	p.heard, p.runs, p.left, p.deadFor = now, h.Runs, h.Bye, time.Time{}
+	p.kinds = make(map[string]bool, len(h.Kinds))
+	for _, kind := range h.Kinds {
+		p.kinds[kind] = true
+	}
+	m.mu.Unlock()
+	if h.Hello {
+		m.soon()
+	}
+}
+
+// heardSelf notes that a heartbeat of this process has come back. After a break, all others get as much time
+// as if they had been heard now: it is not known who was silent. The caller holds mu.
+func (m *members) heardSelf(now time.Time) {
+	if now.Sub(m.echo) > rankSilence {
+		m.since = now
+	}
+	m.echo = now
+}
+
+// isAlive reports whether the process that handles an occurrence has not ended.
+func (m *members) isAlive(name instance) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.alive(name, time.Now())
+}
+
+// alive is isAlive for a caller that holds mu.
+func (m *members) alive(name instance, now time.Time) bool {
+	p := m.peers[name]
+	if p != nil && p.left {
+		return false
+	}
+	if now.Sub(m.echo) > rankSilence {
+		return true // this process may be the one that is cut off
+	}
+	heard := m.since
+	if p != nil && p.heard.After(heard) {
+		heard = p.heard
+	}
+	return now.Sub(heard) <= ownerSilence
+}
+
+// isRanked reports whether a peer takes part in firing timers of a kind. The caller holds mu.
+func (p *peer) isRanked(kind string, now time.Time) bool {
+	return p.runs && !p.left && now.Sub(p.heard) <= rankSilence && p.kinds[kind]
+}
+
+// delay returns how long after others this process looks at a timer.
+func (m *members) delay(id, kind string) time.Duration {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if len(m.peers) == 0 {
+		return 0
+	}
+	now := time.Now()
+	rank, mine := 0, weight(m.s.name, id)
+	for name, p := range m.peers {
+		if p.isRanked(kind, now) && weight(name, id) > mine {
+			rank++
+		}
+	}
+	return time.Duration(rank) * m.s.opts.Standby
+}
+
+// weight orders the processes for a timer.
+func weight(name instance, id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(name[:])
+	_, _ = h.Write([]byte(id))
+	return mix(h.Sum64())
+}
+
+// leave reports whether another process handles a kind. Then the timer is left to it, until it ends.
+func (m *members) leave(id, kind string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	for _, p := range m.peers {
+		if p.isRanked(kind, now) {
+			m.left[id] = true
+			return true
+		}
+	}
+	return false
+}
+
+// count returns how many processes run a Scheduler.
+func (m *members) count() int {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n := 0
+	if m.isRunner {
+		n = 1
+	}
+	for _, p := range m.peers {
+		if p.runs && !p.left && time.Since(p.heard) <= rankSilence {
+			n++
+		}
+	}
+	return n
+}
+
+// resume tells the watcher to look at attempts whose process has ended, and at timers that were left to
+// others that have ended.
+func (m *members) resume() {
+	now := time.Now()
+	for _, p := range m.s.parts {
+		p.mu.Lock()
+		var wakes []string
+		for id, owner := range p.index.handled {
+			if m.mayResume(id, owner, p, now) {
+				wakes = append(wakes, id)
+			}
+		}
+		for _, id := range wakes {
+			m.s.tell(func(w durable.Watcher) { w.Wake(durable.Wake{ID: id, At: math.MinInt64}) })
+		}
+		p.mu.Unlock()
+	}
+	m.mu.Lock()
+	var back []string
+	for id := range m.left {
+		back = append(back, id)
+	}
+	for name, p := range m.peers {
+		if p.left && now.Sub(p.heard) > peerMemory || now.Sub(p.heard) > peerMemory {
+			delete(m.peers, name)
+		}
+	}
+	m.mu.Unlock()
+	for _, id := range back {
+		m.reconsider(id, now)
+	}
+}
+
+// mayResume reports whether this process may repeat an attempt now. The caller holds the lock of the part.
+func (m *members) mayResume(id string, owner instance, p *part, now time.Time) bool {
+	if owner == m.s.name {
+		return !m.s.isRunning(id, p.index.view(id).record.Occurrence.Rev)
+	}
+	kind := p.index.view(id).record.Kind
+	m.mu.Lock()
+	if m.alive(owner, now) {
+		m.mu.Unlock()
+		return false
+	}
+	peer := m.peers[owner]
+	if peer == nil { // it has ended before this process began
+		m.mu.Unlock()
+		return now.Sub(m.since) > ownerSilence+m.delay(id, kind)
+	}
+	if peer.deadFor.IsZero() {
+		peer.deadFor = now
+	}
+	dead := peer.deadFor
+	m.mu.Unlock()
+	return now.Sub(dead) >= m.delay(id, kind)
+}
+
+// isKnown reports whether a process was heard.
+func (m *members) isKnown(name instance) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.known(name)
+}
+
+// known is isKnown for a caller that holds mu.
+func (m *members) known(name instance) bool { return name == m.s.name || m.peers[name] != nil }
+
+// undecided returns the attempts of processes that were never heard, as long as these may be alive.
+func (m *members) undecided() (ids []string) {
+	now := time.Now()
+	for _, p := range m.s.parts {
+		p.mu.Lock()
+		m.mu.RLock()
+		for id, owner := range p.index.handled {
+			if !m.known(owner) && m.alive(owner, now) {
+				ids = append(ids, id)
+			}
+		}
+		m.mu.RUnlock()
+		p.mu.Unlock()
+	}
+	return ids
+}
+
+// reconsider looks again at a timer that was left to others: it is told to the watcher if none of them handles
+// its kind any more.
+func (m *members) reconsider(id string, now time.Time) {
+	p := m.s.part(id)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v := p.index.view(id)
+	m.mu.Lock()
+	for _, peer := range m.peers {
+		if peer.isRanked(v.record.Kind, now) {
+			m.mu.Unlock()
+			return
+		}
+	}
+	delete(m.left, id)
+	m.mu.Unlock()
+	m.s.tellView(id, &v)
+}

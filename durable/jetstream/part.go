@@ -1,0 +1,452 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
+)
+
+// A part is one stream of a Store, and what this process knows of it.
+type part struct {
+	s      *Store
+	stream string
+	base   uint64 // a revision is a sequence plus this
+	padded bool   // the stream has a bound, and messages are padded
+
+	mu      sync.Mutex // protects what follows. It is locked before Store.watch
+	index   *index
+	waiters []waiter // for what the consumer delivers
+
+	barriers barriers
+	consumer *consumer
+	skew     skew
+}
+
+// A waiter waits until the consumer has delivered up to a sequence.
+type waiter struct {
+	seq  uint64
+	done chan struct{}
+}
+
+func newPart(s *Store, stream string) *part {
+	p := &part{s: s, stream: stream, index: newIndex()}
+	p.barriers.p = p
+	return p
+}
+
+func (p *part) subject(id string) string { return p.stream + timerToken + escape(id) }
+
+// view returns what is known of an ID.
+func (p *part) view(id string) view {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.index.view(id)
+}
+
+// set stores what a message says of an ID, unless something newer is known, and tells the watcher. consumed
+// says that the consumer has delivered it.
+func (p *part) set(id string, v *view, consumed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.index.set(id, v, consumed) {
+		p.s.tellView(id, v)
+	}
+}
+
+// reach waits until the consumer has delivered up to a sequence.
+func (p *part) reach(ctx context.Context, seq uint64) error {
+	p.mu.Lock()
+	if p.index.consumed >= seq {
+		p.mu.Unlock()
+		return nil
+	}
+	w := waiter{seq, make(chan struct{})}
+	p.waiters = append(p.waiters, w)
+	p.mu.Unlock()
+	select {
+	case <-w.done:
+		return nil
+	case <-p.s.ended:
+		return p.s.failure()
+	case <-ctx.Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for i := range p.waiters {
+			if p.waiters[i].done == w.done {
+				p.waiters = append(p.waiters[:i], p.waiters[i+1:]...)
+				break
+			}
+		}
+		return ctx.Err()
+	}
+}
+
+// advance says that the consumer has delivered up to a sequence. The caller holds mu.
+func (p *part) advance(seq uint64) {
+	p.index.advance(seq)
+	if len(p.waiters) == 0 {
+		return
+	}
+	kept := p.waiters[:0]
+	for _, w := range p.waiters {
+		if w.seq <= p.index.consumed {
+			close(w.done)
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	clear(p.waiters[len(kept):])
+	p.waiters = kept
+}
+
+// A next is a message that replaces the one of an ID.
+type next struct {
+	id      string
+	old     view // the message is refused if the stream has another one
+	message message
+	payload []byte
+	dead    []byte // the payload of the dead occurrence
+}
+
+// body returns the body of the message.
+func (x *next) body() []byte {
+	payload := x.payload
+	if x.message.record.State == moves.None {
+		payload = nil
+	}
+	if !x.message.hasDead || len(x.dead) == 0 {
+		return payload
+	}
+	return append(payload[:len(payload):len(payload)], x.dead...)
+}
+
+// isOutcome reports whether the message has nothing but an outcome, and may expire.
+func (x *next) isOutcome() bool { return x.message.record.State == moves.None && !x.message.hasDead }
+
+// view returns what is known of the ID when the message is stored under a sequence.
+func (x *next) view(p *part, seq uint64) view {
+	v := view{seq: seq, record: x.message.record, owner: x.message.owner, hasDead: x.message.hasDead}
+	if v.record.State != moves.None && v.record.Rev == 0 {
+		v.record.Rev = p.base + seq
+	}
+	return v
+}
+
+// msg returns the message of a change. n is the number of its call.
+func (p *part) msg(n uint64, x *next) *nats.Msg {
+	x.message.change = change{p.s.name, n}
+	h := nats.Header{
+		recordHeader:   {x.message.encode(p.padded)},
+		expectedHeader: {strconv.FormatUint(x.old.seq, 10)},
+	}
+	if x.isOutcome() {
+		h[ttlHeader] = []string{p.s.outcomes}
+	}
+	return &nats.Msg{Subject: p.subject(x.id), Header: h, Data: x.body()}
+}
+
+const (
+	expectedHeader = "Nats-Expected-Last-Subject-Sequence"
+	ttlHeader      = "Nats-TTL"
+	batchHeader    = "Nats-Batch-Id"
+	batchSeqHeader = "Nats-Batch-Sequence"
+	commitHeader   = "Nats-Batch-Commit"
+)
+
+// A try is a change that was sent and is not decided yet.
+type try struct {
+	p    *part
+	c    *call
+	x    []*next
+	msgs []*nats.Msg
+	sent time.Time
+	mark uint64 // what the consumer had delivered before
+	err  error
+}
+
+// begin sends a change. Several are a batch, of which all happen or none.
+func (p *part) begin(xs ...*next) *try {
+	t := &try{p: p, c: p.s.pub.begin(), x: xs}
+	p.mu.Lock()
+	t.mark = p.index.consumed
+	p.mu.Unlock()
+	for i, x := range xs {
+		n := t.c.n
+		if i < len(xs)-1 {
+			n = 0 // the last one stands for all
+		}
+		m := p.msg(n, x)
+		if len(xs) > 1 {
+			m.Header[batchSeqHeader] = []string{strconv.Itoa(i + 1)}
+			if i == len(xs)-1 {
+				m.Header[commitHeader] = []string{"1"}
+			}
+		}
+		t.msgs = append(t.msgs, m)
+	}
+	t.send()
+	return t
+}
+
+// send sends the messages.
+func (t *try) send() {
+	t.sent = time.Now()
+	if len(t.msgs) > 1 {
+		id := fmt.Sprintf("%s-%d-%d", t.p.s.name, t.c.n, t.c.sends)
+		for _, m := range t.msgs {
+			m.Header[batchHeader] = []string{id}
+		}
+		for _, m := range t.msgs[:len(t.msgs)-1] {
+			if t.err = t.p.s.nc.PublishMsg(m); t.err != nil {
+				return
+			}
+		}
+	}
+	t.err = t.p.s.pub.send(t.c, t.msgs[len(t.msgs)-1])
+}
+
+// ackWait is how long a change waits for its acknowledgement before it is sent again.
+const (
+	ackWait    = time.Second
+	ackWaitMax = 4 * time.Second
+)
+
+// errUnknown is returned if a change was sent and may have happened.
+var errUnknown = errors.New("it may have happened, or may still happen")
+
+// wait waits until a change is decided. It returns the sequence of the last message, or a conflict, or
+// another refusal, or an error that wraps errUnknown if that is not known. The change is sent again until
+// then.
+func (t *try) wait(ctx context.Context) (seq uint64, err error) {
+	s := t.p.s
+	defer s.pub.end(t.c)
+	again := backoff{ackWait, ackWaitMax}
+	quick := backoff{time.Millisecond, 100 * time.Millisecond}
+	timer := time.NewTimer(again.pause())
+	defer timer.Stop()
+	last := t.err
+	for {
+		resend := false
+		select {
+		case r := <-t.c.reply:
+			switch {
+			case r.err == nil:
+				t.p.acknowledged(t.mark, r.seq)
+				t.store(r.seq)
+				return r.seq, nil
+			case errors.Is(r.err, errNoResponders) || isPassing(r.err):
+				last = r.err
+				timer.Reset(quick.pause())
+				continue
+			}
+			if n, ok := conflict(r.err); ok && t.c.sends > 1 {
+				return t.afterConflict(ctx, n, r.err)
+			}
+			if t.c.sends > 1 {
+				return 0, fmt.Errorf("%w, and %w", r.err, errUnknown)
+			}
+			return 0, r.err
+		case <-timer.C:
+			resend = true
+		case <-ctx.Done():
+			if last == nil {
+				last = s.permission(t.msgs[0].Subject)
+			}
+			return 0, errors.Join(fmt.Errorf("there is no acknowledgement: %w; %w", context.Cause(ctx), errUnknown), last)
+		case <-s.ended:
+			return 0, errors.Join(s.failure(), errUnknown)
+		}
+		if resend {
+			s.resent.Add(1)
+			t.send()
+			if t.err != nil {
+				last = t.err
+			}
+			timer.Reset(again.pause())
+		}
+	}
+}
+
+// isPassing reports whether a refusal says that the server cannot decide now.
+func isPassing(err error) bool {
+	return hasCode(err, codeInFlight, codeBatch, codeManyBatch, 10008, 10009, 10118, 10076)
+}
+
+// afterConflict finds out whether a change that was sent more than once has happened, after one of its
+// messages was refused: the first one may be what the second one was in conflict with. When the consumer has
+// delivered the change, it has happened.
+func (t *try) afterConflict(ctx context.Context, n uint64, refused error) (uint64, error) {
+	if err := t.p.catchUp(ctx, n); err != nil {
+		return 0, errors.Join(refused, err, errUnknown)
+	}
+	select {
+	case r := <-t.c.reply:
+		if r.err == nil {
+			t.store(r.seq)
+			return r.seq, nil
+		}
+	default:
+	}
+	return 0, fmt.Errorf("%w; it was sent %d times, and %w", refused, t.c.sends, errUnknown)
+}
+
+// store puts the messages into the index.
+func (t *try) store(last uint64) {
+	for i, x := range t.x {
+		seq := last - uint64(len(t.x)-1-i)
+		v := x.view(t.p, seq)
+		t.p.set(x.id, &v, false)
+	}
+}
+
+// catchUp waits until the index knows the message with a sequence, which a conflict has named.
+func (p *part) catchUp(ctx context.Context, seq uint64) error {
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	if seq != 0 && p.reach(short, seq) == nil {
+		return nil
+	}
+	return p.barriers.wait(ctx)
+}
+
+// lost handles a conflict: the index is behind, or wrong about an ID. When it returns nil, it is
+// mended, and the caller decides anew.
+func (p *part) lost(ctx context.Context, x *next, refused error) error {
+	n, ok := conflict(refused)
+	if !ok {
+		return refused
+	}
+	p.s.conflicts.Add(1)
+	if err := p.catchUp(ctx, n); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v := p.index.view(x.id)
+	switch {
+	case v.seq != x.old.seq:
+		return nil // it is known now
+	case n == 0:
+		// The stream has no message, and the index has one. It was an outcome, which has expired, or it was
+		// removed by hand.
+		if p.index.drop(x.id, v.seq) {
+			p.s.tellView(x.id, &view{})
+		}
+	case v.record.State == moves.None && !v.hasDead && n <= p.index.consumed:
+		// The consumer has passed the message, and the index has nothing: it is an outcome.
+		p.index.remember(x.id, n)
+	}
+	return nil
+}
+
+// acknowledged checks an acknowledgement. mark is what the consumer had delivered when the message was
+// sent: if the sequence is not greater, the stream has lost messages.
+func (p *part) acknowledged(mark, seq uint64) {
+	if seq <= mark && seq != 0 {
+		p.consumer.rewound(mark, seq)
+	}
+}
+
+// body returns the payloads of the message of a view. It returns errMoved if the stream has another message.
+func (p *part) body(ctx context.Context, id string, v *view) (payload, dead []byte, err error) {
+	if !v.hasDead && (v.record.State == moves.None || v.record.Payload == 0) {
+		return nil, nil, nil
+	}
+	g := p.beginGet(v.seq)
+	m, err := g.wait(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	stored, err := decodeMessage(id, m.Header.Get(recordHeader), p.base+v.seq)
+	if err == nil {
+		payload, dead, err = stored.split(m.Data)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("timer %q: %w", id, err)
+	}
+	return payload, dead, nil
+}
+
+// errMoved says that a message is not in the stream any more.
+var errMoved = errors.New("the stream has another message")
+
+// A get is a request for a message by its sequence.
+type get struct {
+	p   *part
+	seq uint64
+	c   *call
+	m   *nats.Msg
+}
+
+// beginGet asks for a message.
+func (p *part) beginGet(seq uint64) *get {
+	g := &get{p: p, seq: seq, c: p.s.pub.begin()}
+	g.m = &nats.Msg{Subject: p.s.api + "DIRECT.GET." + p.stream, Data: fmt.Appendf(nil, `{"seq":%d}`, seq)}
+	_ = p.s.pub.send(g.c, g.m)
+	return g
+}
+
+// wait returns the message. It returns errMoved if it is not there. A replica may be behind, so it is asked
+// for again until the consumer has delivered something newer.
+func (g *get) wait(ctx context.Context) (*nats.Msg, error) {
+	s := g.p.s
+	defer s.pub.end(g.c)
+	again := backoff{ackWait, ackWaitMax}
+	quick := backoff{time.Millisecond, 100 * time.Millisecond}
+	timer := time.NewTimer(again.pause())
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-g.c.reply:
+			if r.msg != nil {
+				switch r.msg.Header.Get("Status") {
+				case "":
+					return r.msg, nil
+				case "404":
+					if g.p.isBehind(g.seq) {
+						return nil, errMoved
+					}
+				}
+			}
+			timer.Reset(quick.pause())
+			continue
+		case <-timer.C:
+			g.m.Header = nil
+			_ = s.pub.send(g.c, g.m)
+			timer.Reset(again.pause())
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("there is no reply to a request for message %d: %w", g.seq, context.Cause(ctx)), s.permission(g.m.Subject))
+		case <-s.ended:
+			return nil, s.failure()
+		}
+	}
+}
+
+// isBehind reports whether the consumer has delivered more than a message, so that a request that does not
+// find it may be right.
+func (p *part) isBehind(seq uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.index.consumed > seq
+}
+
+// bound returns a context that ends after a time, if ctx has no end.
+func bound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w after %v", context.DeadlineExceeded, d))
+}
+
+// callBound is how long a call without a deadline lasts.
+const callBound = 10 * time.Second
+
+var _ durable.Store = (*Store)(nil)
