@@ -169,7 +169,9 @@ type try struct {
 	msgs []*nats.Msg
 	sent time.Time
 	mark uint64 // what the consumer had delivered before
-	err  error
+
+	tries int   // of a batch
+	err   error // of the last try
 }
 
 // begin sends a change. Several are a batch, of which all happen or none.
@@ -200,7 +202,8 @@ func (p *part) begin(xs ...*next) *try {
 func (t *try) send() {
 	t.sent = time.Now()
 	if len(t.msgs) > 1 {
-		id := fmt.Sprintf("%s-%d-%d", t.p.s.name, t.c.n, t.c.sends)
+		t.tries++
+		id := fmt.Sprintf("%s-%d-%d", t.p.s.name, t.c.n, t.tries)
 		for _, m := range t.msgs {
 			m.Header[batchHeader] = []string{id}
 		}
@@ -233,6 +236,7 @@ func (t *try) wait(ctx context.Context) (seq uint64, err error) {
 	timer := time.NewTimer(again.pause())
 	defer timer.Stop()
 	last := t.err
+	refused := 0 // messages to which there was a reply: they were not stored
 	for {
 		resend := false
 		select {
@@ -243,17 +247,18 @@ func (t *try) wait(ctx context.Context) (seq uint64, err error) {
 				t.store(r.seq)
 				return r.seq, nil
 			case errors.Is(r.err, errNoResponders) || isPassing(r.err):
+				refused++
 				last = r.err
 				timer.Reset(quick.pause())
 				continue
 			}
-			if n, ok := conflict(r.err); ok && t.c.sends > 1 {
+			if refused++; refused == t.c.sends {
+				return 0, r.err // none of the messages was stored
+			}
+			if n, ok := conflict(r.err); ok {
 				return t.afterConflict(ctx, n, r.err)
 			}
-			if t.c.sends > 1 {
-				return 0, fmt.Errorf("%w, and %w", r.err, errUnknown)
-			}
-			return 0, r.err
+			return 0, fmt.Errorf("%w, and %w", r.err, errUnknown)
 		case <-timer.C:
 			resend = true
 		case <-ctx.Done():

@@ -54,14 +54,12 @@ func (r *refusal) Error() string {
 
 // Codes of refusals.
 const (
-	codeConflict   = 10071 // the last message of the subject has another sequence, which the description names
-	codeInFlight   = 10164 // another message of the subject is not decided yet
-	codeNoStream   = 10059
-	codeFull       = 10077 // the stream has reached a bound, or cannot write
-	codeBatch      = 10176 // the batch is not complete
-	codeManyBatch  = 10210 // too many batches are not complete yet
-	codeNoMessage  = 10037
-	codeBadRequest = 400
+	codeConflict  = 10071 // the last message of the subject has another sequence, which the description names
+	codeInFlight  = 10164 // another message of the subject is not decided yet
+	codeNoStream  = 10059
+	codeFull      = 10077 // the stream has reached a bound, or cannot write
+	codeBatch     = 10176 // the batch is not complete
+	codeManyBatch = 10210 // too many batches are not complete yet
 )
 
 // errNoResponders says that no server listens to a subject: the stream has no leader now, or is not there.
@@ -124,9 +122,12 @@ func (p *publisher) end(c *call) {
 
 // send sends a message of a call.
 func (p *publisher) send(c *call, m *nats.Msg) error {
-	c.sends++
 	m.Reply = p.prefix + strconv.FormatUint(c.n, 36)
-	return p.nc.PublishMsg(m)
+	if err := p.nc.PublishMsg(m); err != nil {
+		return err
+	}
+	c.sends++
+	return nil
 }
 
 // happened gives a call its result: the consumer has delivered its change.
