@@ -94,7 +94,7 @@ func (r *run) fire(ids []string, now time.Time) {
 		Now:        now,
 		SkipBefore: r.skip,
 		Attempts:   r.s.opts.Retry.Attempts,
-		Handled:    func(kind string) bool { return r.s.handlers[kind] != nil },
+		Handled:    r.Handles,
 		Next:       func(t Timer, after time.Time) time.Time { return r.s.nexts[t.Kind](t, after) },
 		HasNext:    func(kind string) bool { return r.s.nexts[kind] != nil },
 	})

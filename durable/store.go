@@ -81,6 +81,10 @@ type Watcher interface {
 
 	// Failed says that the store cannot go on. Run returns the error.
 	Failed(err error)
+
+	// Handles reports whether the Scheduler has a handler of a kind, as Rules.Handled does. It does not
+	// change while the Watcher is there.
+	Handles(kind string) bool
 }
 
 // A Wake is a time at which the Scheduler must look at a timer.

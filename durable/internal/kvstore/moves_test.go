@@ -29,9 +29,10 @@ const (
 
 type noWatcher struct{}
 
-func (noWatcher) Wake(durable.Wake) {}
-func (noWatcher) Gone(string)       {}
-func (noWatcher) Failed(error)      {}
+func (noWatcher) Wake(durable.Wake)   {}
+func (noWatcher) Gone(string)         {}
+func (noWatcher) Handles(string) bool { return true }
+func (noWatcher) Failed(error)        {}
 
 func newMoveKit(t *testing.T, sort sort) *moveKit {
 	k := &moveKit{t: t, engine: NewMemory(), now: time.Unix(1e9, 0), sort: sort}
