@@ -322,10 +322,8 @@ func (p *part) deliver(m *nats.Msg, seq uint64, at time.Time) {
 		return
 	}
 	v := view{seq: seq, record: stored.record, owner: stored.owner, hasDead: stored.hasDead}
+	p.set(id, &v, true)
 	p.mu.Lock()
-	if p.index.set(id, &v, true) {
-		p.s.tellView(id, &v)
-	}
 	p.advance(seq)
 	p.mu.Unlock()
 	if stored.change.by == p.s.name {

@@ -43,7 +43,6 @@ func (s *Store) Fire(ids []string, rules durable.Rules) (durable.Fired, error) {
 	if err := s.failure(); err != nil {
 		return fired, err
 	}
-	s.members.handled(rules.Handled)
 	ctx, cancel := context.WithTimeout(context.Background(), fireBound)
 	defer cancel()
 	var todo []*firing
@@ -157,6 +156,7 @@ func (s *Store) consider(f *firing, rules durable.Rules, fired *durable.Fired) b
 	f.p.mu.Unlock()
 	if !rules.Handles(r.Timer(f.id)) {
 		if !s.members.leave(f.id, r.Kind) {
+			s.members.noteUnhandled(f.id, f.old.seq)
 			fired.Unhandled = append(fired.Unhandled, r.Timer(f.id))
 		}
 		return false

@@ -229,6 +229,7 @@ func (x *index) sweep(gone func(id string)) {
 type kinds struct {
 	names   []string
 	numbers map[string]uint32
+	isNew   bool // there is one that the other processes were not told of
 }
 
 func (k *kinds) number(name string) uint32 {
@@ -241,6 +242,7 @@ func (k *kinds) number(name string) uint32 {
 	n := uint32(len(k.names))
 	k.names = append(k.names, name)
 	k.numbers[name] = n
+	k.isNew = true
 	return n
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // Members are the processes that use the streams. Each sends a heartbeat to all, not through the stream.
@@ -32,13 +33,14 @@ type members struct {
 	sub     *nats.Subscription
 	kick    chan struct{} // has room for 1: a heartbeat is sent at once
 
-	mu       sync.RWMutex
-	peers    map[instance]*peer
-	isRunner bool                   // a Run is running on this store
-	handles  func(kind string) bool // which kinds it handles; nil: not known yet
-	since    time.Time              // the heartbeats of this process have come back without a break since then
-	echo     time.Time              // when one has come back last
-	left     map[string]bool        // timers that are due and that are left to others, as they have a handler
+	mu        sync.RWMutex
+	peers     map[instance]*peer
+	handles   func(kind string) bool // the kinds of the Run that is running on this store; nil: there is none
+	since     time.Time              // the heartbeats of this process have come back without a break since then
+	echo      time.Time              // when one has come back last
+	left      map[string]bool        // timers that are due and that are left to others, as they have a handler
+	asked     map[string]time.Time   // by kind: when a timer without a handler here was first due
+	unhandled map[string]uint64      // timers that were reported as ones without a handler, and their sequences
 }
 
 // A peer is another process.
@@ -78,6 +80,7 @@ func newMembers(s *Store) (*members, error) {
 	m := &members{
 		s: s, subject: s.opts.Stream + heartbeatToken, kick: make(chan struct{}, 1),
 		peers: make(map[instance]*peer), left: make(map[string]bool), since: time.Now(),
+		asked: make(map[string]time.Time), unhandled: make(map[string]uint64),
 	}
 	sub, err := s.nc.Subscribe(m.subject, m.receive)
 	m.sub = sub
@@ -126,10 +129,10 @@ func (m *members) run() {
 func (m *members) send(h heartbeat) {
 	m.mu.RLock()
 	handles := m.handles
-	h.Runs = m.isRunner
 	m.mu.RUnlock()
+	h.Runs = handles != nil
 	h.Name = m.s.name.String()
-	if handles != nil && h.Runs {
+	if h.Runs {
 		for _, p := range m.s.parts {
 			p.mu.Lock()
 			names := p.index.kinds.names
@@ -168,25 +171,13 @@ func (m *members) close() {
 	}
 }
 
-// runs says whether a Run is running on this store.
-func (m *members) runs(yes bool) {
+// runs says that a Run is running on this store, and which kinds it handles. nil means that there is none.
+func (m *members) runs(handles func(kind string) bool) {
 	m.mu.Lock()
-	m.isRunner, m.handles = yes, nil
+	m.handles = handles
 	clear(m.left)
-	m.mu.Unlock()
-	m.soon()
-}
-
-// handled says which kinds the Run handles.
-func (m *members) handled(f func(kind string) bool) {
-	m.mu.RLock()
-	known := m.handles != nil
-	m.mu.RUnlock()
-	if known {
-		return
-	}
-	m.mu.Lock()
-	m.handles = f
+	clear(m.asked)
+	clear(m.unhandled)
 	m.mu.Unlock()
 	m.soon()
 }
@@ -256,10 +247,14 @@ func (m *members) alive(name instance, now time.Time) bool {
 	return now.Sub(heard) <= ownerSilence
 }
 
-// isRanked reports whether a peer takes part in firing timers of a kind. The caller holds mu.
-func (p *peer) isRanked(kind string, now time.Time) bool {
-	return p.runs && !p.left && now.Sub(p.heard) <= rankSilence && p.kinds[kind]
+// isLive reports whether a peer runs a Scheduler. The caller holds the lock of the members.
+func (p *peer) isLive(now time.Time) bool {
+	return p.runs && !p.left && now.Sub(p.heard) <= rankSilence
 }
+
+// isRanked reports whether a peer takes part in firing timers of a kind. The caller holds the lock of the
+// members.
+func (p *peer) isRanked(kind string, now time.Time) bool { return p.kinds[kind] && p.isLive(now) }
 
 // delay returns how long after others this process looks at a timer.
 func (m *members) delay(id, kind string) time.Duration {
@@ -291,13 +286,52 @@ func (m *members) leave(id, kind string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
+	if _, ok := m.asked[kind]; !ok {
+		m.asked[kind] = now
+	}
+	if m.others(kind, now) {
+		m.left[id] = true
+		return true
+	}
+	return false
+}
+
+// others reports whether another process handles a kind. If the kind is new, it may, until it has had the time
+// to say so. The caller holds mu.
+func (m *members) others(kind string, now time.Time) bool {
+	isNew := now.Sub(m.asked[kind]) < rankSilence
 	for _, p := range m.peers {
-		if p.isRanked(kind, now) {
-			m.left[id] = true
+		if p.isRanked(kind, now) || isNew && p.isLive(now) {
 			return true
 		}
 	}
 	return false
+}
+
+// noteUnhandled notes a timer that is reported as one without a handler, and the message that is known of it.
+func (m *members) noteUnhandled(id string, seq uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unhandled[id] = seq
+}
+
+// checkUnhandled tells the watcher again of timers that were reported as ones without a handler and that have
+// changed since: a change may have been told before the report has arrived.
+func (m *members) checkUnhandled() {
+	m.mu.Lock()
+	noted := m.unhandled
+	m.unhandled = make(map[string]uint64)
+	m.mu.Unlock()
+	for id, seq := range noted {
+		p := m.s.part(id)
+		p.mu.Lock()
+		if v := p.index.view(id); v.seq != seq || v.record.State == moves.None {
+			m.s.tellView(id, &v)
+		} else {
+			m.noteUnhandled(id, seq)
+		}
+		p.mu.Unlock()
+	}
 }
 
 // count returns how many processes run a Scheduler.
@@ -305,11 +339,11 @@ func (m *members) count() int {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	n := 0
-	if m.isRunner {
+	if m.handles != nil {
 		n = 1
 	}
 	for _, p := range m.peers {
-		if p.runs && !p.left && time.Since(p.heard) <= rankSilence {
+		if p.isLive(time.Now()) {
 			n++
 		}
 	}
@@ -339,7 +373,7 @@ func (m *members) resume() {
 		back = append(back, id)
 	}
 	for name, p := range m.peers {
-		if p.left && now.Sub(p.heard) > peerMemory || now.Sub(p.heard) > peerMemory {
+		if now.Sub(p.heard) > peerMemory {
 			delete(m.peers, name)
 		}
 	}
@@ -347,6 +381,7 @@ func (m *members) resume() {
 	for _, id := range back {
 		m.reconsider(id, now)
 	}
+	m.checkUnhandled()
 }
 
 // mayResume reports whether this process may repeat an attempt now. The caller holds the lock of the part.
@@ -408,11 +443,9 @@ func (m *members) reconsider(id string, now time.Time) {
 	defer p.mu.Unlock()
 	v := p.index.view(id)
 	m.mu.Lock()
-	for _, peer := range m.peers {
-		if peer.isRanked(v.record.Kind, now) {
-			m.mu.Unlock()
-			return
-		}
+	if v.record.State != moves.None && m.others(v.record.Kind, now) {
+		m.mu.Unlock()
+		return
 	}
 	delete(m.left, id)
 	m.mu.Unlock()

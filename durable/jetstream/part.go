@@ -59,6 +59,10 @@ func (p *part) set(id string, v *view, consumed bool) {
 	if p.index.set(id, v, consumed) {
 		p.s.tellView(id, v)
 	}
+	if p.index.kinds.isNew {
+		p.index.kinds.isNew = false
+		p.s.members.soon()
+	}
 }
 
 // reach waits until the consumer has delivered up to a sequence.

@@ -322,9 +322,9 @@ func (s *Store) Watch(w durable.Watcher) (stop func(), err error) {
 		p.mu.Unlock()
 	}
 	s.watch.Lock()
-	s.members.runs(true)
+	s.members.runs(w.Handles)
 	return func() {
-		s.members.runs(false)
+		s.members.runs(nil)
 		s.watch.Lock()
 		defer s.watch.Unlock()
 		s.watcher = nil
