@@ -270,8 +270,9 @@ func (s *Store) Finish(f durable.Fire, end durable.End) (ok bool, wait func() er
 
 // finish stores the end of an attempt.
 func (s *Store) finish(f durable.Fire, end durable.End, h *handling) (ok bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), callBound)
-	defer cancel()
+	// Without a bound: after one it would not be known whether the end is stored, and the next try would
+	// find that the attempt has ended and report that it has changed nothing.
+	ctx := context.Background()
 	_, changed, err := s.part(f.ID).decide(ctx, f.ID, func(x *next) (changes bool, err error) {
 		m := &x.message
 		if m.owner != s.name || m.record.Occurrence.Attempt != h.number {

@@ -245,6 +245,9 @@ func (t *try) wait(ctx context.Context) (seq uint64, err error) {
 		resend := false
 		select {
 		case r := <-t.c.reply:
+			if seq := t.c.echo.Load(); seq != 0 {
+				r = reply{seq: seq}
+			}
 			switch {
 			case r.err == nil:
 				t.p.acknowledged(t.mark, r.seq)
@@ -296,13 +299,9 @@ func (t *try) afterConflict(ctx context.Context, n uint64, refused error) (uint6
 	if err := t.p.catchUp(ctx, n); err != nil {
 		return 0, errors.Join(refused, err, errUnknown)
 	}
-	select {
-	case r := <-t.c.reply:
-		if r.err == nil {
-			t.store(r.seq)
-			return r.seq, nil
-		}
-	default:
+	if seq := t.c.echo.Load(); seq != 0 {
+		t.store(seq)
+		return seq, nil
 	}
 	return 0, fmt.Errorf("%w; it was sent %d times, and %w", refused, t.c.sends, errUnknown)
 }

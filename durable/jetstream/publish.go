@@ -30,8 +30,9 @@ type publisher struct {
 // it has happened, with or without an acknowledgement.
 type call struct {
 	n     uint64
-	reply chan reply // has room for 1
-	sends int
+	reply chan reply    // has room for 1: a reply that comes while it is full is dropped
+	echo  atomic.Uint64 // the sequence under which the consumer has delivered the change; 0: it has not
+	sends int           // owned by the goroutine that waits
 }
 
 // A reply is what the stream says to a message.
@@ -131,15 +132,18 @@ func (p *publisher) send(c *call, m *nats.Msg) error {
 }
 
 // happened gives a call its result: the consumer has delivered its change.
-func (p *publisher) happened(n, seq uint64) { p.resolve(n, reply{seq: seq}) }
-
-func (p *publisher) resolve(n uint64, r reply) {
+func (p *publisher) happened(n, seq uint64) {
 	p.mu.Lock()
 	c := p.calls[n]
 	p.mu.Unlock()
-	if c == nil {
-		return
+	if c != nil {
+		c.echo.Store(seq)
+		c.resolve(reply{seq: seq})
 	}
+}
+
+// resolve gives a call a reply.
+func (c *call) resolve(r reply) {
 	select {
 	case c.reply <- r:
 	default: // it has one
@@ -152,7 +156,12 @@ func (p *publisher) receive(m *nats.Msg) {
 	if err != nil {
 		return
 	}
-	p.resolve(n, parseReply(m))
+	p.mu.Lock()
+	c := p.calls[n]
+	p.mu.Unlock()
+	if c != nil {
+		c.resolve(parseReply(m))
+	}
 }
 
 // parseReply reads the reply of a server.
