@@ -103,9 +103,7 @@ func (b *barriers) pass() error {
 // send sends a barrier until it is acknowledged, and returns when it was sent and acknowledged.
 func (b *barriers) send() (seq uint64, sent, acked time.Time, err error) {
 	p, s := b.p, b.p.s
-	p.mu.Lock()
-	mark := p.index.consumed
-	p.mu.Unlock()
+	mark := p.mark()
 	again := backoff{ackWait, ackWaitMax}
 	quick := backoff{5 * time.Millisecond, 200 * time.Millisecond}
 	for {

@@ -230,6 +230,9 @@ func (c *consumer) sweep(last uint64) {
 func (c *consumer) rewound(mark, seq uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.restart.Load() {
+		return // it is known
+	}
 	c.p.s.log.Error("jetstream: the stream has lost messages: it was restored from a backup, or its servers have lost what was not synced; timers are as in the stream now",
 		"stream", c.p.stream, "had", mark, "has", seq)
 	c.p.s.rewinds.Add(1)

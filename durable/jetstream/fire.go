@@ -125,9 +125,10 @@ func (s *Store) fireRound(ctx context.Context, todo []*firing, rules durable.Rul
 	return again
 }
 
-// noteFire logs an error that a firing has met. It is tried again.
+// noteFire logs an error that a firing has met, at most once a second. It is tried again.
 func (s *Store) noteFire(id string, err error) {
-	if !errors.Is(err, errMoved) && s.failure() == nil {
+	now, noted := time.Now().UnixNano(), s.noted.Load()
+	if !errors.Is(err, errMoved) && s.failure() == nil && now-noted > int64(time.Second) && s.noted.CompareAndSwap(noted, now) {
 		s.log.Warn("jetstream: a timer that is due cannot be decided; it is tried again", "id", id, "error", err)
 	}
 }

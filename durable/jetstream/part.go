@@ -19,7 +19,7 @@ type part struct {
 	s      *Store
 	stream string
 	base   uint64 // a revision is a sequence plus this
-	padded bool   // the stream has a bound, and messages are padded
+	padded bool   // the stream has a bound, and messages are padded; see room
 
 	mu      sync.Mutex // protects what follows. It is locked before Store.watch
 	index   *index
@@ -27,6 +27,7 @@ type part struct {
 
 	barriers barriers
 	consumer *consumer
+	room     room
 	skew     skew
 }
 
@@ -172,7 +173,7 @@ type try struct {
 	x    []*next
 	msgs []*nats.Msg
 	sent time.Time
-	mark uint64 // what the consumer had delivered before
+	mark mark // what the consumer had delivered before
 
 	tries int   // of a batch
 	err   error // of the last try
@@ -181,9 +182,7 @@ type try struct {
 // begin sends a change. Several are a batch, of which all happen or none.
 func (p *part) begin(xs ...*next) *try {
 	t := &try{p: p, c: p.s.pub.begin(), x: xs}
-	p.mu.Lock()
-	t.mark = p.index.consumed
-	p.mu.Unlock()
+	t.mark = p.mark()
 	for i, x := range xs {
 		n := t.c.n
 		if i < len(xs)-1 {
@@ -355,11 +354,23 @@ func (p *part) lost(ctx context.Context, x *next, refused error) error {
 	return nil
 }
 
-// acknowledged checks an acknowledgement. mark is what the consumer had delivered when the message was
-// sent: if the sequence is not greater, the stream has lost messages.
-func (p *part) acknowledged(mark, seq uint64) {
-	if seq <= mark && seq != 0 {
-		p.consumer.rewound(mark, seq)
+// A mark is how far the consumer was.
+type mark struct {
+	consumed   uint64
+	generation uint32
+}
+
+func (p *part) mark() mark {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return mark{p.index.consumed, p.index.generation}
+}
+
+// acknowledged checks an acknowledgement. m is what the consumer had delivered when the message was sent: if
+// the sequence is not greater, the stream has lost messages.
+func (p *part) acknowledged(m mark, seq uint64) {
+	if seq != 0 && seq <= m.consumed && m.generation == p.mark().generation {
+		p.consumer.rewound(m.consumed, seq)
 	}
 }
 

@@ -51,6 +51,7 @@ type Store struct {
 	running  map[attempt]*handling
 
 	resent, conflicts, rewinds, won, lost, resumed atomic.Uint64
+	noted                                          atomic.Int64 // when a firing that met an error was logged
 }
 
 // An attempt names an occurrence that is being handled.
@@ -94,6 +95,8 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Store, error) {
 	}
 	ctx, cancel := bound(ctx, 30*time.Second)
 	defer cancel()
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
 	s := &Store{
 		nc: nc, opts: o, log: o.Logger, api: "$JS.API.",
 		outcomes: strconv.Itoa(int(math.Ceil(o.Outcomes.Seconds()))) + "s",
@@ -101,12 +104,27 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Store, error) {
 		running:  make(map[attempt]*handling),
 	}
 	_, _ = rand.Read(s.name[:]) // it never fails
+	go s.pollPermissions(ctx, refuse)
 	if err := s.open(ctx); err != nil {
 		s.fail(err)
 		s.release()
 		return nil, err
 	}
 	return s, nil
+}
+
+// pollPermissions ends a context if the server refuses a permission: a message that is refused has no other
+// effect than silence.
+func (s *Store) pollPermissions(ctx context.Context, refuse context.CancelCauseFunc) {
+	old := s.nc.LastError()
+	for ctx.Err() == nil {
+		s.sleepUntil(ctx, 20*time.Millisecond)
+		if err := s.nc.LastError(); err != old {
+			if err := s.permission(s.opts.Stream); err != nil {
+				refuse(err)
+			}
+		}
+	}
 }
 
 // open does the work of Open.
@@ -128,6 +146,7 @@ func (s *Store) open(ctx context.Context) error {
 		p := newPart(s, info.Config.Name)
 		p.base, _ = strconv.ParseUint(info.Config.Metadata[metaBase], 10, 64)
 		p.padded = info.Config.MaxBytes > 0
+		p.room = room{p: p, max: info.Config.MaxBytes, bytes: int64(info.State.Bytes), read: time.Now()}
 		p.consumer = newConsumer(p, info.Created)
 		s.parts = append(s.parts, p)
 	}
@@ -173,7 +192,13 @@ func (s *Store) connected(ctx context.Context) error {
 func (p *part) load(ctx context.Context, last uint64) error {
 	for had := uint64(0); ; {
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		stop := context.AfterFunc(ctx, func() {
+			if ctx.Err() == context.Canceled { // a deadline of ctx is no bound while there is progress
+				cancel()
+			}
+		})
 		err := p.reach(short, last)
+		stop()
 		cancel()
 		p.mu.Lock()
 		has := p.index.consumed
@@ -183,6 +208,8 @@ func (p *part) load(ctx context.Context, last uint64) error {
 			return p.barriers.wait(ctx)
 		case p.s.failure() != nil:
 			return p.s.failure()
+		case ctx.Err() == context.Canceled:
+			return context.Cause(ctx)
 		case has == had:
 			return errors.Join(fmt.Errorf("the consumer delivers nothing: %w", err), p.s.permission(p.stream))
 		}

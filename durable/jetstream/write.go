@@ -93,7 +93,7 @@ func failedCall(what, id string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, durable.ErrExists), errors.Is(err, durable.ErrRev), errors.Is(err, durable.ErrClosed):
 		return err
-	case hasCode(err, codeFull, 10023, 10047, 10002):
+	case hasCode(err, codeFull, 10023, 10047, 10002), errors.Is(err, errFull):
 		return fmt.Errorf("durable: %s of %q: the stream is full; make it larger, or wait until timers have fired: %w", what, id, err)
 	}
 	return fmt.Errorf("durable: %s of %q: %w", what, id, err)
@@ -110,6 +110,9 @@ func (s *Store) Schedule(ctx context.Context, ts []durable.Timer, c durable.Cond
 	if len(ts) == 1 {
 		t := &ts[0]
 		p := s.part(t.ID)
+		if err := p.room.take(ctx, t); err != nil {
+			return nil, failedCall("Schedule", t.ID, err)
+		}
 		seq, _, err := p.decide(ctx, t.ID, arms(t, c))
 		return []uint64{p.base + seq}, failedCall("Schedule", t.ID, err)
 	}
@@ -170,6 +173,11 @@ func (s *Store) scheduleMany(ctx context.Context, ts []durable.Timer, c durable.
 
 // scheduleBatch arms some timers, all or none.
 func (p *part) scheduleBatch(ctx context.Context, ts []durable.Timer, some []int, c durable.Condition, revs []uint64) error {
+	for _, i := range some {
+		if err := p.room.take(ctx, &ts[i]); err != nil {
+			return err
+		}
+	}
 	sure := false
 	for {
 		xs := make([]*next, 0, len(some))
