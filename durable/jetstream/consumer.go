@@ -144,13 +144,14 @@ func (c *consumer) start() error {
 	contact := c.contact
 	c.mu.Unlock()
 	gap := max(time.Since(contact), time.Since(contact.Round(0)))
+	known := c.restart.Swap(false)
 	switch {
+	case known:
+		from = 1
 	case info.State.LastSeq+1 < from:
 		s.log.Error("jetstream: the stream has lost messages: it was restored from a backup, or its servers have lost what was not synced; timers are as in the stream now",
 			"stream", p.stream, "had", from-1, "has", info.State.LastSeq)
 		s.rewinds.Add(1)
-		from = 1
-	case c.restart.Swap(false):
 		from = 1
 	case gap > s.opts.Outcomes/2:
 		s.log.Warn("jetstream: this process was cut off for long; it reads the stream again", "stream", p.stream, "gap", gap.Round(time.Second))

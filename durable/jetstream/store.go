@@ -95,8 +95,15 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Store, error) {
 	}
 	ctx, cancel := bound(ctx, 30*time.Second)
 	defer cancel()
-	ctx, refuse := context.WithCancelCause(ctx)
-	defer refuse(nil)
+	s := newStore(nc, o)
+	if err := s.guarded(ctx, s.open); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// newStore returns a Store that is not open yet.
+func newStore(nc *nats.Conn, o Options) *Store {
 	s := &Store{
 		nc: nc, opts: o, log: o.Logger, api: "$JS.API.",
 		outcomes: strconv.Itoa(int(math.Ceil(o.Outcomes.Seconds()))) + "s",
@@ -104,13 +111,20 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Store, error) {
 		running:  make(map[attempt]*handling),
 	}
 	_, _ = rand.Read(s.name[:]) // it never fails
+	return s
+}
+
+// guarded calls f, and ends it if the server refuses a permission. If f returns an error, the store ends.
+func (s *Store) guarded(ctx context.Context, f func(ctx context.Context) error) error {
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
 	go s.pollPermissions(ctx, refuse)
-	if err := s.open(ctx); err != nil {
+	err := f(ctx)
+	if err != nil {
 		s.fail(err)
 		s.release()
-		return nil, err
 	}
-	return s, nil
+	return err
 }
 
 // pollPermissions ends a context if the server refuses a permission: a message that is refused has no other
@@ -139,6 +153,21 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.attach(ctx, infos); err != nil {
+		return err
+	}
+	if err := s.members.begin(ctx); err != nil {
+		return fmt.Errorf("jetstream: %w", err)
+	}
+	if !s.opts.Synced {
+		s.log.Warn("jetstream: if the servers do not sync each message, a power cut may lose timers that were acknowledged; a client cannot find it out: set sync_interval: always in the configuration of the servers, and Options.Synced",
+			"stream", s.opts.Stream, "replicas", infos[0].Config.Replicas)
+	}
+	return nil
+}
+
+// attach begins to read streams, and returns when all that they have is read.
+func (s *Store) attach(ctx context.Context, infos []streamInfo) (err error) {
 	if s.pub, err = newPublisher(s.nc); err != nil {
 		return fmt.Errorf("jetstream: %w", err)
 	}
@@ -164,13 +193,6 @@ func (s *Store) open(ctx context.Context) error {
 		if err := p.probe(ctx); err != nil {
 			return fmt.Errorf("jetstream: %w", err)
 		}
-	}
-	if err := s.members.begin(ctx); err != nil {
-		return fmt.Errorf("jetstream: %w", err)
-	}
-	if !s.opts.Synced {
-		s.log.Warn("jetstream: if the servers do not sync each message, a power cut may lose timers that were acknowledged; a client cannot find it out: set sync_interval: always in the configuration of the servers, and Options.Synced",
-			"stream", s.opts.Stream, "replicas", infos[0].Config.Replicas)
 	}
 	return nil
 }

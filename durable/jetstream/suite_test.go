@@ -1,10 +1,10 @@
 package jetstream
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,6 +23,8 @@ var streams atomic.Int64
 type bed struct {
 	connect  func(opts ...nats.Option) *nats.Conn
 	replicas int
+
+	partitions int // 0: 1
 
 	mu   sync.Mutex
 	open map[storetest.Store]openStore
@@ -52,9 +54,11 @@ func (b *bed) options(t *testing.T) Options {
 	t.Cleanup(func() {
 		nc := b.connect()
 		defer nc.Close()
-		_, _ = nc.Request("$JS.API.STREAM.DELETE."+name, nil, 5*time.Second)
+		for n := range max(b.partitions, 1) {
+			_, _ = nc.Request("$JS.API.STREAM.DELETE."+partitionName(name, n), nil, 5*time.Second)
+		}
 	})
-	return Options{Stream: name, Replicas: b.replicas, Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil)), Synced: true}
+	return Options{Stream: name, Replicas: b.replicas, Partitions: b.partitions, Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil)), Synced: true}
 }
 
 // testWriter writes to the log of a test.
@@ -110,6 +114,15 @@ var errCrash = errors.New("the process of the test was killed")
 
 func TestSuiteOnOneServer(t *testing.T) { storetest.Run(t, one(t).config()) }
 
-func TestSuiteOnThreeServers(t *testing.T) { storetest.Run(t, three(t).config()) }
+// TestSuiteOnPartitions runs the suite with timers in three streams, if FOLIOT_STRESS is set: it finds little
+// that the others do not.
+func TestSuiteOnPartitions(t *testing.T) {
+	if os.Getenv("FOLIOT_STRESS") == "" {
+		t.Skip("FOLIOT_STRESS is not set")
+	}
+	b := one(t)
+	b.partitions = 3
+	storetest.Run(t, b.config())
+}
 
-var _ = context.Background
+func TestSuiteOnThreeServers(t *testing.T) { storetest.Run(t, three(t).config()) }
