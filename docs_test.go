@@ -94,6 +94,7 @@ func TestTheTablesOfFieldsAreComplete(t *testing.T) {
 	names = append(names, doccheck.TableFields(files["docs/clock.md"], "clock")...)
 	names = append(names, doccheck.TableFields(files["docs/inspect.md"], "inspect")...)
 	names = append(names, doccheck.TableFields(files["docs/durable.md"], "durable")...)
+	names = append(names, doccheck.TableFields(files["docs/jetstream.md"], "jetstream")...)
 	reportFaults(t, doccheck.CheckFields(fields, names))
 }
 

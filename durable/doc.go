@@ -15,8 +15,9 @@
 //
 // Here dir is a folder, and check ends the program if its argument is not nil.
 //
-// A store keeps the timers. Package durable/local has one in a folder, for one process. A [Scheduler]
-// is the API in front of a store. Its methods may be called from any goroutine, before, during and
+// A store keeps the timers. Package durable/local has one in a folder, for one process. Package
+// durable/jetstream has one on NATS JetStream, for any number of processes. A [Scheduler] is the API in
+// front of a store. Its methods may be called from any goroutine, before, during and
 // after [Scheduler.Run]. Timers that come due while no Run runs fire when the next one begins.
 //
 // # Timers
@@ -47,7 +48,8 @@
 //     called again with the same [Fire.Key] and a greater Attempt.
 //   - Cancel is truthful. If it returns true, no attempt starts from then on. If it returns false,
 //     nothing was armed. Of a Cancel and a firing at the same instant, exactly one wins.
-//   - Never at once. Two attempts of one occurrence do not overlap.
+//   - Never at once. Two attempts of one occurrence do not overlap; on JetStream they may if a process
+//     was silent for four seconds and has not ended.
 //   - No stampede. After downtime, timers that are overdue fire oldest first, Options.Concurrency at
 //     a time. Missed occurrences of a periodic timer are one [Fire].
 //   - Not lost in memory. If the disk is full or fails, Schedule returns an error. Timers that were

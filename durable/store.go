@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Store keeps timers and decides what happens to them. Packages durable/local and
+// A Store keeps timers and decides what happens to them. Packages durable/local, durable/jetstream and
 // durable/storetest have stores. A program opens one, gives it to [New] and closes it at the end; it
 // calls no other method of it. The rest of this comment is for those who write a store.
 //
