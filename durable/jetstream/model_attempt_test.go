@@ -1,0 +1,186 @@
+package jetstream_test
+
+import (
+	"time"
+
+	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
+)
+
+// attemptSteps tries the steps of the attempt of a process. A process has one at a time.
+func (m model) attemptSteps(w *world, p int, try func(string, func(w *world) bool)) {
+	a := &w.ps[p].attempt
+	switch a.phase {
+	case idle:
+		if a.refused == 0 || w.ps[p].index.seq != a.refused {
+			try("fire", func(w *world) bool { return m.fire(w, p) })
+		}
+	case sent, finishing:
+		m.repeatSteps(w, a.request, try)
+	case running:
+		m.handlerSteps(w, p, try)
+	case ended:
+		if w.ps[p].index.seq != a.refused {
+			try("finish", func(w *world) bool { return m.finish(w, p) })
+		}
+	}
+}
+
+// fire decides by the index to begin an attempt, and sends it.
+func (m model) fire(w *world, p int) bool {
+	is := &w.ps[p]
+	old := is.index.record
+	r := old.real()
+	now := int64(modelAt)
+	if old.every && w.left.ticks == 0 {
+		now--
+	}
+	running := old.owner == is.name || !w.isSilent(old.owner) && m.fault != resumesLiving
+	e, ok := r.Next(now, running, -1)
+	if !ok {
+		return false
+	}
+	if e == moves.Tick {
+		w.left.ticks--
+	}
+	f, _ := r.Happen(modelID, e, now, func() uint64 { return 0 })
+	to := modelled(r, is.name)
+	is.attempt = attempt{
+		phase: sent, rev: uint8(f.Rev), number: uint8(f.Attempt), every: old.every, silent: is.silent,
+		request: message{from: is.name, attempt: true, id: w.newID(), condition: is.index.seq, to: to, event: e, ends: old.revs() &^ to.revs()},
+	}
+	if m.fault == resumesWithoutCondition && e == moves.Resume || m.fault == firesWithoutCondition && e != moves.Resume {
+		is.attempt.request.condition = anySeq
+	}
+	return w.send(is.attempt.request)
+}
+
+// attemptReply gives an attempt its reply.
+func (m model) attemptReply(w *world, p int, r message) {
+	is := &w.ps[p]
+	a := &is.attempt
+	if a.request.id != r.id || a.phase != sent && a.phase != finishing {
+		return
+	}
+	if r.ok {
+		m.learn(is, view{a.request.to.at(r.seq), r.seq}, false)
+	}
+	switch {
+	case r.ok && a.phase == sent:
+		m.win(w, p)
+	case r.ok:
+		is.attempt = attempt{}
+	case a.phase == sent && m.fault == trustsRefusal:
+		is.attempt = attempt{refused: a.request.condition}
+	case a.phase == sent:
+		a.phase = following
+		m.look(w, p)
+	default:
+		a.phase, a.refused, a.request = ended, a.request.condition, message{}
+	}
+}
+
+// look decides by the index whether an attempt that was refused has begun all the same: the stream may
+// have forgotten its message id.
+func (m model) look(w *world, p int) {
+	is := &w.ps[p]
+	a := &is.attempt
+	if a.phase != following || is.index.seq == a.request.condition {
+		return
+	}
+	if r := is.index.record; r.state.IsHandling() && r.owner == is.name && r.fired == a.rev && r.attempt == a.number {
+		m.win(w, p)
+		return
+	}
+	is.attempt = attempt{refused: a.request.condition}
+}
+
+// win begins the handler of an attempt that the stream has accepted.
+func (m model) win(w *world, p int) {
+	a := &w.ps[p].attempt
+	a.request = message{}
+	if m.fault == doneBeforeHandler {
+		a.result = moves.Done
+		m.finish(w, p)
+		return
+	}
+	m.handle(w, p)
+}
+
+// handle begins the handler.
+func (m model) handle(w *world, p int) {
+	a := &w.ps[p].attempt
+	a.phase = running
+	other := &w.ps[1-p]
+	if !a.silent {
+		switch {
+		case w.stopped.has(a.rev):
+			w.fail(firedCancelled)
+		case w.decided.has(a.rev):
+			w.fail(attemptAfterEnd)
+		case w.begun[a.rev] >= a.number:
+			w.fail(attemptTwice)
+		}
+	}
+	if b := &other.attempt; b.phase == running && b.rev == a.rev && !a.silent && !b.silent {
+		w.fail(overlap)
+	}
+	w.begun[a.rev] = max(w.begun[a.rev], a.number)
+}
+
+// ends are the ends of an attempt. After Yield, the next occurrence comes before another attempt, if
+// there is one.
+var ends = map[moves.Event]durable.End{
+	moves.Done:  {How: durable.Done},
+	moves.Die:   {How: durable.Dead},
+	moves.Again: {How: durable.Again, Retry: time.Unix(0, modelAt-1)},
+	moves.Yield: {How: durable.Again, Retry: time.Unix(0, modelAt)},
+}
+
+// handlerSteps tries the ends of a handler.
+func (m model) handlerSteps(w *world, p int, try func(string, func(w *world) bool)) {
+	end := func(w *world, e moves.Event) bool {
+		a := &w.ps[p].attempt
+		a.result = e
+		if e == moves.Done || e == moves.Die {
+			w.ended |= bit(a.rev)
+		}
+		return m.finish(w, p)
+	}
+	try("done", func(w *world) bool { return end(w, moves.Done) })
+	if w.left.failures > 0 {
+		try("again", func(w *world) bool { w.left.failures--; return end(w, moves.Again) })
+		if w.ps[p].attempt.every {
+			try("yield", func(w *world) bool { w.left.failures--; return end(w, moves.Yield) })
+		}
+	}
+	if w.left.deaths > 0 {
+		try("die", func(w *world) bool { w.left.deaths--; return end(w, moves.Die) })
+	}
+}
+
+// finish decides by the index how an attempt ends, and sends it. An attempt that is no longer in the
+// record needs no barrier: it does not come back.
+func (m model) finish(w *world, p int) bool {
+	is := &w.ps[p]
+	a := &is.attempt
+	old := is.index.record
+	if (old.owner != is.name || old.attempt != a.number) && m.fault != finishesAny {
+		is.attempt = attempt{}
+		return true
+	}
+	r := old.real()
+	if _, changed := r.Finish(uint64(a.rev), ends[a.result]); !changed {
+		is.attempt = attempt{}
+		return true
+	}
+	to := modelled(r, 0)
+	a.phase = finishing
+	a.request = message{
+		from: is.name, attempt: true, id: w.newID(), condition: is.index.seq, to: to, event: a.result, ends: old.revs() &^ to.revs(),
+	}
+	if m.fault == finishesWithoutCondition {
+		a.request.condition = anySeq
+	}
+	return w.send(a.request)
+}

@@ -1,0 +1,175 @@
+package jetstream_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/foliot-go/foliot/durable/internal/moves"
+	"github.com/foliot-go/foliot/internal/interleave"
+	"github.com/foliot-go/foliot/internal/testkit"
+)
+
+// check returns an error if a state is wrong.
+func (m model) check(w *world) error { return errWrong[w.wrong] }
+
+// final returns an error if a state in which nothing more happens is wrong.
+func (m model) final(w *world) error {
+	for p := range w.ps {
+		is := &w.ps[p]
+		if is.alive && (int(is.call.next) < len(m.scripts[p]) || is.attempt.phase != idle) {
+			return fmt.Errorf("%w: %+v", errWrong[stuck], is)
+		}
+	}
+	if s := w.record.state; s != moves.None && (s != moves.Armed || !w.record.every) {
+		return fmt.Errorf("%w: %+v", errWrong[forgotten], w.record)
+	}
+	return nil
+}
+
+// walk visits all states of a model. It returns how many there are, and the first error.
+func (m model) walk() (int, error) {
+	n, err := interleave.Explore(m.begin(), m.steps, m.check, m.final)
+	if err != nil {
+		err = fmt.Errorf("%v: %w", m, err)
+	}
+	return n, err
+}
+
+// walkModels visits the states of some models: of all of them if FOLIOT_STRESS is set.
+func walkModels(t *testing.T, models []model) {
+	stride := 3
+	switch {
+	case testkit.StressTime(t, 0) > 0:
+		stride = 1
+	case testkit.RaceEnabled, testing.Short():
+		stride = 29
+	}
+	states, walked := 0, 0
+	for i := 0; i < len(models); i += stride {
+		n, err := models[i].walk()
+		if err != nil {
+			t.Fatal(err)
+		}
+		states += n
+		walked++
+	}
+	t.Logf("%d states of %d models", states, walked)
+}
+
+// troubles are what may happen to the processes and the messages.
+var troubles = []budget{
+	{},
+	{failures: 1},
+	{deaths: 1},
+	{crashes: 1},
+	{crashes: 1, restarts: 1},
+	{losses: 1},
+	{repeats: 1},
+	{silences: 1},
+	{timeouts: 1},
+	{losses: 1, forgets: 1},
+	{repeats: 1, timeouts: 1},
+	{crashes: 1, failures: 1},
+}
+
+func TestWalkOfOneCall(t *testing.T) {
+	var all []model
+	for _, b := range troubles {
+		for _, script := range interleave.Scripts("cCRg", 1) {
+			all = append(all, model{before: 's', scripts: [2]interleave.Script{script}, budget: b})
+		}
+		b.ticks = 1
+		all = append(all, model{before: 'p', scripts: [2]interleave.Script{"c"}, budget: b})
+	}
+	walkModels(t, all)
+}
+
+// TestWalkOfManyStates visits the states of models that have very many.
+func TestWalkOfManyStates(t *testing.T) {
+	if testkit.StressTime(t, 0) == 0 {
+		t.Skip("FOLIOT_STRESS is not set")
+	}
+	var all []model
+	for _, b := range troubles {
+		for _, script := range interleave.Scripts("sS", 1) {
+			all = append(all, model{before: 's', scripts: [2]interleave.Script{script}, budget: b})
+		}
+		for _, script := range interleave.Scripts("cCSg", 1) {
+			all = append(all, model{scripts: [2]interleave.Script{"s", script}, budget: b})
+		}
+		b.ticks = 1
+		all = append(all, model{before: 'p', scripts: [2]interleave.Script{"s"}, budget: b})
+	}
+	walkModels(t, all)
+}
+
+func TestWalkOfTwoCalls(t *testing.T) {
+	var all []model
+	for _, a := range interleave.Scripts("cCRg", 1) {
+		for _, b := range interleave.Scripts("cCg", 1) {
+			all = append(all, model{before: 's', scripts: [2]interleave.Script{a, b}})
+		}
+		all = append(all, model{scripts: [2]interleave.Script{"s", a}})
+	}
+	all = append(all,
+		model{before: 'p', scripts: [2]interleave.Script{"c", "c"}, budget: budget{ticks: 1}},
+		model{before: 'p', scripts: [2]interleave.Script{"c"}, budget: budget{ticks: 2}},
+		model{scripts: [2]interleave.Script{"sc"}},
+	)
+	walkModels(t, all)
+}
+
+// A fault is a mistake in the protocol that is planted into a model, to test that the walk finds it.
+type fault int
+
+const (
+	sound fault = iota
+	cancelsWithoutCondition
+	schedulesWithoutCondition
+	firesWithoutCondition
+	finishesWithoutCondition
+	resumesWithoutCondition
+	doneBeforeHandler
+	noWithoutBarrier
+	barrierDoesNotWait // for the index
+	noMessageID        // a request is repeated without one
+	appliesOldEcho     // the index goes back to a message that comes after the acknowledgement of a newer one
+	trustsRefusal      // an attempt is given up because it was refused, also if the stream has forgotten its message id
+	finishesAny        // the end of an attempt ends a later one
+	resumesLiving      // an attempt is resumed while its process is alive
+	faults
+)
+
+func TestTheModelFindsEveryPlantedFault(t *testing.T) {
+	calls := func(scripts ...interleave.Script) (all [2]interleave.Script) {
+		copy(all[:], scripts)
+		return all
+	}
+	models := [faults]model{
+		cancelsWithoutCondition:   {before: 's', scripts: calls("c")},
+		schedulesWithoutCondition: {before: 's', scripts: calls("s")},
+		firesWithoutCondition:     {before: 's', scripts: calls("c")},
+		finishesWithoutCondition:  {before: 's', budget: budget{silences: 1}},
+		resumesWithoutCondition:   {before: 's', budget: budget{silences: 1}},
+		doneBeforeHandler:         {before: 's', budget: budget{crashes: 1}},
+		noWithoutBarrier:          {scripts: calls("s", "c")},
+		barrierDoesNotWait:        {scripts: calls("s", "c")},
+		noMessageID:               {before: 's', scripts: calls("c"), budget: budget{losses: 1}},
+		appliesOldEcho:            {before: 's', scripts: calls("s")},
+		trustsRefusal:             {before: 's', budget: budget{losses: 1, forgets: 1}},
+		finishesAny:               {before: 's', budget: budget{silences: 1, failures: 1}},
+		resumesLiving:             {before: 's'},
+	}
+	for f := sound + 1; f < faults; f++ {
+		m := models[f]
+		n, err := m.walk()
+		if err != nil {
+			t.Errorf("the walk finds an error without a fault: %v", err)
+		}
+		m.fault = f
+		if _, err = m.walk(); err == nil {
+			t.Errorf("the walk does not find fault %d in %v", f, m)
+		}
+		t.Logf("fault %d, %d states without it: %v", f, n, err)
+	}
+}
