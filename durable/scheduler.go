@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/durable/internal/skew"
 )
 
 // A Handler handles one occurrence of a timer. If it returns nil, the occurrence is done. If it
@@ -48,7 +49,11 @@ func New(s Store, o Options) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scheduler{store: s, opts: o, handlers: make(map[string]Handler), nexts: make(map[string]NextFunc)}, nil
+	scheduler := &Scheduler{store: s, opts: o, handlers: make(map[string]Handler), nexts: make(map[string]NextFunc)}
+	if by := skew.By; by != 0 {
+		scheduler.now = func() time.Time { return o.Clock.Now().Add(by) }
+	}
+	return scheduler, nil
 }
 
 // Handle sets the handler of a kind. It must be called before Run. It panics if the kind is not
