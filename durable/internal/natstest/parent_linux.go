@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// endWithParent makes a process end when the test process does, also if that is killed.
-func endWithParent(cmd *exec.Cmd) {
+// EndWithParent makes a process that is not started yet end when the test process does, also if that is killed.
+func EndWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package natstest
 
 import "os/exec"
 
-// endWithParent does nothing: this system cannot end a process together with its parent.
-func endWithParent(*exec.Cmd) {}
+// EndWithParent does nothing: this system cannot end a process together with its parent.
+func EndWithParent(*exec.Cmd) {}

@@ -136,7 +136,7 @@ func (s *Server) start() error {
 	var out bytes.Buffer
 	cmd := exec.Command(s.binary, "-c", filepath.Join(s.Dir, "config"))
 	cmd.Stdout, cmd.Stderr = &out, &out
-	endWithParent(cmd)
+	EndWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
