@@ -1,0 +1,212 @@
+//go:build unix
+
+package jetstream_test
+
+import (
+	"math/rand/v2"
+	"syscall"
+	"time"
+
+	"github.com/foliot-go/foliot/durable/internal/natstest"
+)
+
+// acts are what a nemesis does, one after the other.
+var acts = []struct {
+	name string
+	do   func(n *nemesis)
+}{
+	{"kill a process", (*nemesis).killChild},
+	{"stop a process", (*nemesis).stopChild},
+	{"kill the leader", (*nemesis).killLeader},
+	{"cut a process off", (*nemesis).cutChild},
+	{"kill two processes", (*nemesis).killChildren},
+	{"delay", (*nemesis).delay},
+	{"cut a server off", (*nemesis).cutServer},
+	{"stop a process for long", (*nemesis).stopChildLong},
+	{"kill all servers", (*nemesis).killServers},
+	{"the leader steps down", (*nemesis).stepDown},
+	{"hold one direction back", (*nemesis).holdChild},
+	{"stop a server", (*nemesis).freezeServer},
+}
+
+// act does the next thing.
+func (n *nemesis) act(i int) {
+	n.Helper()
+	a := acts[i%len(acts)]
+	n.Logf("%v: %s", time.Since(n.begun).Round(time.Millisecond), a.name)
+	n.done[a.name]++
+	a.do(n)
+}
+
+// during notes that a child is in trouble while f runs, or that the servers are if it is nil.
+func (n *nemesis) during(what string, c *child, f func()) {
+	t := trouble{what: what, child: -1, from: time.Now().UnixNano()}
+	if c != nil {
+		t.child = c.number
+	}
+	f()
+	t.to = time.Now().UnixNano()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ledger.troubles = append(n.ledger.troubles, t)
+}
+
+func (n *nemesis) anyChild() *child { return n.children[rand.IntN(len(n.children))] }
+
+func (n *nemesis) killChild() { n.killSome(n.anyChild()) }
+
+func (n *nemesis) killChildren() {
+	i := rand.IntN(len(n.children))
+	n.killSome(n.children[i], n.children[(i+1)%len(n.children)])
+}
+
+// killSome kills processes and starts them again.
+func (n *nemesis) killSome(some ...*child) {
+	for _, c := range some {
+		n.end(c)
+	}
+	time.Sleep(rand.N(time.Second))
+	for _, c := range some {
+		n.start(c)
+	}
+}
+
+func (n *nemesis) stopChild() { n.stop(n.anyChild(), time.Second+rand.N(2*time.Second)) }
+
+// stopChildLong stops a process until others take it for one that has ended.
+func (n *nemesis) stopChildLong() { n.stop(n.anyChild(), 5*time.Second+rand.N(2*time.Second)) }
+
+func (n *nemesis) stop(c *child, d time.Duration) {
+	n.during("stop", c, func() {
+		_ = c.cmd.Process.Signal(syscall.SIGSTOP)
+		time.Sleep(d)
+		_ = c.cmd.Process.Signal(syscall.SIGCONT)
+	})
+}
+
+// cutChild holds back all that a process sends and receives. Then it comes late, or is lost.
+func (n *nemesis) cutChild() {
+	c := n.anyChild()
+	n.during("cut", c, func() {
+		for _, p := range c.proxies {
+			p.Hold(true, true)
+		}
+		time.Sleep(time.Second + rand.N(6*time.Second))
+		if rand.IntN(2) == 0 {
+			for _, p := range c.proxies {
+				p.Break()
+			}
+		}
+		n.healChild(c)
+	})
+}
+
+// holdChild holds back what a process sends, or what it receives.
+func (n *nemesis) holdChild() {
+	c := n.anyChild()
+	n.during("hold", c, func() {
+		sends := rand.IntN(2) == 0
+		for _, p := range c.proxies {
+			p.Hold(sends, !sends)
+		}
+		time.Sleep(time.Second + rand.N(4*time.Second))
+		n.healChild(c)
+	})
+}
+
+func (n *nemesis) healChild(c *child) {
+	for _, p := range c.proxies {
+		p.Heal()
+	}
+}
+
+// delay makes everything slow.
+func (n *nemesis) delay() {
+	n.during("delay", nil, func() {
+		for _, p := range n.proxies() {
+			p.Delay(5*time.Millisecond + rand.N(60*time.Millisecond))
+		}
+		time.Sleep(time.Second + rand.N(2*time.Second))
+		n.heal()
+	})
+}
+
+// proxies returns all proxies.
+func (n *nemesis) proxies() (all []*natstest.Proxy) {
+	for _, p := range n.routes {
+		all = append(all, p)
+	}
+	for _, c := range n.children {
+		all = append(all, c.proxies...)
+	}
+	return all
+}
+
+// heal makes all proxies pass everything on.
+func (n *nemesis) heal() {
+	for _, p := range n.proxies() {
+		p.Heal()
+	}
+}
+
+func (n *nemesis) killLeader() {
+	n.during("kill the leader", nil, func() {
+		s := n.cluster.Leader(nemesisStream)
+		s.Kill()
+		time.Sleep(time.Second + rand.N(5*time.Second))
+		s.Restart()
+		n.cluster.Leader(nemesisStream)
+	})
+}
+
+func (n *nemesis) stepDown() {
+	n.during("step down", nil, func() { n.cluster.StepDown(nemesisStream) })
+}
+
+func (n *nemesis) killServers() {
+	n.during("kill the servers", nil, func() {
+		for _, s := range n.cluster.Servers {
+			s.Kill()
+		}
+		time.Sleep(rand.N(time.Second))
+		for _, s := range n.cluster.Servers {
+			s.Restart()
+		}
+		n.cluster.Leader(nemesisStream)
+	})
+}
+
+// freezeServer stops a server: the leader, mostly.
+func (n *nemesis) freezeServer() {
+	n.during("stop a server", nil, func() {
+		s := n.cluster.Leader(nemesisStream)
+		if rand.IntN(4) == 0 {
+			s = n.cluster.Servers[rand.IntN(3)]
+		}
+		s.Freeze()
+		time.Sleep(time.Second + rand.N(6*time.Second))
+		s.Thaw()
+	})
+}
+
+// cutServer cuts a server off from the others, the leader mostly. Clients reach it.
+func (n *nemesis) cutServer() {
+	n.during("cut a server off", nil, func() {
+		leader := n.cluster.Leader(nemesisStream)
+		cut := rand.IntN(3)
+		for i, s := range n.cluster.Servers {
+			if s == leader && rand.IntN(4) != 0 {
+				cut = i
+			}
+		}
+		for route, p := range n.routes {
+			if route[0] == cut || route[1] == cut {
+				p.Hold(true, true)
+			}
+		}
+		time.Sleep(2*time.Second + rand.N(8*time.Second))
+		for _, p := range n.routes {
+			p.Heal()
+		}
+	})
+}

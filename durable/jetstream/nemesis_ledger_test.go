@@ -1,0 +1,440 @@
+//go:build unix
+
+package jetstream_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/foliot-go/foliot/durable/internal/linear"
+)
+
+// A ledger has what some processes report about timers that they share, and what was done to these
+// processes. It is checked at the end. Each line of a process is one event, with its time in nanoseconds
+// before it:
+//
+//	call N OP ID REV             OP is schedule, absent (IfAbsent), rev (IfRev), cancel, cancelrev (IfRev) or get
+//	ack N OK REV                 the call returned; OK is true, false, exists (ErrExists) or badrev (ErrRev)
+//	fail N                       the call returned another error: it may have happened or not, also later
+//	start ID REV ATTEMPT FROM    a handler begins; its firing was decided after the time FROM
+//	end ID REV ATTEMPT HOW       the handler returns; HOW is done, again or dead
+//	kept ID REV ATTEMPT OK       the end of the attempt is kept; OK is false if it has changed nothing
+//	buried ID REV                the occurrence is dead: processes have ended during its attempts
+//	has ID REV                   at the end: the store has this timer
+//	dead ID REV                  at the end: this occurrence is dead
+//	left N                       at the end: the number of timers in the store
+//	error TEXT                   something is wrong
+//
+// IDs that begin with u are scheduled once and cancelled at most once. Others are shared.
+type ledger struct {
+	lives    []life
+	troubles []trouble
+	ids      map[string]*account
+	calls    map[lifeCall]*ledgerCall
+	problems []string
+	left     int // -1: not reported
+	finish   int64
+	count    map[string]int
+}
+
+// A life is a process from its start to its end.
+type life struct {
+	child  int
+	killed int64 // the time; 0: it was not killed
+}
+
+// A trouble is what was done to a process, or to the servers.
+type trouble struct {
+	what     string
+	child    int // -1: the servers
+	from, to int64
+}
+
+// settleTime is how long a trouble has consequences: a connection is found dead, a leader is elected, a
+// process that was silent is heard again.
+const settleTime = int64(12 * time.Second)
+
+type lifeCall struct{ life, n int }
+
+// An account is what is known of an ID.
+type account struct {
+	calls    []*ledgerCall
+	attempts []*ledgerAttempt
+	has      uint64          // at the end: the revision of the timer
+	dead     map[uint64]bool // at the end
+	buried   bool
+}
+
+// A ledgerCall is a call of the Scheduler.
+type ledgerCall struct {
+	op       string
+	rev      uint64
+	from, to int64 // to is 0 if the result is not known
+	result   string
+	got      uint64
+}
+
+// isKnown reports whether the call has returned, and the result is known.
+func (c *ledgerCall) isKnown() bool { return c.to != 0 }
+
+// schedules reports whether the call has armed a timer, or may have.
+func (c *ledgerCall) schedules() bool {
+	return (c.op == "schedule" || c.op == "absent" || c.op == "rev") && (!c.isKnown() || c.result == "true")
+}
+
+// cancels reports whether the call has removed a timer, or may have.
+func (c *ledgerCall) cancels() bool {
+	return strings.HasPrefix(c.op, "cancel") && (!c.isKnown() || c.result == "true")
+}
+
+// A ledgerAttempt is an attempt.
+type ledgerAttempt struct {
+	rev    uint64
+	number int
+	life   int
+	from   int64 // it was decided after
+	start  int64
+	end    int64 // 0: the handler has not returned
+	how    string
+	kept   int64 // 0: it is not known whether the end is kept
+	ok     bool
+}
+
+func newLedger() *ledger {
+	return &ledger{ids: make(map[string]*account), calls: make(map[lifeCall]*ledgerCall), left: -1, count: make(map[string]int)}
+}
+
+func (l *ledger) problem(format string, args ...any) {
+	l.problems = append(l.problems, fmt.Sprintf(format, args...))
+}
+
+func (l *ledger) account(id string) *account {
+	a := l.ids[id]
+	if a == nil {
+		a = &account{dead: make(map[uint64]bool)}
+		l.ids[id] = a
+	}
+	return a
+}
+
+// born adds a process, and returns its number.
+func (l *ledger) born(child int) int {
+	l.lives = append(l.lives, life{child: child})
+	return len(l.lives) - 1
+}
+
+// line enters an event of a process.
+func (l *ledger) line(life int, text string) {
+	f := strings.Fields(text)
+	number := func(i int) int64 {
+		if i >= len(f) {
+			l.problem("line %q is too short", text)
+			return 0
+		}
+		n, err := strconv.ParseInt(f[i], 10, 64)
+		if err != nil {
+			l.problem("line %q: %v", text, err)
+		}
+		return n
+	}
+	word := func(i int) string {
+		if i >= len(f) {
+			l.problem("line %q is too short", text)
+			return ""
+		}
+		return f[i]
+	}
+	at := number(0)
+	l.count[word(1)]++
+	switch word(1) {
+	case "call":
+		c := &ledgerCall{op: word(3), rev: uint64(number(5)), from: at}
+		l.calls[lifeCall{life, int(number(2))}] = c
+		a := l.account(word(4))
+		a.calls = append(a.calls, c)
+	case "ack":
+		c := l.calls[lifeCall{life, int(number(2))}]
+		if c == nil {
+			l.problem("line %q is of no call", text)
+			return
+		}
+		c.to, c.result, c.got = at, word(3), uint64(number(4))
+	case "fail":
+	case "start":
+		a := l.account(word(2))
+		a.attempts = append(a.attempts, &ledgerAttempt{
+			rev: uint64(number(3)), number: int(number(4)), life: life, from: number(5), start: at,
+		})
+	case "end":
+		if t := l.attempt(life, word(2), uint64(number(3)), int(number(4))); t != nil {
+			t.end, t.how = at, word(5)
+		}
+	case "kept":
+		if t := l.attempt(life, word(2), uint64(number(3)), int(number(4))); t != nil {
+			t.kept, t.ok = at, word(5) == "true"
+		}
+	case "buried":
+		a := l.account(word(2))
+		a.dead[uint64(number(3))], a.buried = true, true
+	case "has":
+		l.account(word(2)).has = uint64(number(3))
+	case "dead":
+		l.account(word(2)).dead[uint64(number(3))] = true
+	case "left":
+		l.left, l.finish = int(number(2)), at
+	default:
+		l.problem("child %d: %s", l.lives[life].child, text)
+	}
+}
+
+// attempt returns the attempt that a process has begun.
+func (l *ledger) attempt(life int, id string, rev uint64, number int) *ledgerAttempt {
+	for _, t := range slices.Backward(l.account(id).attempts) {
+		if t.life == life && t.rev == rev && t.number == number {
+			return t
+		}
+	}
+	l.problem("%s@%d: attempt %d ends, and did not begin", id, rev, number)
+	return nil
+}
+
+// troubled reports whether a process was killed, stopped, cut off or delayed in a time, or the servers were.
+func (l *ledger) troubled(life int, from, to int64) bool {
+	if k := l.lives[life].killed; k != 0 && k <= to {
+		return true
+	}
+	for _, t := range l.troubles {
+		if (t.child == l.lives[life].child || t.child < 0) && t.from <= to && t.to+settleTime >= from {
+			return true
+		}
+	}
+	return false
+}
+
+// isStale reports whether an attempt began late, because its process was stopped or cut off between the
+// decision and the begin.
+func (l *ledger) isStale(t *ledgerAttempt) bool { return l.troubled(t.life, t.from, t.start) }
+
+// check checks all books, and adds what is wrong to problems.
+func (l *ledger) check() {
+	if l.left != 0 {
+		l.problem("%d timers are left", l.left)
+	}
+	for id, a := range l.ids {
+		slices.SortFunc(a.attempts, func(s, t *ledgerAttempt) int {
+			if s.rev != t.rev {
+				return int(int64(s.rev) - int64(t.rev))
+			}
+			return s.number - t.number
+		})
+		l.checkKeys(id, a)
+		l.checkAttempts(id, a)
+		l.checkOutcomes(id, a)
+		if strings.HasPrefix(id, "u") {
+			l.checkOnce(id, a)
+		}
+	}
+	slices.Sort(l.problems)
+}
+
+// checkKeys checks that each attempt is of a revision that a call has made.
+func (l *ledger) checkKeys(id string, a *account) {
+	made, unknown := make(map[uint64]bool), 0
+	for _, c := range a.calls {
+		switch {
+		case c.schedules() && c.isKnown():
+			if made[c.got] {
+				l.problem("%s: two calls have made revision %d", id, c.got)
+			}
+			made[c.got] = true
+		case c.schedules():
+			unknown++
+		}
+	}
+	for _, t := range a.attempts {
+		if !made[t.rev] {
+			if unknown == 0 {
+				l.problem("%s@%d: an attempt started, and no call has made this revision", id, t.rev)
+			}
+			made[t.rev] = true
+			unknown--
+		}
+	}
+}
+
+// checkAttempts checks the order of the attempts of each revision.
+func (l *ledger) checkAttempts(id string, a *account) {
+	for i, t := range a.attempts {
+		if i == 0 || a.attempts[i-1].rev != t.rev {
+			continue
+		}
+		last := a.attempts[i-1]
+		key := fmt.Sprintf("%s@%d", id, t.rev)
+		switch {
+		case last.number == t.number:
+			l.problem("%s: attempt %d started twice", key, t.number)
+		case t.start < last.start && !l.isStale(last):
+			l.problem("%s: attempt %d started after attempt %d", key, last.number, t.number)
+		case last.kept != 0 && last.ok && last.how != "again" && last.kept < t.from:
+			l.problem("%s: attempt %d started after attempt %d was %s", key, t.number, last.number, last.how)
+		case last.kept != 0 && last.how == "again" && last.kept <= t.start:
+		case !l.troubled(last.life, last.from, t.start):
+			l.problem("%s: attempt %d started while attempt %d was handled", key, t.number, last.number)
+		}
+	}
+}
+
+// checkOutcomes checks that no revision has two outcomes.
+func (l *ledger) checkOutcomes(id string, a *account) {
+	over := make(map[uint64]string)
+	add := func(rev uint64, how string) {
+		if old := over[rev]; old != "" {
+			l.problem("%s@%d is %s and %s", id, rev, old, how)
+		}
+		over[rev] = how
+	}
+	for _, t := range a.attempts {
+		if t.kept != 0 && t.ok && t.how != "again" {
+			add(t.rev, t.how)
+		}
+	}
+	for rev := range a.dead {
+		if over[rev] != "dead" {
+			add(rev, "dead")
+		}
+	}
+	if !strings.HasPrefix(id, "u") || len(a.calls) == 0 {
+		return
+	}
+	for _, c := range a.calls {
+		if c.cancels() && c.isKnown() {
+			add(a.calls[0].got, "cancelled")
+		}
+	}
+}
+
+// checkOnce checks a timer that was scheduled once and cancelled at most once.
+func (l *ledger) checkOnce(id string, a *account) {
+	if len(a.calls) == 0 {
+		l.problem("%s was never scheduled", id)
+		return
+	}
+	scheduled := a.calls[0]
+	var cancel *ledgerCall
+	if len(a.calls) > 1 {
+		cancel = a.calls[1]
+	}
+	over, failed := false, false
+	for _, t := range a.attempts {
+		over = over || t.end != 0 && t.how != "again" && (t.kept == 0 || t.ok)
+		failed = failed || t.how == "again"
+	}
+	over = over || len(a.dead) > 0
+	if scheduled.isKnown() && !over && (cancel == nil || !cancel.cancels()) {
+		l.problem("%s@%d is lost: %d attempts", id, scheduled.got, len(a.attempts))
+	}
+	if cancel == nil || !cancel.cancels() || !cancel.isKnown() {
+		return
+	}
+	for _, t := range a.attempts {
+		switch {
+		case t.start > cancel.to && !l.isStale(t):
+			l.problem("%s@%d: attempt %d started after Cancel had returned true", id, t.rev, t.number)
+		case t.start <= cancel.to && !failed && !l.isStale(t):
+			l.problem("%s@%d: Cancel returned true, and attempt %d had started", id, t.rev, t.number)
+		}
+	}
+}
+
+// checkLinear checks that the history of each ID is linearizable. It returns how many it has checked, and
+// of how many it has found out nothing.
+func (l *ledger) checkLinear(limit time.Duration) (checked, open int) {
+	for id, a := range l.ids {
+		if a.buried {
+			continue
+		}
+		h := l.history(a)
+		known, err := h.Check(limit)
+		switch {
+		case err != nil:
+			l.problem("%s: %v", id, err)
+		case !known:
+			open++
+		}
+		checked++
+	}
+	return checked, open
+}
+
+// history returns the operations on an ID.
+func (l *ledger) history(a *account) (h linear.History) {
+	begin, end := int64(math.MaxInt64), int64(0)
+	for _, c := range a.calls {
+		begin, end = min(begin, c.from), max(end, c.from, c.to)
+		call := linear.Call{
+			Op:     map[string]linear.Op{"cancel": linear.Cancel, "cancelrev": linear.Cancel, "get": linear.Get}[c.op],
+			Absent: c.op == "absent", IfRev: c.op == "rev" || c.op == "cancelrev", Rev: c.rev, Lost: !c.isKnown(),
+		}
+		if call.Op == "" {
+			call.Op = linear.Schedule
+		}
+		to := c.to
+		if call.Lost {
+			if call.Op == linear.Get {
+				continue
+			}
+			to = linear.Later
+		}
+		h.Add(call, c.from, linear.Result{OK: c.result == "true", Rev: c.got, Exists: c.result == "exists", BadRev: c.result == "badrev"}, to)
+	}
+	for i, t := range a.attempts {
+		end = max(end, t.start, t.kept)
+		l.addAttempt(&h, a, i, begin)
+	}
+	for _, f := range l.lives { // it may have fired the timer, and not have reported it
+		if f.killed > begin && f.killed-unreported < end {
+			h.Add(linear.Call{Op: linear.Hidden}, begin, linear.Result{}, linear.Later)
+		}
+	}
+	if l.left >= 0 {
+		h.Add(linear.Call{Op: linear.Get}, l.finish, linear.Result{OK: a.has != 0, Rev: a.has}, l.finish)
+	}
+	return h
+}
+
+// unreported is how long before it was killed a process may have fired a timer without a report: it waits
+// for the acknowledgement, for as long as there is no leader.
+const unreported = int64(30 * time.Second)
+
+// addAttempt adds an attempt of an ID to its history.
+func (l *ledger) addAttempt(h *linear.History, a *account, i int, begin int64) {
+	t := a.attempts[i]
+	number, since := 0, begin
+	if i > 0 && a.attempts[i-1].rev == t.rev {
+		last := a.attempts[i-1]
+		number, since = last.number, last.from
+		if !(last.kept != 0 && last.how == "again" && last.ok) {
+			h.Add(linear.Call{Op: linear.Crash}, since, linear.Result{}, max(since, t.start))
+		}
+	}
+	for range t.number - number - 1 { // attempts that were not reported
+		h.Add(linear.Call{Op: linear.Hidden}, since, linear.Result{}, max(since, t.start))
+		h.Add(linear.Call{Op: linear.Crash}, since, linear.Result{}, max(since, t.start))
+	}
+	h.Add(linear.Call{Op: linear.Fire, Rev: t.rev, Attempt: t.number}, t.from, linear.Result{}, t.start)
+	op := linear.Done
+	if t.how == "again" {
+		op = linear.Fail
+	}
+	switch {
+	case t.end == 0: // it was killed
+	case t.kept != 0 && t.ok:
+		h.Add(linear.Call{Op: op, Rev: t.rev}, t.end, linear.Result{}, t.kept)
+	case t.kept == 0:
+		h.Add(linear.Call{Op: op, Rev: t.rev, Lost: true}, t.end, linear.Result{}, linear.Later)
+	}
+}
