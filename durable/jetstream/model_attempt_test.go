@@ -16,7 +16,17 @@ func (m model) attemptSteps(w *world, p int, try func(string, func(w *world) boo
 			try("fire", func(w *world) bool { return m.fire(w, p) })
 		}
 	case sent, finishing:
-		m.repeatSteps(w, a.request, try)
+		m.repeatSteps(w, a.request, try, func(w *world) { w.ps[p].attempt.copies.sent++ })
+		if a.phase == sent && w.left.timeouts > 0 {
+			try("give up", func(w *world) bool { w.left.timeouts--; w.ps[p].attempt = attempt{}; return true })
+		}
+	case checking:
+		if w.ps[p].delivered >= a.barrier {
+			try("not known", func(w *world) bool {
+				w.ps[p].attempt = attempt{refused: w.ps[p].attempt.request.condition}
+				return true
+			})
+		}
 	case running:
 		m.handlerSteps(w, p, try)
 	case ended:
@@ -35,7 +45,10 @@ func (m model) fire(w *world, p int) bool {
 	if old.every && w.left.ticks == 0 {
 		now--
 	}
-	running := old.owner == is.name || !w.isSilent(old.owner) && m.fault != resumesLiving
+	running := !w.isSilent(old.owner) && m.fault != resumesLiving
+	if old.owner == is.name && m.fault != leavesOwn {
+		running = false // its attempt would be in the way here
+	}
 	e, ok := r.Next(now, running, -1)
 	if !ok {
 		return false
@@ -46,7 +59,7 @@ func (m model) fire(w *world, p int) bool {
 	f, _ := r.Happen(modelID, e, now, func() uint64 { return 0 })
 	to := modelled(r, is.name)
 	is.attempt = attempt{
-		phase: sent, rev: uint8(f.Rev), number: uint8(f.Attempt), every: old.every, silent: is.silent,
+		phase: sent, copies: copies{sent: 1}, rev: uint8(f.Rev), number: uint8(f.Attempt), every: old.every, silent: is.silent,
 		request: message{from: is.name, attempt: true, id: w.newID(), condition: is.index.seq, to: to, event: e, ends: old.revs() &^ to.revs()},
 	}
 	if m.fault == resumesWithoutCondition && e == moves.Resume || m.fault == firesWithoutCondition && e != moves.Resume {
@@ -59,40 +72,26 @@ func (m model) fire(w *world, p int) bool {
 func (m model) attemptReply(w *world, p int, r message) {
 	is := &w.ps[p]
 	a := &is.attempt
-	if a.request.id != r.id || a.phase != sent && a.phase != finishing {
+	if a.request.id != r.id || a.phase != sent && a.phase != finishing && a.phase != checking {
 		return
-	}
-	if r.ok {
-		m.learn(is, view{a.request.to.at(r.seq), r.seq}, false)
 	}
 	switch {
-	case r.ok && a.phase == sent:
-		m.win(w, p)
-	case r.ok:
+	case r.ok && a.phase == finishing:
+		m.learn(is, view{a.request.to.at(r.seq), r.seq}, false)
 		is.attempt = attempt{}
-	case a.phase == sent && m.fault == trustsRefusal:
-		is.attempt = attempt{refused: a.request.condition}
-	case a.phase == sent:
-		a.phase = following
-		m.look(w, p)
-	default:
-		a.phase, a.refused, a.request = ended, a.request.condition, message{}
-	}
-}
-
-// look decides by the index whether an attempt that was refused has begun all the same: the stream may
-// have forgotten its message id.
-func (m model) look(w *world, p int) {
-	is := &w.ps[p]
-	a := &is.attempt
-	if a.phase != following || is.index.seq == a.request.condition {
-		return
-	}
-	if r := is.index.record; r.state.IsHandling() && r.owner == is.name && r.fired == a.rev && r.attempt == a.number {
+	case r.ok:
+		m.learn(is, view{a.request.to.at(r.seq), r.seq}, false)
 		m.win(w, p)
-		return
+	case a.phase == finishing:
+		a.phase, a.refused, a.request = ended, a.request.condition, message{}
+	default:
+		a.copies.refused++
+		if a.copies.refused < a.copies.sent {
+			a.phase, a.barrier = checking, w.last
+			return
+		}
+		is.attempt = attempt{refused: a.request.condition}
 	}
-	is.attempt = attempt{refused: a.request.condition}
 }
 
 // win begins the handler of an attempt that the stream has accepted.
@@ -120,6 +119,8 @@ func (m model) handle(w *world, p int) {
 			w.fail(attemptAfterEnd)
 		case w.begun[a.rev] >= a.number:
 			w.fail(attemptTwice)
+		case (w.ps[p].well | other.well).has(a.rev):
+			w.fail(repeated)
 		}
 	}
 	if b := &other.attempt; b.phase == running && b.rev == a.rev && !a.silent && !b.silent {
@@ -144,6 +145,9 @@ func (m model) handlerSteps(w *world, p int, try func(string, func(w *world) boo
 		a.result = e
 		if e == moves.Done || e == moves.Die {
 			w.ended |= bit(a.rev)
+			if !a.silent {
+				w.ps[p].well |= bit(a.rev)
+			}
 		}
 		return m.finish(w, p)
 	}
@@ -175,7 +179,7 @@ func (m model) finish(w *world, p int) bool {
 		return true
 	}
 	to := modelled(r, 0)
-	a.phase = finishing
+	a.phase, a.copies = finishing, copies{sent: 1}
 	a.request = message{
 		from: is.name, attempt: true, id: w.newID(), condition: is.index.seq, to: to, event: a.result, ends: old.revs() &^ to.revs(),
 	}

@@ -29,7 +29,11 @@ func (m model) callSteps(w *world, p int, try func(string, func(w *world) bool))
 		}
 		return
 	case sent, barred:
-		m.repeatSteps(w, c.request, try)
+		m.repeatSteps(w, c.request, try, func(w *world) { w.ps[p].call.copies.sent++ })
+	case checking:
+		if w.ps[p].delivered >= c.barrier {
+			try("not known", func(w *world) bool { w.ps[p].endCall(); return true })
+		}
 	case refused:
 		if w.ps[p].index.seq != c.refused {
 			try("decide", func(w *world) bool { return m.decide(w, p) })
@@ -48,7 +52,7 @@ func (m model) callSteps(w *world, p int, try func(string, func(w *world) bool))
 }
 
 // repeatSteps tries to repeat a request: if it is lost, or too early.
-func (m model) repeatSteps(w *world, r message, try func(string, func(w *world) bool)) {
+func (m model) repeatSteps(w *world, r message, try func(string, func(w *world) bool), count func(w *world)) {
 	there := false
 	for i := range w.net {
 		there = there || w.net[i].from == r.from && w.net[i].id == r.id
@@ -58,6 +62,7 @@ func (m model) repeatSteps(w *world, r message, try func(string, func(w *world) 
 			if there {
 				w.left.repeats--
 			}
+			count(w)
 			return w.send(r)
 		})
 	}
@@ -126,7 +131,7 @@ func (m model) decide(w *world, p int) bool {
 		if m.fault == cancelsWithoutCondition && e == moves.Cancel || m.fault == schedulesWithoutCondition && e == moves.Schedule {
 			c.request.condition = anySeq
 		}
-		c.phase = sent
+		c.phase, c.copies = sent, copies{sent: 1}
 	case c.fresh || m.fault == noWithoutBarrier:
 		result := uint8(0)
 		if letter == 'g' {
@@ -152,7 +157,7 @@ func (m model) decide(w *world, p int) bool {
 func (m model) callReply(w *world, p int, r message) {
 	is := &w.ps[p]
 	c := &is.call
-	if c.request.id != r.id || c.phase != sent && c.phase != barred {
+	if c.request.id != r.id || c.phase != sent && c.phase != barred && c.phase != checking {
 		return
 	}
 	switch {
@@ -165,8 +170,12 @@ func (m model) callReply(w *world, p int, r message) {
 			is.known = r.seq
 		}
 		is.endCall()
-		m.look(w, p)
 	default:
+		c.copies.refused++
+		if c.copies.refused < c.copies.sent && m.fault != trustsRefusal {
+			c.phase, c.barrier = checking, w.last
+			return
+		}
 		c.phase, c.refused, c.request, c.stops = refused, c.request.condition, message{}, 0
 	}
 }

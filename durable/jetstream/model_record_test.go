@@ -9,15 +9,22 @@ import (
 //
 // The stream has one record. Each message that changes it has the next sequence, and all of them are
 // delivered to each process in order, at any later time. A request and its reply are in the network
-// until the stream or the process takes them, in any order, or until they are lost. A barrier takes no
-// sequence here: its sequence is the one of the last message before it, which allows the same decisions.
-// Every deadline has come: no clock decides anything.
+// until the stream or the process takes them, in any order, or until they are lost. The consumer passes over
+// messages that a newer one has replaced, or not. A barrier takes no sequence here: its sequence is the one
+// of the last message before it, which allows the same decisions. Every deadline has come: no clock decides
+// anything.
+//
+// A request may be sent more than once. It has a number, which is in the record that it makes: when the
+// consumer delivers the record, the request has happened. If a copy is refused, and it is not known what
+// became of the others, the call waits until the consumer has delivered what the copy was in conflict with.
+// Then it returns that it may have happened. An attempt of which that is not known is looked at again: if it
+// has happened, the process finds that it is its own, and is not running.
 
 const (
 	processes = 2
 	seqMax    = 12 // of messages in a walk
 	netMax    = 5  // messages and replies in the network
-	idMax     = 8  // message ids in use at a time
+	idMax     = 12 // numbers of requests in use at a time
 
 	anySeq = 255 // no condition
 )

@@ -10,13 +10,6 @@ func (m model) settle(w *world) {
 	for i := range w.net {
 		m.hasten(w, i)
 	}
-	var used bits
-	w.eachID(func(id uint8) { used |= bit(id) })
-	for id := range w.stored {
-		if !used.has(uint8(id)) {
-			w.stored[id] = 0
-		}
-	}
 	from := w.last
 	for p := range w.ps {
 		if w.ps[p].alive {
@@ -24,7 +17,12 @@ func (m model) settle(w *world) {
 		}
 	}
 	for seq := range from + 1 {
-		w.log[seq] = record{}
+		w.log[seq] = stored{}
+	}
+	for i := range w.log {
+		if l := &w.log[i]; !w.waits(l.by, l.id) {
+			l.by, l.id = 0, 0
+		}
 	}
 	for p := range w.ps {
 		is := &w.ps[p]
@@ -71,16 +69,8 @@ func (m model) hasten(w *world, i int) {
 	if r.from == 0 {
 		return
 	}
-	waits := false
-	for p := range w.ps {
-		is := &w.ps[p]
-		q := is.call.request
-		if r.attempt {
-			q = is.attempt.request
-		}
-		waits = waits || is.alive && is.name == r.from && q.id == r.id
-	}
-	isRefused := !r.reply && !r.barrier && r.condition != anySeq && r.condition != w.last && (w.stored[r.id] == 0 || m.fault == noMessageID)
+	waits := w.waits(r.from, r.id)
+	isRefused := !r.reply && !r.barrier && r.condition != anySeq && r.condition != w.last
 	switch {
 	case !waits && (r.reply || r.barrier || isRefused):
 		*r = message{}
@@ -88,6 +78,16 @@ func (m model) hasten(w *world, i int) {
 		r.reply, r.ok = true, false
 		m.receive(w, i)
 	}
+}
+
+// waits reports whether an operation of a process waits for the reply to a request.
+func (w *world) waits(name instance, id uint8) bool {
+	for p := range w.ps {
+		if is := &w.ps[p]; is.alive && is.name == name && id != 0 && (is.call.request.id == id || is.attempt.request.id == id) {
+			return true
+		}
+	}
+	return false
 }
 
 // renumber gives sequences and revisions the lowest numbers that keep their order, and removes what is known
@@ -114,14 +114,14 @@ func (w *world) renumber() {
 		(*b & used).each(func(n uint8) { moved |= bit(to[n]) }) // 0 stays 0
 		*b = moved
 	})
-	var log [seqMax + 1]record
+	var log [seqMax + 1]stored
 	var begun [seqMax + 1]uint8
 	used.each(func(old uint8) {
 		if old <= seqMax {
 			log[to[old]], begun[to[old]] = w.log[old], w.begun[old]
 		}
 	})
-	log[0], begun[0] = record{}, 0
+	log[0], begun[0] = stored{}, 0
 	w.log, w.begun = log, begun
 }
 
@@ -138,10 +138,7 @@ func (w *world) eachNumber(f func(n *uint8)) {
 	ofRecord(&w.record)
 	f(&w.last)
 	for i := range w.log {
-		ofRecord(&w.log[i])
-	}
-	for i := range w.stored {
-		f(&w.stored[i])
+		ofRecord(&w.log[i].record)
 	}
 	for i := range w.net {
 		ofMessage(&w.net[i])
@@ -160,6 +157,7 @@ func (w *world) eachNumber(f func(n *uint8)) {
 		f(&is.call.barrier)
 		f(&is.call.refused)
 		ofMessage(&is.attempt.request)
+		f(&is.attempt.barrier)
 		f(&is.attempt.rev)
 		f(&is.attempt.refused)
 	}
@@ -175,6 +173,7 @@ func (w *world) eachSet(f func(b *bits, isUse bool)) {
 	}
 	for p := range w.ps {
 		c := &w.ps[p].call
+		f(&w.ps[p].well, false)
 		f(&c.stops, true)
 		f(&c.seen, true)
 		f(&c.request.ends, true)

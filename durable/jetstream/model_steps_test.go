@@ -29,27 +29,9 @@ func (m model) steps(w world, emit func(step, world)) {
 			try("lost", i, func(w *world) bool { w.left.losses--; w.net[i] = message{}; return true })
 		}
 	}
-	if w.left.forgets > 0 {
-		for id, seq := range w.stored {
-			if seq != 0 && !m.waits(&w, uint8(id)) {
-				try("the stream forgets", id, func(w *world) bool { w.left.forgets--; w.stored[id] = 0; return true })
-			}
-		}
-	}
 	for p := range w.ps {
 		m.processSteps(&w, p, func(what string, f func(w *world) bool) { try(what, p, f) })
 	}
-}
-
-// waits reports whether a call waits for the reply to a message. The call returns before the stream
-// forgets the id. An attempt may wait for longer.
-func (m model) waits(w *world, id uint8) bool {
-	for p := range w.ps {
-		if c := &w.ps[p].call; c.phase == sent && c.request.id == id {
-			return true
-		}
-	}
-	return false
 }
 
 // processSteps tries the steps of a process.
@@ -67,7 +49,7 @@ func (m model) processSteps(w *world, p int, try func(string, func(w *world) boo
 	if !is.silent && w.left.silences > 0 {
 		try("silent", func(w *world) bool {
 			w.left.silences--
-			w.ps[p].silent, w.ps[p].attempt.silent = true, true
+			w.ps[p].silent, w.ps[p].attempt.silent, w.ps[p].well = true, true, 0
 			return true
 		})
 	}
@@ -75,7 +57,10 @@ func (m model) processSteps(w *world, p int, try func(string, func(w *world) boo
 		try("heard", func(w *world) bool { w.ps[p].silent = false; return true })
 	}
 	if is.delivered < w.last {
-		try("deliver", func(w *world) bool { m.deliver(w, p); return true })
+		try("deliver", func(w *world) bool { m.deliver(w, p, is.delivered+1); return true })
+	}
+	if is.delivered+1 < w.last {
+		try("deliver the last", func(w *world) bool { m.deliver(w, p, w.last); return true })
 	}
 	m.callSteps(w, p, try)
 	m.attemptSteps(w, p, try)
@@ -122,12 +107,9 @@ func (m model) serve(w *world, i int) {
 	switch {
 	case r.barrier:
 		reply.ok, reply.seq = true, w.last
-	case w.stored[r.id] != 0 && m.fault != noMessageID:
-		reply.ok, reply.seq = true, w.stored[r.id]
 	case r.condition != anySeq && r.condition != w.last:
 	default:
 		m.apply(w, &r)
-		w.stored[r.id] = w.last
 		reply.ok, reply.seq = true, w.last
 	}
 	w.net[i] = message{}
@@ -156,7 +138,7 @@ func (m model) apply(w *world, r *message) {
 	}
 	w.last++
 	w.record = r.to.at(w.last)
-	w.log[w.last] = w.record
+	w.log[w.last] = stored{w.record, r.from, r.id}
 	revs := w.record.revs()
 	w.made |= revs
 	switch {
@@ -206,12 +188,17 @@ func (m model) receive(w *world, i int) {
 	}
 }
 
-// deliver gives a process the next message of the stream.
-func (m model) deliver(w *world, p int) {
+// deliver gives a process a message of the stream. Those before it are passed over.
+func (m model) deliver(w *world, p int, seq uint8) {
 	is := &w.ps[p]
-	is.delivered++
-	m.learn(is, view{w.log[is.delivered], is.delivered}, m.fault == appliesOldEcho)
-	m.look(w, p)
+	is.delivered = seq
+	s := w.log[seq]
+	m.learn(is, view{s.record, seq}, m.fault == appliesOldEcho)
+	if s.by == is.name {
+		r := message{from: s.by, id: s.id, reply: true, ok: true, seq: seq}
+		m.callReply(w, p, r)
+		m.attemptReply(w, p, r)
+	}
 }
 
 // learn changes the index by a message that the consumer has delivered, or that the stream has

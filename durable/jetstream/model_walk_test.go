@@ -67,7 +67,7 @@ var troubles = []budget{
 	{repeats: 1},
 	{silences: 1},
 	{timeouts: 1},
-	{losses: 1, forgets: 1},
+	{losses: 1, timeouts: 1},
 	{repeats: 1, timeouts: 1},
 	{crashes: 1, failures: 1},
 }
@@ -132,9 +132,9 @@ const (
 	doneBeforeHandler
 	noWithoutBarrier
 	barrierDoesNotWait // for the index
-	noMessageID        // a request is repeated without one
+	trustsRefusal      // a call is decided anew because a copy of its request was refused
 	appliesOldEcho     // the index goes back to a message that comes after the acknowledgement of a newer one
-	trustsRefusal      // an attempt is given up because it was refused, also if the stream has forgotten its message id
+	leavesOwn          // an attempt that this process has begun unknowingly is taken for one that runs
 	finishesAny        // the end of an attempt ends a later one
 	resumesLiving      // an attempt is resumed while its process is alive
 	faults
@@ -154,9 +154,9 @@ func TestTheModelFindsEveryPlantedFault(t *testing.T) {
 		doneBeforeHandler:         {before: 's', budget: budget{crashes: 1}},
 		noWithoutBarrier:          {scripts: calls("s", "c")},
 		barrierDoesNotWait:        {scripts: calls("s", "c")},
-		noMessageID:               {before: 's', scripts: calls("c"), budget: budget{losses: 1}},
+		trustsRefusal:             {before: 's', scripts: calls("c"), budget: budget{losses: 1}},
 		appliesOldEcho:            {before: 's', scripts: calls("s")},
-		trustsRefusal:             {before: 's', budget: budget{losses: 1, forgets: 1}},
+		leavesOwn:                 {before: 's', budget: budget{timeouts: 1}},
 		finishesAny:               {before: 's', budget: budget{silences: 1, failures: 1}},
 		resumesLiving:             {before: 's'},
 	}

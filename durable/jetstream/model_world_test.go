@@ -14,7 +14,7 @@ type message struct {
 	attempt bool     // it belongs to the attempt of the process, not to the call
 	reply   bool
 	barrier bool
-	id      uint8 // the message id, also of the reply
+	id      uint8 // the number of the request, also of the reply
 
 	// Of requests.
 	condition uint8 // the sequence that the record must have
@@ -40,6 +40,7 @@ const (
 	idle      phase = iota
 	sent            // it has sent a publish
 	refused         // that was refused, and it waits until the index has changed
+	checking        // a copy was refused, and it waits until the index shows whether another one was not
 	barred          // it has sent a barrier
 	following       // it waits until the index has followed
 	running         // an attempt: the handler runs
@@ -52,8 +53,9 @@ type call struct {
 	phase   phase
 	next    uint8 // the place in the script
 	request message
+	copies  copies
 	stops   bits  // the revisions that start no attempt any more if the request is a Cancel that succeeds
-	barrier uint8 // the sequence of the barrier
+	barrier uint8 // the sequence up to which the consumer must deliver
 	fresh   bool  // a barrier was taken, and the index has followed
 	refused uint8 // the sequence that a publish was refused for
 
@@ -63,10 +65,15 @@ type call struct {
 	ids     bits // of what it has sent
 }
 
+// copies are of a request.
+type copies struct{ sent, refused uint8 }
+
 // An attempt is an attempt of a process: from the decision to fire to the outcome.
 type attempt struct {
 	phase   phase
 	request message
+	copies  copies
+	barrier uint8 // the sequence up to which the consumer must deliver
 	rev     uint8
 	number  uint8
 	every   bool
@@ -86,14 +93,21 @@ type process struct {
 	known     uint8 // the last revision that a call has returned
 	call      call
 	attempt   attempt
+	well      bits // revisions of which a handler has ended well, since the process was silent last
+}
+
+// stored is a message in the stream.
+type stored struct {
+	record record
+	by     instance // that waits for it; 0: none
+	id     uint8    // of the request
 }
 
 // A world is a state of the model.
 type world struct {
 	record record
 	last   uint8              // the last sequence, which is that of the record
-	log    [seqMax + 1]record // by sequence: messages that a process has not got yet
-	stored [idMax + 1]uint8   // by message id: the sequence
+	log    [seqMax + 1]stored // by sequence: messages that a process has not got yet
 	net    [netMax]message
 	ps     [processes]process
 	names  instance
@@ -115,8 +129,7 @@ type budget struct {
 	silences          uint8 // how often a process is silent
 	losses            uint8 // messages or replies that are lost
 	repeats           uint8 // requests that are repeated too early
-	timeouts          uint8 // calls that return before the result is known
-	forgets           uint8 // message ids that the stream forgets
+	timeouts          uint8 // calls and attempts that end before the result is known
 	failures          uint8 // handlers that fail
 	deaths            uint8 // handlers that fail for the last time
 	ticks             uint8 // occurrences of a periodic timer
@@ -136,6 +149,7 @@ const (
 	overlap
 	attemptTwice
 	attemptAfterEnd
+	repeated
 	falseNo
 	hiddenYes
 	appliedTwice
@@ -153,6 +167,7 @@ var errWrong = map[wrong]error{
 	overlap:         errors.New("two attempts run at once"),
 	attemptTwice:    errors.New("an attempt has the number of an earlier one"),
 	attemptAfterEnd: errors.New("an attempt began after the outcome"),
+	repeated:        errors.New("an attempt began after one that ended well, and whose process was heard all the time"),
 	falseNo:         errors.New("a call returned a result that was never true meanwhile"),
 	hiddenYes:       errors.New("a call that has changed the timer returned that it has not"),
 	appliedTwice:    errors.New("one call has changed the timer twice"),
@@ -221,7 +236,7 @@ func (w *world) send(r message) bool {
 	return false
 }
 
-// newID returns a message id that is not in use.
+// newID returns a number of a request that is not in use.
 func (w *world) newID() uint8 {
 	var used bits
 	w.eachID(func(id uint8) { used |= bit(id) })
@@ -230,11 +245,14 @@ func (w *world) newID() uint8 {
 			return id
 		}
 	}
-	panic("the model has too few message ids")
+	panic("the model has too few numbers of requests")
 }
 
-// eachID calls f with the message ids that are in use.
+// eachID calls f with the numbers of requests that are in use.
 func (w *world) eachID(f func(id uint8)) {
+	for i := range w.log {
+		f(w.log[i].id)
+	}
 	for i := range w.net {
 		f(w.net[i].id)
 	}

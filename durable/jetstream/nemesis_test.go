@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -294,7 +295,25 @@ func (n *nemesis) report() {
 			break
 		}
 		n.Error(p)
+		id, _, _ := strings.Cut(strings.SplitN(p, ":", 2)[0], "@")
+		id, _, _ = strings.Cut(id, " ")
+		for _, line := range n.lines {
+			if strings.Contains(line.text+" ", " "+id+" ") || n.isOf(line, id) {
+				n.Logf("process %d: %s", line.life, line.text)
+			}
+		}
 	}
+}
+
+// isOf reports whether a line is the result of a call for an ID.
+func (n *nemesis) isOf(line ledgerLine, id string) bool {
+	f := strings.Fields(line.text)
+	if len(f) < 3 || f[1] != "ack" && f[1] != "fail" {
+		return false
+	}
+	number, _ := strconv.Atoi(f[2])
+	a := n.ledger.ids[id]
+	return a != nil && slices.Contains(a.calls, n.ledger.calls[lifeCall{line.life, number}])
 }
 
 // A tailWriter keeps the last bytes that were written.
