@@ -5,6 +5,7 @@ FUZZTIME    ?= 10s
 STRESSTIME  ?= 5m
 STRESSCOUNT ?= 20
 KILLS       ?= 500
+NEMESIS     ?= 10m
 
 # Who is in the figures of README and docs: all but the peers that take longest.
 RACED ?= std,goroutines,channel,foliot,precise,slack-1ms,slack-10ms,drop-in,context,tasks,tasks-slack,queue,wheel,loop,durable,durable-nosync,pebble,sqlite-poll,asynq,ttl,go-cache,ttlcache,otter,parts,lists,heap,thw,asyncio,node
@@ -74,6 +75,10 @@ stress: ## race tests STRESSCOUNT (20) times on 1, 2 and 8 Ps, then a soak of du
 .PHONY: crash
 crash: ## kill a process with durable timers KILLS (500) times with and without NoSync each, and check the books
 	go test -count=1 -v -timeout=2h -run='^TestCrash$$' ./durable/local -kills=$(KILLS)
+
+.PHONY: nemesis
+nemesis: ## kill, stop and cut off processes and servers that share durable timers for NEMESIS (10m), and check the books
+	NEMESIS=$(NEMESIS) go test -count=1 -v -timeout=0 -run='^TestNemesis$$' ./durable/jetstream
 
 .PHONY: bench
 bench: ## measure Foliot beside the standard library
