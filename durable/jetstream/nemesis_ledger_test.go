@@ -22,7 +22,8 @@ import (
 //	fail N                       the call returned another error: it may have happened or not, also later
 //	start ID REV ATTEMPT FROM    a handler begins; its firing was decided after the time FROM
 //	end ID REV ATTEMPT HOW       the handler returns; HOW is done, again or dead
-//	kept ID REV ATTEMPT OK       the end of the attempt is kept; OK is false if it has changed nothing
+//	kept ID REV ATTEMPT OK       the end of the attempt is kept; OK is false if it has changed nothing. After trouble
+//	                             that is not certain: another process may have changed the timer again
 //	buried ID REV                the occurrence is dead: processes have ended during its attempts
 //	has ID REV                   at the end: the store has this timer
 //	dead ID REV                  at the end: this occurrence is dead
@@ -219,8 +220,20 @@ func (l *ledger) troubled(life int, from, to int64) bool {
 // decision and the begin.
 func (l *ledger) isStale(t *ledgerAttempt) bool { return l.troubled(t.life, t.from, t.start) }
 
+// settle forgets that the end of an attempt has changed nothing, if that is not certain.
+func (l *ledger) settle() {
+	for _, a := range l.ids {
+		for _, t := range a.attempts {
+			if t.kept != 0 && !t.ok && l.troubled(t.life, t.end, t.kept) {
+				t.kept = 0
+			}
+		}
+	}
+}
+
 // check checks all books, and adds what is wrong to problems.
 func (l *ledger) check() {
+	l.settle()
 	if l.left != 0 {
 		l.problem("%d timers are left", l.left)
 	}
