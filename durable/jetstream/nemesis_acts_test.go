@@ -38,14 +38,17 @@ func (n *nemesis) act(i int) {
 	a.do(n)
 }
 
-// during notes that a child is in trouble while f runs, or that the servers are if it is nil.
-func (n *nemesis) during(what string, c *child, f func()) {
-	t := trouble{what: what, child: -1, from: time.Now().UnixNano()}
+// during notes that a child is in trouble while f runs, or that the servers are if it is nil. A trouble of all
+// servers that is harmless does not silence a process.
+func (n *nemesis) during(what string, c *child, harmless bool, f func()) {
+	begin := time.Now()
+	t := trouble{what: what, child: -1, from: begin.UnixNano()}
 	if c != nil {
 		t.child = c.number
 	}
 	f()
 	t.to = time.Now().UnixNano()
+	t.silences = !harmless && (c == nil || time.Since(begin) >= shortSilence)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ledger.troubles = append(n.ledger.troubles, t)
@@ -77,7 +80,7 @@ func (n *nemesis) stopChild() { n.stop(n.anyChild(), time.Second+rand.N(2*time.S
 func (n *nemesis) stopChildLong() { n.stop(n.anyChild(), 5*time.Second+rand.N(2*time.Second)) }
 
 func (n *nemesis) stop(c *child, d time.Duration) {
-	n.during("stop", c, func() {
+	n.during("stop", c, false, func() {
 		_ = c.cmd.Process.Signal(syscall.SIGSTOP)
 		time.Sleep(d)
 		_ = c.cmd.Process.Signal(syscall.SIGCONT)
@@ -87,7 +90,7 @@ func (n *nemesis) stop(c *child, d time.Duration) {
 // cutChild holds back all that a process sends and receives. Then it comes late, or is lost.
 func (n *nemesis) cutChild() {
 	c := n.anyChild()
-	n.during("cut", c, func() {
+	n.during("cut", c, false, func() {
 		for _, p := range c.proxies {
 			p.Hold(true, true)
 		}
@@ -104,7 +107,7 @@ func (n *nemesis) cutChild() {
 // holdChild holds back what a process sends, or what it receives.
 func (n *nemesis) holdChild() {
 	c := n.anyChild()
-	n.during("hold", c, func() {
+	n.during("hold", c, false, func() {
 		sends := rand.IntN(2) == 0
 		for _, p := range c.proxies {
 			p.Hold(sends, !sends)
@@ -122,7 +125,7 @@ func (n *nemesis) healChild(c *child) {
 
 // delay makes everything slow.
 func (n *nemesis) delay() {
-	n.during("delay", nil, func() {
+	n.during("delay", nil, true, func() {
 		for _, p := range n.proxies() {
 			p.Delay(5*time.Millisecond + rand.N(60*time.Millisecond))
 		}
@@ -149,22 +152,32 @@ func (n *nemesis) heal() {
 	}
 }
 
+// stream returns one of the streams.
+func (n *nemesis) stream() string { return nemesisStreams[rand.IntN(len(nemesisStreams))] }
+
+// awaitLeaders waits until all streams have leaders.
+func (n *nemesis) awaitLeaders() {
+	for _, s := range nemesisStreams {
+		n.cluster.Leader(s)
+	}
+}
+
 func (n *nemesis) killLeader() {
-	n.during("kill the leader", nil, func() {
-		s := n.cluster.Leader(nemesisStream)
+	n.during("kill the leader", nil, false, func() {
+		s := n.cluster.Leader(n.stream())
 		s.Kill()
 		time.Sleep(time.Second + rand.N(5*time.Second))
 		s.Restart()
-		n.cluster.Leader(nemesisStream)
+		n.awaitLeaders()
 	})
 }
 
 func (n *nemesis) stepDown() {
-	n.during("step down", nil, func() { n.cluster.StepDown(nemesisStream) })
+	n.during("step down", nil, true, func() { n.cluster.StepDown(n.stream()) })
 }
 
 func (n *nemesis) killServers() {
-	n.during("kill the servers", nil, func() {
+	n.during("kill the servers", nil, false, func() {
 		for _, s := range n.cluster.Servers {
 			s.Kill()
 		}
@@ -172,14 +185,14 @@ func (n *nemesis) killServers() {
 		for _, s := range n.cluster.Servers {
 			s.Restart()
 		}
-		n.cluster.Leader(nemesisStream)
+		n.awaitLeaders()
 	})
 }
 
 // freezeServer stops a server: the leader, mostly.
 func (n *nemesis) freezeServer() {
-	n.during("stop a server", nil, func() {
-		s := n.cluster.Leader(nemesisStream)
+	n.during("stop a server", nil, false, func() {
+		s := n.cluster.Leader(n.stream())
 		if rand.IntN(4) == 0 {
 			s = n.cluster.Servers[rand.IntN(3)]
 		}
@@ -191,8 +204,8 @@ func (n *nemesis) freezeServer() {
 
 // cutServer cuts a server off from the others, the leader mostly. Clients reach it.
 func (n *nemesis) cutServer() {
-	n.during("cut a server off", nil, func() {
-		leader := n.cluster.Leader(nemesisStream)
+	n.during("cut a server off", nil, false, func() {
+		leader := n.cluster.Leader(n.stream())
 		cut := rand.IntN(3)
 		for i, s := range n.cluster.Servers {
 			if s == leader && rand.IntN(4) != 0 {

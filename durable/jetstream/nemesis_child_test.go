@@ -107,6 +107,7 @@ func (c *nemesisChild) run(urls string) error {
 		workers.Go(func() { c.work(working, w) })
 	}
 	workers.Go(func() { c.share(working) })
+	workers.Go(func() { c.shareSeries(working) })
 	c.say("ready")
 
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -131,7 +132,7 @@ func (c *nemesisChild) run(urls string) error {
 func (c *nemesisChild) open(nc *nats.Conn, log *slog.Logger) *jetstream.Store {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		store, err := jetstream.Open(ctx, nc, jetstream.Options{Replicas: 3, Logger: log})
+		store, err := jetstream.Open(ctx, nc, jetstream.Options{Replicas: 3, Partitions: 2, Logger: log})
 		cancel()
 		if err == nil {
 			return store
@@ -184,6 +185,31 @@ func (c *nemesisChild) share(ctx context.Context) {
 			}
 		}
 		time.Sleep(rand.N(100 * time.Millisecond))
+	}
+}
+
+// shareSeries does the same for periodic timers, and ends those that are old.
+func (c *nemesisChild) shareSeries(ctx context.Context) {
+	for ctx.Err() == nil {
+		now := time.Now().Unix() / 3
+		id := fmt.Sprintf("s%d", now)
+		t := c.timer(id, rand.N(100*time.Millisecond))
+		t.Every = 200*time.Millisecond + rand.N(500*time.Millisecond)
+		switch rand.IntN(6) {
+		case 0, 1:
+			c.schedule(t, "series", 0)
+		case 2:
+			c.cancel(id, "cancel", 0)
+		case 3:
+			if rev := c.get(id); rev != 0 {
+				c.cancel(id, "cancelrev", rev, durable.IfRev(rev))
+			}
+		case 4:
+			c.get(id)
+		case 5:
+			c.cancel(fmt.Sprintf("s%d", now-1-rand.Int64N(4)), "cancel", 0)
+		}
+		time.Sleep(rand.N(300 * time.Millisecond))
 	}
 }
 
@@ -275,8 +301,14 @@ func (c *nemesisChild) handle(_ context.Context, f durable.Fire) error {
 
 func attemptName(f durable.Fire) string { return f.Key() + " " + strconv.Itoa(f.Attempt) }
 
-// drain waits until all timers have an outcome, and reports what is left.
+// drain ends all series, waits until all timers have an outcome, and reports what is left.
 func (c *nemesisChild) drain() error {
+	for t, err := range c.s.List(context.Background(), durable.Query{Prefix: "s"}) {
+		if err != nil {
+			return err
+		}
+		c.cancel(t.ID, "cancel", 0)
+	}
 	for end := time.Now().Add(40 * time.Second); c.s.Stats().Pending > 0 && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}

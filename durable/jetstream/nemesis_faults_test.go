@@ -34,6 +34,8 @@ func TestTheLedgerFindsFaults(t *testing.T) {
 		{"no fault: dead", "", scheduled + "1 10 start u1 5 1 9,1 11 end u1 5 1 dead,1 12 kept u1 5 1 true,0 80 dead u1 5," + left},
 		{"no fault: replaced", "", shared + "1 3 call 1 schedule h1 0,1 4 ack 1 true 6,1 10 start h1 6 1 9,1 11 end h1 6 1 done,1 12 kept h1 6 1 true," + left},
 
+		{"no fault: a series", "", "0 1 call 1 series s1 0,0 2 ack 1 true 5,1 10 start s1 5 1 9,1 11 end s1 5 1 done,1 12 kept s1 5 1 true,1 20 start s1 7 1 19,1 21 end s1 7 1 done,1 22 kept s1 7 1 true,0 30 call 2 cancel s1 0,0 31 ack 2 true 0," + left},
+
 		{"a timer is lost", "is lost", scheduled + left},
 		{"a retry is lost", "is lost", scheduled + "1 10 start u1 5 1 9,1 11 end u1 5 1 again,1 12 kept u1 5 1 true," + left},
 		{"a timer is left", "1 timers are left", scheduled + fired + "0 80 has u2 9,0 90 left 1"},
@@ -47,6 +49,7 @@ func TestTheLedgerFindsFaults(t *testing.T) {
 		{"another key", "no call has made this revision", scheduled + "1 10 start u1 7 1 9,1 11 end u1 7 1 done,1 12 kept u1 7 1 true," + left},
 		{"one attempt twice", "attempt 1 started twice", scheduled + "1 10 start u1 5 1 9,1 11 kill,2 20 start u1 5 1 19,2 21 end u1 5 1 done,2 22 kept u1 5 1 true," + left},
 		{"two attempts at once", "while attempt 1 was handled", scheduled + "1 10 start u1 5 1 9,2 20 start u1 5 2 19,2 21 end u1 5 2 done,2 22 kept u1 5 2 true," + left},
+		{"two attempts at once after a short stop", "while attempt 1 was handled", scheduled + "1 10 start u1 5 1 9,1 10 trouble 1000,2 20 start u1 5 2 19,2 21 end u1 5 2 done,2 22 kept u1 5 2 true,1 6001 end u1 5 1 done,1 6002 kept u1 5 1 false," + left},
 		{"attempts in the wrong order", "attempt 1 started after attempt 2", scheduled + "2 10 start u1 5 2 9,2 11 end u1 5 2 done,2 12 kept u1 5 2 true,1 20 start u1 5 1 19,1 21 end u1 5 1 done,1 22 kept u1 5 1 false," + left},
 		{"two calls with one revision", "two calls have made revision 5", shared + "1 3 call 1 schedule h1 0,1 4 ack 1 true 5,1 10 start h1 5 1 9,1 11 end h1 5 1 done,1 12 kept h1 5 1 true," + left},
 		{"a process reports an error", "error x", "0 1 error x," + left},
@@ -59,6 +62,9 @@ func TestTheLedgerFindsFaults(t *testing.T) {
 		{"a replaced timer fires", "not linearizable", shared + "0 3 call 2 schedule h1 0,0 4 ack 2 true 6,1 10 start h1 5 1 9,1 11 end h1 5 1 done,1 12 kept h1 5 1 true,1 20 start h1 6 1 19,1 21 end h1 6 1 done,1 22 kept h1 6 1 true," + left},
 		{"a shared timer is lost", "not linearizable", shared + left},
 		{"a revision goes back", "not linearizable", shared + "0 3 call 2 schedule h1 0,0 4 ack 2 true 4,1 10 start h1 4 1 9,1 11 end h1 4 1 done,1 12 kept h1 4 1 true," + left},
+		{"a cancelled series fires", "not linearizable", "0 1 call 1 series s1 0,0 2 ack 1 true 5,0 3 call 2 cancel s1 0,0 4 ack 2 true 0,1 10 start s1 5 1 9,1 11 end s1 5 1 done,1 12 kept s1 5 1 true," + left},
+		{"a series is lost", "not linearizable", "0 1 call 1 series s1 0,0 2 ack 1 true 5,1 10 start s1 5 1 9,1 11 end s1 5 1 done,1 12 kept s1 5 1 true," + left},
+		{"a series goes back", "not linearizable", "0 1 call 1 series s1 0,0 2 ack 1 true 5,1 10 start s1 5 1 9,1 11 end s1 5 1 done,1 12 kept s1 5 1 true,1 20 start s1 4 1 19,1 21 end s1 4 1 done,1 22 kept s1 4 1 true,0 30 call 2 cancel s1 0,0 31 ack 2 true 0," + left},
 		{"cancelled twice", "not linearizable", shared + "0 3 call 2 cancel h1 0,0 4 ack 2 true 0,1 5 call 1 cancel h1 0,1 6 ack 1 true 0," + left},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +101,7 @@ func enter(l *ledger, event string) {
 		return
 	case "trouble":
 		_, _ = fmt.Sscan(f[3], &to)
-		l.troubles = append(l.troubles, trouble{what: "stop", child: l.lives[life].child, from: at, to: to * 1e6})
+		l.troubles = append(l.troubles, trouble{what: "stop", child: l.lives[life].child, from: at, to: to * 1e6, silences: to*1e6-at >= int64(shortSilence)})
 		return
 	case "start": // the last word is a time, too
 		_, _ = fmt.Sscan(f[6], &to)

@@ -17,7 +17,8 @@ import (
 // processes. It is checked at the end. Each line of a process is one event, with its time in nanoseconds
 // before it:
 //
-//	call N OP ID REV             OP is schedule, absent (IfAbsent), rev (IfRev), cancel, cancelrev (IfRev) or get
+//	call N OP ID REV             OP is schedule, series (a periodic timer), absent (IfAbsent), rev (IfRev), cancel,
+//	                             cancelrev (IfRev) or get
 //	ack N OK REV                 the call returned; OK is true, false, exists (ErrExists) or badrev (ErrRev)
 //	fail N                       the call returned another error: it may have happened or not, also later
 //	start ID REV ATTEMPT FROM    a handler begins; its firing was decided after the time FROM
@@ -30,7 +31,8 @@ import (
 //	left N                       at the end: the number of timers in the store
 //	error TEXT                   something is wrong
 //
-// IDs that begin with u are scheduled once and cancelled at most once. Others are shared.
+// IDs that begin with u are scheduled once and cancelled at most once. Others are shared. Those that begin with
+// s are of periodic timers.
 type ledger struct {
 	lives    []life
 	troubles []trouble
@@ -53,11 +55,20 @@ type trouble struct {
 	what     string
 	child    int // -1: the servers
 	from, to int64
+
+	// silences says that other processes may have heard nothing of a process for so long that they take over
+	// its attempts.
+	silences bool
 }
 
-// settleTime is how long a trouble has consequences: a connection is found dead, a leader is elected, a
-// process that was silent is heard again.
-const settleTime = int64(12 * time.Second)
+const (
+	// settleTime is how long a trouble has consequences: a connection is found dead and made again, a
+	// process that was silent is heard.
+	settleTime = int64(6 * time.Second)
+
+	// shortSilence is a time after which no process takes over the attempts of another one.
+	shortSilence = 3 * time.Second
+)
 
 type lifeCall struct{ life, n int }
 
@@ -84,7 +95,7 @@ func (c *ledgerCall) isKnown() bool { return c.to != 0 }
 
 // schedules reports whether the call has armed a timer, or may have.
 func (c *ledgerCall) schedules() bool {
-	return (c.op == "schedule" || c.op == "absent" || c.op == "rev") && (!c.isKnown() || c.result == "true")
+	return (c.op == "schedule" || c.op == "series" || c.op == "absent" || c.op == "rev") && (!c.isKnown() || c.result == "true")
 }
 
 // cancels reports whether the call has removed a timer, or may have.
@@ -203,13 +214,14 @@ func (l *ledger) attempt(life int, id string, rev uint64, number int) *ledgerAtt
 	return nil
 }
 
-// troubled reports whether a process was killed, stopped, cut off or delayed in a time, or the servers were.
-func (l *ledger) troubled(life int, from, to int64) bool {
+// troubled reports whether a process was killed or in trouble in a time, or the servers were. silent says
+// that only troubles count in which a process may be taken for one that has ended.
+func (l *ledger) troubled(life int, from, to int64, silent bool) bool {
 	if k := l.lives[life].killed; k != 0 && k <= to {
 		return true
 	}
 	for _, t := range l.troubles {
-		if (t.child == l.lives[life].child || t.child < 0) && t.from <= to && t.to+settleTime >= from {
+		if (t.child == l.lives[life].child || t.child < 0) && t.from <= to && t.to+settleTime >= from && (t.silences || !silent) {
 			return true
 		}
 	}
@@ -218,13 +230,13 @@ func (l *ledger) troubled(life int, from, to int64) bool {
 
 // isStale reports whether an attempt began late, because its process was stopped or cut off between the
 // decision and the begin.
-func (l *ledger) isStale(t *ledgerAttempt) bool { return l.troubled(t.life, t.from, t.start) }
+func (l *ledger) isStale(t *ledgerAttempt) bool { return l.troubled(t.life, t.from, t.start, true) }
 
 // settle forgets that the end of an attempt has changed nothing, if that is not certain.
 func (l *ledger) settle() {
 	for _, a := range l.ids {
 		for _, t := range a.attempts {
-			if t.kept != 0 && !t.ok && l.troubled(t.life, t.end, t.kept) {
+			if t.kept != 0 && !t.ok && l.troubled(t.life, t.end, t.kept, false) {
 				t.kept = 0
 			}
 		}
@@ -256,6 +268,9 @@ func (l *ledger) check() {
 
 // checkKeys checks that each attempt is of a revision that a call has made.
 func (l *ledger) checkKeys(id string, a *account) {
+	if strings.HasPrefix(id, "s") {
+		return // each occurrence makes the revision of the next one
+	}
 	made, unknown := make(map[uint64]bool), 0
 	for _, c := range a.calls {
 		switch {
@@ -295,7 +310,7 @@ func (l *ledger) checkAttempts(id string, a *account) {
 		case last.kept != 0 && last.ok && last.how != "again" && last.kept < t.from:
 			l.problem("%s: attempt %d started after attempt %d was %s", key, t.number, last.number, last.how)
 		case last.kept != 0 && last.how == "again" && last.kept <= t.start:
-		case !l.troubled(last.life, last.from, t.start):
+		case !l.troubled(last.life, last.from, t.start, true):
 			l.problem("%s: attempt %d started while attempt %d was handled", key, t.number, last.number)
 		}
 	}
@@ -390,6 +405,7 @@ func (l *ledger) history(a *account) (h linear.History) {
 		begin, end = min(begin, c.from), max(end, c.from, c.to)
 		call := linear.Call{
 			Op:     map[string]linear.Op{"cancel": linear.Cancel, "cancelrev": linear.Cancel, "get": linear.Get}[c.op],
+			Every:  c.op == "series",
 			Absent: c.op == "absent", IfRev: c.op == "rev" || c.op == "cancelrev", Rev: c.rev, Lost: !c.isKnown(),
 		}
 		if call.Op == "" {

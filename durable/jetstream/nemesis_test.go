@@ -21,10 +21,10 @@ import (
 	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-const (
-	nemesisChildren = 3
-	nemesisStream   = "FOLIOT"
-)
+const nemesisChildren = 3
+
+// nemesisStreams are the streams of the two partitions.
+var nemesisStreams = []string{"FOLIOT", "FOLIOT-1"}
 
 // TestNemesis runs processes that share timers on a cluster of three servers, and kills, stops, cuts off and
 // delays processes and servers meanwhile. A ledger has what the processes report. NEMESIS is how long this
