@@ -291,6 +291,11 @@ func (c *nemesisChild) handle(_ context.Context, f durable.Fire) error {
 		}
 	case k < 8:
 		time.Sleep(rand.N(time.Second))
+	case k == 8: // it is likely to run while its process is stopped or cut off, or just after
+		time.Sleep(2*time.Second + rand.N(4*time.Second))
+		if f.Attempt < 2 {
+			how = "again"
+		}
 	}
 	c.say("end %s %d %d %s", f.ID, f.Rev, f.Attempt, how)
 	if how != "done" {
