@@ -22,10 +22,10 @@ type costs struct {
 	handling float64 // bytes in the stream while it is handled
 	outcome  float64 // bytes in the stream after its end, until that expires
 	changes  float64 // messages from Schedule to the outcome
-	index    float64 // bytes in the memory of each process while it is armed, with the ID
+	index    float64 // bytes in the memory of each process while it is armed, with the ID, at most
 }
 
-var measured = costs{pending: 198, handling: 230, outcome: 158, changes: 3, index: 121}
+var measured = costs{pending: 198, handling: 230, outcome: 158, changes: 3, index: 183}
 
 // A load is what timers do in the long run: as many come as go.
 type load struct {
@@ -192,7 +192,7 @@ func TestTheCostsOfATimer(t *testing.T) {
 
 // indexBytes returns the memory of an armed timer in the index.
 func indexBytes() float64 {
-	const n = 200_000
+	const n = 120_000 // just after the map has grown, so that it has the most room to spare
 	ids := make([]string, n)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("timer-%010d", i)
