@@ -56,7 +56,7 @@ func (m model) fire(w *world, p int) bool {
 	if e == moves.Tick {
 		w.left.ticks--
 	}
-	f, _ := r.Happen(modelID, e, now, func() uint64 { return 0 })
+	f, _ := r.Happen(modelID, e, r.DueAt(now, nil), func() uint64 { return 0 })
 	to := modelled(r, is.name)
 	is.attempt = attempt{
 		phase: sent, copies: copies{sent: 1}, rev: uint8(f.Rev), number: uint8(f.Attempt), every: old.every, silent: is.silent,

@@ -438,7 +438,7 @@ func FuzzUnescape(f *testing.F) {
 func FuzzDecodeMessage(f *testing.F) {
 	m := message{change: change{instance{1}, 300}, owner: instance{2}, hasDead: true}
 	m.record.Arm(&durable.Timer{ID: "a", At: time.Unix(1e9, 1), Kind: "k", Every: time.Hour, Payload: []byte("p")}, 7)
-	m.record.Happen("a", moves.Tick, 2e18, func() uint64 { return 0 })
+	m.record.Happen("a", moves.Tick, m.record.DueAt(2e18, nil), func() uint64 { return 0 })
 	m.dead = moves.DeadRecord{Fire: durable.Fire{Timer: durable.Timer{ID: "a", Kind: "k", At: time.Unix(1e9, 1), Rev: 3}, Attempt: 16}, Err: "no use"}
 	f.Add(m.encode(false))
 	f.Add(m.encode(true))
