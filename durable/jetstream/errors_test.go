@@ -136,6 +136,7 @@ func TestOpenWithoutJetStreamReturnsAnError(t *testing.T) {
 }
 
 func TestOpenNamesAPermissionThatIsMissing(t *testing.T) {
+	t.Parallel()
 	publish := []string{
 		"$JS.API.STREAM.INFO.X", "$JS.API.STREAM.CREATE.X", "$JS.API.CONSUMER.CREATE.X.>",
 		"$JS.API.DIRECT.GET.X", "$JS.FC.>", "X.t.*", "X.b", "X.h",
@@ -196,6 +197,7 @@ func permissions(publish, subscribe []string, without string) string {
 }
 
 func TestAFullStreamRefusesTimersAndFiresThoseThatItHas(t *testing.T) {
+	t.Parallel()
 	for name, b := range map[string]*bed{"one server": one(t), "three servers": three(t)} {
 		t.Run(name, func(t *testing.T) {
 			o, books := b.options(t), newBook()
@@ -240,6 +242,7 @@ func TestAFullStreamRefusesTimersAndFiresThoseThatItHas(t *testing.T) {
 }
 
 func TestAStoreGoesOnAfterItsServerWasKilled(t *testing.T) {
+	t.Parallel()
 	server := natstest.Start(t, natstest.Options{Sync: true})
 	b := newBed(server.Connect, 1)
 	o, books := b.options(t), newBook()
@@ -311,6 +314,7 @@ func TestCallsToAServerThatIsStoppedEnd(t *testing.T) {
 }
 
 func TestRunReturnsAnErrorIfTheStreamIsDeleted(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	for name, again := range map[string]bool{"deleted": false, "made again": true} {
 		t.Run(name, func(t *testing.T) {
@@ -343,6 +347,7 @@ func TestRunReturnsAnErrorIfTheStreamIsDeleted(t *testing.T) {
 }
 
 func TestAnOlderBackupIsNoticed(t *testing.T) {
+	t.Parallel()
 	server := natstest.Start(t, natstest.Options{Sync: true})
 	b := newBed(server.Connect, 1)
 	o, books := b.options(t), newBook()
@@ -398,6 +403,7 @@ func TestAnOlderBackupIsNoticed(t *testing.T) {
 }
 
 func TestTheLeaderStepsDownInMidRun(t *testing.T) {
+	t.Parallel()
 	c := natstest.StartCluster(t, 3, natstest.Options{})
 	b := newBed(c.Connect, 3)
 	o, books := b.options(t), newBook()

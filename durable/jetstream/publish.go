@@ -58,6 +58,7 @@ const (
 	codeConflict  = 10071 // the last message of the subject has another sequence, which the description names
 	codeInFlight  = 10164 // another message of the subject is not decided yet
 	codeNoStream  = 10059
+	codeNoPeers   = 10005 // there are not enough servers for the replicas
 	codeFull      = 10077 // the stream has reached a bound, or cannot write
 	codeBatch     = 10176 // the batch is not complete
 	codeManyBatch = 10210 // too many batches are not complete yet

@@ -12,6 +12,7 @@ import (
 )
 
 func TestRepartition(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	o := b.options(t)
 	for n := 1; n < 8; n++ {
@@ -97,6 +98,7 @@ func TestRepartition(t *testing.T) {
 }
 
 func TestRepartitionThatWasCutOffGoesOn(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	o := b.options(t)
 	s := b.store(t, o)

@@ -67,6 +67,7 @@ func TestAChangeThatIsBasedOnAnOldMessageIsRefused(t *testing.T) {
 }
 
 func TestAResultThatNothingChangesKnowsWhatOthersHaveDone(t *testing.T) {
+	t.Parallel()
 	beds(t, func(t *testing.T, b *bed) {
 		o := b.options(t)
 		first, second := b.store(t, o), b.store(t, o)
@@ -120,6 +121,7 @@ func TestAResultThatNothingChangesKnowsWhatOthersHaveDone(t *testing.T) {
 }
 
 func TestAChangeWhoseAcknowledgementIsLostHappensOnce(t *testing.T) {
+	t.Parallel()
 	beds(t, func(t *testing.T, b *bed) {
 		s := b.store(t, b.options(t))
 		deaf := func() {

@@ -78,6 +78,7 @@ func (b *bed) start(t *testing.T, o Options, handlers map[string]durable.Handler
 }
 
 func TestEachTimerIsHandledOnceBySeveralProcesses(t *testing.T) {
+	t.Parallel()
 	const nodes, timers = 3, 300
 	for name, b := range map[string]*bed{"one server": one(t), "three servers": three(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -125,6 +126,7 @@ func TestEachTimerIsHandledOnceBySeveralProcesses(t *testing.T) {
 }
 
 func TestAKindWithoutAHandlerIsLeftToTheProcessThatHasOne(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	o, books := b.options(t), newBook()
 	handler := func(name string) durable.Handler {
@@ -167,6 +169,7 @@ func TestAKindWithoutAHandlerIsLeftToTheProcessThatHasOne(t *testing.T) {
 }
 
 func TestATimerThatIsLeftToAProcessComesBackWhenThatEnds(t *testing.T) {
+	t.Parallel()
 	b := one(t)
 	o := b.options(t)
 	first := b.start(t, o, map[string]durable.Handler{"a": func(context.Context, durable.Fire) error { return nil }})
@@ -188,6 +191,7 @@ func TestATimerThatIsLeftToAProcessComesBackWhenThatEnds(t *testing.T) {
 }
 
 func TestArmedTimersOfAProcessThatIsKilledAreTakenOver(t *testing.T) {
+	t.Parallel()
 	server := natstest.Start(t, natstest.Options{})
 	b := newBed(server.Connect, 1)
 	o := b.options(t)
@@ -238,6 +242,7 @@ func TestArmedTimersOfAProcessThatIsKilledAreTakenOver(t *testing.T) {
 }
 
 func TestAttemptsOfAProcessThatIsKilledAreRepeated(t *testing.T) {
+	t.Parallel()
 	server := natstest.Start(t, natstest.Options{})
 	b := newBed(server.Connect, 1)
 	o := b.options(t)

@@ -63,6 +63,9 @@ const (
 	maxMessage         = 200 * 1024 // two payloads, and headers
 )
 
+// makeTries is how often a stream is tried to be made if there are not enough servers.
+const makeTries = 12
+
 // partitionName returns the name of the stream of a partition.
 func partitionName(stream string, n int) string {
 	if n == 0 {
@@ -248,7 +251,9 @@ func (s *Store) openStream(ctx context.Context, name string, partitions int) (in
 			if err == nil {
 				continue
 			}
-			if hasCode(err, 10074, 10005, 10023, 10047, 10002, 10122, 10052, 10065) {
+			// A cluster that has just begun may not know its servers yet.
+			waiting := hasCode(err, codeNoPeers) && try < makeTries
+			if !waiting && hasCode(err, 10074, codeNoPeers, 10023, 10047, 10002, 10122, 10052, 10065) {
 				return info, fmt.Errorf("jetstream: the stream %s cannot be made: %w", name, err)
 			}
 		}

@@ -112,11 +112,15 @@ func (b *bed) config() storetest.Config {
 
 var errCrash = errors.New("the process of the test was killed")
 
-func TestSuiteOnOneServer(t *testing.T) { storetest.Run(t, one(t).config()) }
+func TestSuiteOnOneServer(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, one(t).config())
+}
 
 // TestSuiteOnPartitions runs the suite with timers in three streams, if FOLIOT_STRESS is set: it finds little
 // that the others do not.
 func TestSuiteOnPartitions(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("FOLIOT_STRESS") == "" {
 		t.Skip("FOLIOT_STRESS is not set")
 	}
@@ -125,4 +129,7 @@ func TestSuiteOnPartitions(t *testing.T) {
 	storetest.Run(t, b.config())
 }
 
-func TestSuiteOnThreeServers(t *testing.T) { storetest.Run(t, three(t).config()) }
+func TestSuiteOnThreeServers(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, three(t).config())
+}

@@ -217,6 +217,23 @@ func (s *Server) Freeze() {
 	s.tb.Helper()
 	s.signal(stopSignal)
 	s.frozen = true
+	s.awaitStop()
+}
+
+// awaitStop waits until the system has stopped the process, which takes a moment.
+func (s *Server) awaitStop() {
+	stat := fmt.Sprintf("/proc/%d/stat", s.Pid())
+	for range 1000 {
+		b, err := os.ReadFile(stat)
+		if err != nil { // this system does not say it
+			time.Sleep(50 * time.Millisecond)
+			return
+		}
+		if _, state, _ := strings.Cut(string(b), ") "); strings.HasPrefix(state, "T") {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // Thaw continues a process that is frozen.
