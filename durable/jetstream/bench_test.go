@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -30,78 +31,129 @@ func benchBeds(b *testing.B, f func(b *testing.B, nc *nats.Conn, o Options)) {
 	}
 }
 
-// callers calls f from a number of goroutines, b.N times in all.
-func callers(b *testing.B, n int, f func(i int)) {
+// BenchmarkBeside measures Schedule and Cancel beside bare publishes with the same headers and
+// acknowledgements, in turns, so that other programs on the machine disturb all of them alike. It reports the
+// operations in a second, and their ratios to the bare ones.
+func BenchmarkBeside(b *testing.B) {
+	benchBeds(b, func(b *testing.B, nc *nats.Conn, o Options) {
+		s := benchScheduler(b, nc, o)
+		x := &next{id: "x"}
+		at := time.Now().Add(time.Hour)
+		x.message.record.Arm(&durable.Timer{ID: "x", At: at, Kind: "kind"}, 0)
+		other := o
+		other.Stream += "bare"
+		bare, err := Open(b.Context(), nc, other) // only its stream is used
+		if err != nil {
+			b.Fatal(err)
+		}
+		p := bare.parts[0]
+		header := p.msg(1, x).Header
+		_ = bare.Close()
+		var took [3]time.Duration
+		const turn = 2000
+		total := 0
+		for total < b.N {
+			first := total
+			for i, f := range []func(n int){
+				func(n int) {
+					h := nats.Header{recordHeader: header[recordHeader], expectedHeader: {"0"}}
+					if _, err := nc.RequestMsg(&nats.Msg{Subject: p.subject(strconv.Itoa(n)), Header: h}, 10*time.Second); err != nil {
+						b.Error(err)
+					}
+				},
+				func(n int) {
+					if _, err := s.Schedule(context.Background(), durable.Timer{ID: strconv.Itoa(n), At: at, Kind: "kind"}); err != nil {
+						b.Error(err)
+					}
+				},
+				func(n int) {
+					if ok, err := s.Cancel(context.Background(), strconv.Itoa(n)); !ok || err != nil {
+						b.Error(ok, err)
+					}
+				},
+			} {
+				begin := time.Now()
+				callers(turn, func(n int) { f(first + n) })
+				took[i] += time.Since(begin)
+			}
+			total += turn
+		}
+		for i, name := range []string{"bare", "schedule", "cancel"} {
+			b.ReportMetric(float64(total)/took[i].Seconds(), name+"/s")
+			b.ReportMetric(took[0].Seconds()/took[i].Seconds(), name+"-ratio")
+		}
+	})
+}
+
+// callers calls f from benchCallers goroutines, n times in all.
+func callers(n int, f func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	b.ResetTimer()
-	for range n {
+	for range benchCallers {
 		wg.Go(func() {
-			for i := int(next.Add(1)); i <= b.N; i = int(next.Add(1)) {
+			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
 				f(i)
 			}
 		})
 	}
 	wg.Wait()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "op/s")
 }
 
 const benchCallers = 64
 
-// BenchmarkBare publishes what Schedule publishes, and waits for the acknowledgements, without a store.
-func BenchmarkBare(b *testing.B) {
-	benchBeds(b, func(b *testing.B, nc *nats.Conn, o Options) {
-		s, err := Open(b.Context(), nc, o)
-		if err != nil {
+// BenchmarkOpen opens a store with b.N timers.
+func BenchmarkOpen(b *testing.B) {
+	nc := natstest.Start(b, natstest.Options{}).Connect()
+	o := Options{Stream: "OPEN", Synced: true}
+	s := benchScheduler(b, nc, o)
+	at := time.Now().Add(time.Hour)
+	for i := 0; i < b.N; i += batchMax {
+		var ts []durable.Timer
+		for n := i; n < min(i+batchMax, b.N); n++ {
+			ts = append(ts, durable.Timer{ID: fmt.Sprintf("timer-%08d", n), At: at, Kind: "kind"})
+		}
+		if _, err := s.ScheduleBatch(context.Background(), ts); err != nil {
 			b.Fatal(err)
 		}
-		p := s.parts[0]
-		x := &next{id: "x"}
-		x.message.record.Arm(&durable.Timer{ID: "x", At: time.Now().Add(time.Hour), Kind: "kind"}, 0)
-		header := p.msg(1, x).Header
-		_ = s.Close()
-		callers(b, benchCallers, func(i int) {
-			h := nats.Header{recordHeader: header[recordHeader], expectedHeader: {"0"}}
-			if _, err := nc.RequestMsg(&nats.Msg{Subject: p.subject(strconv.Itoa(i)), Header: h}, 10*time.Second); err != nil {
-				b.Error(err)
-			}
-		})
-	})
-}
-
-// BenchmarkSchedule schedules timers with different IDs.
-func BenchmarkSchedule(b *testing.B) {
-	benchBeds(b, func(b *testing.B, nc *nats.Conn, o Options) {
-		s := benchScheduler(b, nc, o)
-		at := time.Now().Add(time.Hour)
-		callers(b, benchCallers, func(i int) {
-			if _, err := s.Schedule(context.Background(), durable.Timer{ID: strconv.Itoa(i), At: at, Kind: "kind"}); err != nil {
-				b.Error(err)
-			}
-		})
-	})
-}
-
-// BenchmarkCancel cancels timers that are armed.
-func BenchmarkCancel(b *testing.B) {
-	benchBeds(b, func(b *testing.B, nc *nats.Conn, o Options) {
-		s := benchScheduler(b, nc, o)
-		at := time.Now().Add(time.Hour)
-		for i := 0; i < b.N; i += batchMax {
-			var ts []durable.Timer
-			for n := i + 1; n <= min(i+batchMax, b.N); n++ {
-				ts = append(ts, durable.Timer{ID: strconv.Itoa(n), At: at, Kind: "kind"})
-			}
-			if _, err := s.ScheduleBatch(context.Background(), ts); err != nil {
-				b.Fatal(err)
-			}
+	}
+	bare := time.Now() // a consumer that does nothing with what it gets
+	got := make(chan struct{})
+	n := 0
+	inbox := nc.NewInbox()
+	sub, err := nc.Subscribe(inbox, func(m *nats.Msg) {
+		if m.Reply != "" && m.Header.Get("Status") == "100" {
+			_ = nc.Publish(m.Reply, nil)
+			return
 		}
-		callers(b, benchCallers, func(i int) {
-			if ok, err := s.Cancel(context.Background(), strconv.Itoa(i)); !ok || err != nil {
-				b.Error(ok, err)
-			}
-		})
+		if n++; n == b.N {
+			close(got)
+		}
 	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	_ = sub.SetPendingLimits(-1, -1)
+	if _, err := nc.Request("$JS.API.CONSUMER.CREATE.OPEN", fmt.Appendf(nil,
+		`{"stream_name":"OPEN","config":{"deliver_subject":%q,"deliver_policy":"all","ack_policy":"none","headers_only":true,"flow_control":true,"idle_heartbeat":1000000000,"mem_storage":true}}`, inbox), 5*time.Second); err != nil {
+		b.Fatal(err)
+	}
+	<-got
+	took := time.Since(bare)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	b.ResetTimer()
+	store, err := Open(b.Context(), nc, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(b.Elapsed().Seconds(), "open-s")
+	b.ReportMetric(b.Elapsed().Seconds()/took.Seconds(), "times-bare")
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(b.N), "B/timer")
+	_ = store.Close()
 }
 
 // BenchmarkScheduleBatch schedules batches of 100 timers. An operation is one timer.
