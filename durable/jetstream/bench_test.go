@@ -190,7 +190,7 @@ func BenchmarkFire(b *testing.B) {
 		s := benchScheduler(b, nc, o)
 		s.Handle("kind", func(context.Context, durable.Fire) error { return nil })
 		const rate = 3000
-		begin := time.Now().Add(time.Second + time.Duration(b.N)*100*time.Microsecond)
+		begin := time.Now().Add(time.Second + time.Duration(b.N)*500*time.Microsecond)
 		for i := 0; i < b.N; i += batchMax {
 			var ts []durable.Timer
 			for n := i; n < min(i+batchMax, b.N); n++ {

@@ -329,8 +329,5 @@ func (p *part) deliver(m *nats.Msg, seq uint64, at time.Time) {
 		p.s.pub.happened(stored.change.n, seq) // before advance: a call that waits for the sequence looks then
 	}
 	v := view{seq: seq, record: stored.record, owner: stored.owner, hasDead: stored.hasDead}
-	p.set(id, &v, true)
-	p.mu.Lock()
-	p.advance(seq)
-	p.mu.Unlock()
+	p.delivered(id, &v)
 }

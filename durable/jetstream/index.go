@@ -67,9 +67,10 @@ type view struct {
 // recentMax is the number of outcomes after which the older ones are forgotten.
 const recentMax = 1 << 15
 
-func newIndex() *index {
+// newIndex returns an index with memory for a number of messages.
+func newIndex(messages int) *index {
 	return &index{
-		entries: make(map[string]entry),
+		entries: make(map[string]entry, messages),
 		deads:   make(map[string]bool),
 		handled: make(map[string]instance),
 		recent:  make(map[string]uint64),

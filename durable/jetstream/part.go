@@ -37,11 +37,14 @@ type waiter struct {
 	done chan struct{}
 }
 
-func newPart(s *Store, stream string) *part {
-	p := &part{s: s, stream: stream, index: newIndex()}
+func newPart(s *Store, stream string, messages uint64) *part {
+	p := &part{s: s, stream: stream, index: newIndex(int(min(messages, presizeMax)))}
 	p.barriers.p = p
 	return p
 }
+
+// presizeMax bounds the memory that is taken before messages are read: some of them are outcomes.
+const presizeMax = 1 << 20
 
 func (p *part) subject(id string) string { return p.stream + timerToken + escape(id) }
 
@@ -57,6 +60,11 @@ func (p *part) view(id string) view {
 func (p *part) set(id string, v *view, consumed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.put(id, v, consumed)
+}
+
+// put is set for a caller that holds mu.
+func (p *part) put(id string, v *view, consumed bool) {
 	if p.index.set(id, v, consumed) {
 		p.s.tellView(id, v)
 	}
@@ -92,6 +100,14 @@ func (p *part) reach(ctx context.Context, seq uint64) error {
 		}
 		return ctx.Err()
 	}
+}
+
+// delivered is set for a message of the consumer, and says that it has delivered up to its sequence.
+func (p *part) delivered(id string, v *view) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.put(id, v, true)
+	p.advance(v.seq)
 }
 
 // advance says that the consumer has delivered up to a sequence. The caller holds mu.

@@ -367,7 +367,7 @@ func TestTheConsumerGoesOnAfterAGap(t *testing.T) {
 }
 
 func TestAnOldMessageDoesNotReplaceANewerOne(t *testing.T) {
-	x := newIndex()
+	x := newIndex(0)
 	record := func(state moves.State, seq uint64) *view {
 		v := &view{seq: seq}
 		if state != moves.None {

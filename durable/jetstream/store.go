@@ -172,7 +172,7 @@ func (s *Store) attach(ctx context.Context, infos []streamInfo) (err error) {
 		return fmt.Errorf("jetstream: %w", err)
 	}
 	for _, info := range infos {
-		p := newPart(s, info.Config.Name)
+		p := newPart(s, info.Config.Name, info.State.Messages)
 		p.base, _ = strconv.ParseUint(info.Config.Metadata[metaBase], 10, 64)
 		p.padded = info.Config.MaxBytes > 0
 		p.room = room{p: p, max: info.Config.MaxBytes, bytes: int64(info.State.Bytes), read: time.Now()}

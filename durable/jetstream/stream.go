@@ -45,6 +45,7 @@ type streamInfo struct {
 	Config  streamConfig `json:"config"`
 	Created time.Time    `json:"created"`
 	State   struct {
+		Messages uint64 `json:"messages"`
 		Bytes    uint64 `json:"bytes"`
 		FirstSeq uint64 `json:"first_seq"`
 		LastSeq  uint64 `json:"last_seq"`
