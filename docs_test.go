@@ -168,6 +168,7 @@ func TestTheEventsInThePageAreThoseOfTheCode(t *testing.T) {
 	for _, tt := range []struct{ folder, header, logged string }{
 		{"internal/engine", "| event | keys |", `(?:event\(|Warn\(|rescue\(|msg :?= )"foliot: ([^"]+)"`},
 		{"durable", "| line | level | more keys |", `(?:Info|Warn|Error)\("durable: ([^"]+)"`},
+		{"durable/jetstream", "| line of the store on JetStream | level | keys |", `(?:Info|Warn|Error)\("jetstream: ([^"]+)"`},
 	} {
 		logged := regexp.MustCompile(tt.logged)
 		var want []string

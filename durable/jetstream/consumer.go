@@ -54,6 +54,7 @@ func newConsumer(p *part, created time.Time) *consumer {
 func (c *consumer) run() {
 	s := c.p.s
 	again := backoff{20 * time.Millisecond, time.Second}
+	begin, noted := time.Now(), false // of the tries that have failed
 	for s.failure() == nil {
 		err := c.start()
 		if err != nil {
@@ -64,12 +65,16 @@ func (c *consumer) run() {
 				s.fail(err)
 				break
 			}
-			s.log.Debug("jetstream: the consumer cannot be made; it is tried again", "stream", c.p.stream, "error", err)
+			if !noted && time.Since(begin) > consumerSilence {
+				noted = true
+				s.log.Warn("jetstream: the stream cannot be read; it is tried again", "stream", c.p.stream, "error", err)
+			}
 			s.sleep(again.pause())
 			continue
 		}
 		again = backoff{20 * time.Millisecond, time.Second}
 		c.watch()
+		begin, noted = time.Now(), false
 	}
 	c.stop()
 }
@@ -149,9 +154,7 @@ func (c *consumer) start() error {
 	case known:
 		from = 1
 	case info.State.LastSeq+1 < from:
-		s.log.Error("jetstream: the stream has lost messages: it was restored from a backup, or its servers have lost what was not synced; timers are as in the stream now",
-			"stream", p.stream, "had", from-1, "has", info.State.LastSeq)
-		s.rewinds.Add(1)
+		c.noteLoss(from-1, info.State.LastSeq)
 		from = 1
 	case gap > s.opts.Outcomes/2:
 		s.log.Warn("jetstream: this process was cut off for long; it reads the stream again", "stream", p.stream, "gap", gap.Round(time.Second))
@@ -234,11 +237,16 @@ func (c *consumer) rewound(mark, seq uint64) {
 	if c.restart.Load() {
 		return // it is known
 	}
-	c.p.s.log.Error("jetstream: the stream has lost messages: it was restored from a backup, or its servers have lost what was not synced; timers are as in the stream now",
-		"stream", c.p.stream, "had", mark, "has", seq)
-	c.p.s.rewinds.Add(1)
+	c.noteLoss(mark, seq)
 	c.restart.Store(true)
 	c.signal()
+}
+
+// noteLoss logs and counts that the stream has lost messages.
+func (c *consumer) noteLoss(had, has uint64) {
+	c.p.s.rewinds.Add(1)
+	c.p.s.log.Error("jetstream: the stream has lost messages: it was restored from a backup, or its servers have lost what was not synced; timers are as in the stream now",
+		"stream", c.p.stream, "had", had, "has", has)
 }
 
 // signal makes the consumer start anew. The caller holds mu.
