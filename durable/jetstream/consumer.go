@@ -164,6 +164,10 @@ func (c *consumer) start() error {
 	if begin {
 		p.mu.Lock()
 		p.index.restart()
+		p.sweepAt = max(info.State.LastSeq, 1)
+		if info.State.LastSeq == 0 {
+			p.sweep()
+		}
 		p.mu.Unlock()
 	}
 	if err := c.create(ctx, from); err != nil {
@@ -171,9 +175,6 @@ func (c *consumer) start() error {
 			c.restart.Store(true)
 		}
 		return err
-	}
-	if begin {
-		go c.sweep(info.State.LastSeq)
 	}
 	return nil
 }
@@ -211,23 +212,6 @@ func (c *consumer) create(ctx context.Context, from uint64) error {
 		c.stop()
 	}
 	return err
-}
-
-// sweep removes from the index what the stream does not have, when the consumer has delivered all that was in
-// the stream when it began.
-func (c *consumer) sweep(last uint64) {
-	p := c.p
-	p.mu.Lock()
-	generation := p.index.generation
-	p.mu.Unlock()
-	if p.reach(context.Background(), last) != nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.index.generation == generation {
-		p.index.sweep(func(id string) { p.s.tellView(id, &view{}) })
-	}
 }
 
 // rewound is called if an acknowledgement has a sequence that the consumer has passed before.

@@ -24,6 +24,7 @@ type part struct {
 	mu      sync.Mutex // protects what follows. It is locked before Store.watch
 	index   *index
 	waiters []waiter // for what the consumer delivers
+	sweepAt uint64   // when the consumer has delivered up to it, sweep is called; 0: it was
 
 	barriers barriers
 	consumer *consumer
@@ -113,6 +114,9 @@ func (p *part) delivered(id string, v *view) {
 // advance says that the consumer has delivered up to a sequence. The caller holds mu.
 func (p *part) advance(seq uint64) {
 	p.index.advance(seq)
+	if p.sweepAt != 0 && p.index.consumed >= p.sweepAt {
+		p.sweep() // before those that wait for the sequence look at the index
+	}
 	if len(p.waiters) == 0 {
 		return
 	}
@@ -126,6 +130,13 @@ func (p *part) advance(seq uint64) {
 	}
 	clear(p.waiters[len(kept):])
 	p.waiters = kept
+}
+
+// sweep removes from the index what the stream does not have: the consumer has delivered all that was in the
+// stream when it was read again from its beginning. The caller holds mu.
+func (p *part) sweep() {
+	p.sweepAt = 0
+	p.index.sweep(func(id string) { p.s.tellView(id, &view{}) })
 }
 
 // A next is a message that replaces the one of an ID.

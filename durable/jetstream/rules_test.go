@@ -346,6 +346,28 @@ func TestAProcessThatWasCutOffForLongReadsTheStreamAgain(t *testing.T) {
 	}
 }
 
+// TestWhatTheStreamDoesNotHaveIsGoneWhenABarrierReturns looks at the index at the moment at which the consumer
+// has delivered a barrier, after the stream was read again from its beginning.
+func TestWhatTheStreamDoesNotHaveIsGoneWhenABarrierReturns(t *testing.T) {
+	p := newPart(&Store{}, "X", 0)
+	ghost := view{seq: 1}
+	ghost.record.Arm(&far("ghost")[0], 1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.index.set("ghost", &ghost, true)
+	p.index.restart()
+	p.sweepAt = 5
+	p.advance(4)
+	if p.index.pending != 1 {
+		t.Error("a timer is removed before all is read")
+	}
+	p.waiters = append(p.waiters, waiter{5, make(chan struct{})})
+	p.advance(5)
+	if len(p.waiters) != 0 || p.index.pending != 0 {
+		t.Errorf("%d barriers wait, and the index has %d timers, want none", len(p.waiters), p.index.pending)
+	}
+}
+
 func TestTheConsumerGoesOnAfterAGap(t *testing.T) {
 	b := one(t)
 	s := b.store(t, b.options(t))
