@@ -3,6 +3,7 @@
 package jetstream_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -251,10 +252,7 @@ func (l *ledger) check() {
 	}
 	for id, a := range l.ids {
 		slices.SortFunc(a.attempts, func(s, t *ledgerAttempt) int {
-			if s.rev != t.rev {
-				return int(int64(s.rev) - int64(t.rev))
-			}
-			return s.number - t.number
+			return cmp.Or(cmp.Compare(s.rev, t.rev), s.number-t.number)
 		})
 		l.checkKeys(id, a)
 		l.checkAttempts(id, a)
