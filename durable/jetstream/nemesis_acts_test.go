@@ -16,16 +16,17 @@ var acts = []struct {
 	do   func(n *nemesis)
 }{
 	{"kill a process", (*nemesis).killChild},
-	{"stop a process", (*nemesis).stopChild},
+	{"lose acknowledgements", (*nemesis).loseReplies},
+	{"stop a process for long", (*nemesis).stopChildLong},
 	{"kill the leader", (*nemesis).killLeader},
 	{"cut a process off", (*nemesis).cutChild},
-	{"kill two processes", (*nemesis).killChildren},
 	{"delay", (*nemesis).delay},
 	{"cut a server off", (*nemesis).cutServer},
-	{"stop a process for long", (*nemesis).stopChildLong},
+	{"kill two processes", (*nemesis).killChildren},
 	{"kill all servers", (*nemesis).killServers},
-	{"the leader steps down", (*nemesis).stepDown},
 	{"hold one direction back", (*nemesis).holdChild},
+	{"stop a process", (*nemesis).stopChild},
+	{"the leader steps down", (*nemesis).stepDown},
 	{"stop a server", (*nemesis).freezeServer},
 }
 
@@ -114,6 +115,24 @@ func (n *nemesis) holdChild() {
 		}
 		time.Sleep(time.Second + rand.N(4*time.Second))
 		n.healChild(c)
+	})
+}
+
+// loseReplies loses what all processes receive for a while. What they send comes through.
+func (n *nemesis) loseReplies() {
+	n.during("lose", nil, false, func() {
+		for _, c := range n.children {
+			for _, p := range c.proxies {
+				p.Hold(false, true)
+			}
+		}
+		time.Sleep(500*time.Millisecond + rand.N(time.Second))
+		for _, c := range n.children {
+			for _, p := range c.proxies {
+				p.Break()
+			}
+			n.healChild(c)
+		}
 	})
 }
 
