@@ -198,7 +198,7 @@ func indexBytes() float64 {
 		ids[i] = fmt.Sprintf("timer-%010d", i)
 	}
 	before := testkit.HeapInUse()
-	x := newIndex()
+	x := newIndex(0)
 	for i, id := range ids {
 		v := view{seq: uint64(i + 1), record: moves.Record{State: moves.Armed, Kind: "kind", At: int64(i), Rev: uint64(i + 1), Payload: 32}}
 		x.set(strings.Clone(id), &v, true)
