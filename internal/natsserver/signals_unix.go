@@ -1,6 +1,6 @@
 //go:build unix
 
-package natstest
+package natsserver
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package natstest
+package natsserver
 
 import (
 	"crypto/sha256"
@@ -9,28 +9,18 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"testing"
 )
 
 // Binary returns the path of the NATS server. It builds the server from the module in testdata/server, once
 // for each version of that module, into the cache folder of the user. The environment variable
 // FOLIOT_NATS_SERVER names another binary.
 //
-// Binary skips the test if the module is not there, because the tests are not in a checkout of the
+// The error is ErrNoModule if the module is not there, because this package is not in a checkout of the
 // repository.
-func Binary(tb testing.TB) string {
-	tb.Helper()
-	path, err := binary()
-	if errors.Is(err, errNoModule) {
-		tb.Skip(err)
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return path
-}
+func Binary() (string, error) { return binary() }
 
-var errNoModule = errors.New("natstest: there is no module of the server; this is not a checkout of the repository")
+// ErrNoModule says that the server cannot be built.
+var ErrNoModule = errors.New("natsserver: there is no module of the server; this is not a checkout of the repository, so set FOLIOT_NATS_SERVER to the path of a nats-server")
 
 var binary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("FOLIOT_NATS_SERVER"); path != "" {
@@ -44,7 +34,7 @@ var binary = sync.OnceValues(func() (string, error) {
 func build(module string) (string, error) {
 	sum, err := os.ReadFile(filepath.Join(module, "go.sum"))
 	if err != nil {
-		return "", errNoModule
+		return "", ErrNoModule
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -61,14 +51,14 @@ func build(module string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	// Several test processes may build at the same time. Each has its own file, and the last rename wins.
+	// Several processes may build at the same time. Each has its own file, and the last rename wins.
 	draft := fmt.Sprintf("%s.%d", path, os.Getpid())
 	defer os.Remove(draft)
 	cmd := exec.Command("go", "build", "-trimpath", "-o", draft, "github.com/nats-io/nats-server/v2")
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly -buildvcs=false")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("natstest: the server cannot be built: %w\n%s", err, out)
+		return "", fmt.Errorf("natsserver: the server cannot be built: %w\n%s", err, out)
 	}
 	return path, os.Rename(draft, path)
 }

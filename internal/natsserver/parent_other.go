@@ -1,6 +1,6 @@
 //go:build !linux
 
-package natstest
+package natsserver
 
 import "os/exec"
 
