@@ -10,17 +10,18 @@
 //   - scenariorun.go: one run of a scenario, its rounds and the figures it collects
 //   - workload.go and pair.go: the two ways to measure work, by all contenders in turn or by two of them
 //
-// There are five kinds of contenders:
+// There are six kinds of contenders:
 //
 //   - timers that call functions: timers.go, with adapters.go and peers.go
 //   - data structures with one owner: structures.go
 //   - event loops in this process: loops.go
 //   - event loops of other programs: scripts.go
 //   - stores of timers that survive a crash: durablestores.go
+//   - timers in a stream of NATS JetStream: clustertimers.go, with clusterservers.go
 //
 // Each scenario is a function. Those about timers are in requests.go, parts.go, resets.go, lateness.go, burst.go, density.go,
-// memory.go, dropin.go, tickers.go and periodic.go; the others in contexts.go, queue.go, ttlcache.go, durable.go and in the
-// files whose names begin with task, wheel or loops.
+// memory.go, dropin.go, tickers.go and periodic.go; the others in contexts.go, queue.go, ttlcache.go, durable.go, cluster.go
+// and in the files whose names begin with task, wheel or loops.
 // A report is shown by table.go, judged by verdict.go, compared with another by compare.go and put into a page by
 // splice.go.
 package bench
@@ -36,7 +37,7 @@ import (
 
 // Options say what to measure. The zero value is a run of about a minute.
 type Options struct {
-	Scenarios  []string // names of the scenarios; empty: all
+	Scenarios  []string // names of the scenarios; empty: all, but those that build and start servers only in a full run
 	Contenders []string // names of the contenders; empty: all. The bases of comparison are always included
 	Timers     int      // outstanding timers; default 100,000, or 1,000,000 in a full run
 	Rounds     int      // rounds of each measure, at most; default 5
@@ -139,6 +140,7 @@ func (o Options) plan() []scenario {
 	for _, s := range scenarios {
 		switch {
 		case len(o.Scenarios) > 0 && !slices.Contains(o.Scenarios, s.name):
+		case len(o.Scenarios) == 0 && !o.Full && s.needsServers:
 		case s.needsFreshProcess:
 			first = append(first, s)
 		case s.leavesTraces:

@@ -34,8 +34,9 @@ func TestARunMeasuresEveryScenarioWithoutErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(progress) != len(scenarios) || len(r.Scenarios) != len(scenarios) {
-		t.Errorf("%d scenarios in Progress, %d measured, want %d each: %q", len(progress), len(r.Scenarios), len(scenarios), progress)
+	planned := len(o.plan()) // without those that need servers, which have their own test
+	if len(progress) != planned || len(r.Scenarios) != planned {
+		t.Errorf("%d scenarios in Progress, %d measured, want %d each: %q", len(progress), len(r.Scenarios), planned, progress)
 	}
 	plots := map[string]bool{}
 	for _, s := range r.Scenarios {
@@ -166,6 +167,26 @@ func TestUnknownNamesAndNegativeSizesAreRefused(t *testing.T) {
 		if _, err := Run(context.Background(), o); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
+	}
+}
+
+func TestScenariosThatNeedServersAreLeftOutOfAQuickRunUnlessNamed(t *testing.T) {
+	planned := func(o Options) (n int) {
+		for _, s := range o.plan() {
+			if s.needsServers {
+				n++
+			}
+		}
+		return n
+	}
+	if n := planned(Options{}); n != 0 {
+		t.Errorf("a quick run has %d scenarios that need servers, want none", n)
+	}
+	if n := planned(Options{Scenarios: []string{"cluster-open"}}); n != 1 {
+		t.Errorf("a run of one of them has %d, want 1", n)
+	}
+	if n := planned(Options{Full: true}); n < 3 {
+		t.Errorf("a full run has %d scenarios that need servers, want all", n)
 	}
 }
 

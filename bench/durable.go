@@ -123,23 +123,23 @@ func durableSchedule(s *scenarioRun) error {
 func (in *durableInstance) churn(length time.Duration, limit int) (scheduled, cancelled float64, err error) {
 	at := time.Now().Add(time.Hour)
 	first := in.next
-	n, scheduled, err := in.rate(length, limit, func(i int) error { return in.schedule(orderID(first+i), at) })
+	n, scheduled, err := callRate(durableCallers, length, limit, func(i int) error { return in.schedule(orderID(first+i), at) })
 	in.next += n
 	if err != nil {
 		return 0, 0, err
 	}
-	_, cancelled, err = in.rate(time.Minute, n, func(i int) error { return in.cancel(orderID(first + i)) })
+	_, cancelled, err = callRate(durableCallers, time.Minute, n, func(i int) error { return in.cancel(orderID(first + i)) })
 	return scheduled, cancelled, err
 }
 
-// rate calls do with the numbers from 0 on, in the goroutines of the callers, until the time or the numbers are used up.
-// It returns how many calls there were, and how many thousands in a second.
-func (in *durableInstance) rate(length time.Duration, limit int, do func(i int) error) (calls int, thousands float64, err error) {
+// callRate calls do with the numbers from 0 on, in some goroutines, until the time or the numbers are used up. It returns
+// how many calls there were, and how many thousands in a second.
+func callRate(goroutines int, length time.Duration, limit int, do func(i int) error) (calls int, thousands float64, err error) {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	var callers sync.WaitGroup
 	began := time.Now()
-	for range durableCallers {
+	for range goroutines {
 		callers.Go(func() {
 			for time.Since(began) < length && failed.Load() == nil {
 				i := int(next.Add(1)) - 1

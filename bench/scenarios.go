@@ -5,6 +5,7 @@ type scenario struct {
 	name, title, about string
 	needsFreshProcess  bool // it needs a process in which nothing was measured before, and runs first
 	leavesTraces       bool // it leaves goroutines or memory behind, and runs last
+	needsServers       bool // it builds and starts servers, so it is left out of a quick run unless it is named
 	run                func(*scenarioRun) error
 }
 
@@ -145,6 +146,18 @@ var scenarios = []scenario{
 	{
 		name: "durable-open", title: "Durable timers: memory and opening", run: durableOpen,
 		about: "Timers that survive a crash, with very many pending: the memory of each, and the time from opening the store until the first one fires.",
+	},
+	{
+		name: "cluster-schedule", title: "Durable timers on three servers: schedule and cancel", run: clusterSchedule, needsServers: true,
+		about: "Timers in a stream of NATS JetStream with three replicas, all three servers on this machine: each call returns when the servers have acknowledged its change.",
+	},
+	{
+		name: "cluster-late", title: "Durable timers on three servers: lateness", run: clusterLate, needsServers: true,
+		about: "Timers in a stream with three replicas that come due at a steady rate, one process that fires them, and three of ten cancelled within 15 ms of their deadlines.",
+	},
+	{
+		name: "cluster-open", title: "Durable timers on three servers: memory and opening", run: clusterOpen, needsServers: true,
+		about: "Very many timers in a stream with three replicas: the memory of each in a process, and the time from opening the store until the first one fires.",
 	},
 	{
 		name: "bulk-expiry", title: "Bulk expiry", run: bulkExpiry, leavesTraces: true,
