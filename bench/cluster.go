@@ -107,7 +107,7 @@ func clusterSchedule(s *scenarioRun) error {
 	for round := range s.roundsWithin(pick(s, 5*time.Second, time.Minute)) {
 		for i := range all {
 			in := all[(round+i)%len(all)]
-			err := in.churn(pick(s, 300*time.Millisecond, 1500*time.Millisecond), s.n, func(one, many, gone float64) {
+			err := in.churn(pick(s, 300*time.Millisecond, time.Second), s.n, func(one, many, gone float64) {
 				row := single.add(in.name, 0, one)
 				if in.name == clusterBase {
 					row.note("bare publishes store the messages that Foliot stores, with the same headers and bodies, and wait for each acknowledgement. They have no index and fire nothing: they are the floor")

@@ -117,24 +117,28 @@ func (l *clusterStore) close() error {
 	return err
 }
 
-// headersOf returns the headers of the message that the stream of Foliot has for a timer.
-func (l *clusterStore) headersOf(i int) (nats.Header, error) {
-	m, err := l.nc.Request("$JS.API.DIRECT.GET."+foliotStream, fmt.Appendf(nil, `{"last_by_subj":%q}`, foliotStream+".t."+orderID(i)), 10*time.Second)
-	if err != nil {
-		return nil, err
-	}
-	h := nats.Header{}
-	for name, values := range m.Header {
-		switch name {
-		case "Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp", "Nats-Expected-Last-Subject-Sequence", "Status", "Description":
-		default:
-			h[name] = values
+// headersOf returns the headers of the message that the stream of Foliot has for a timer. ended says that it is an outcome,
+// which expires. Any replica replies, and it may be behind, so it is asked again until it has that message.
+func (l *clusterStore) headersOf(i int, ended bool) (nats.Header, error) {
+	const expires = "Nats-TTL"
+	request := fmt.Appendf(nil, `{"last_by_subj":%q}`, foliotStream+".t."+orderID(i))
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		m, err := l.nc.Request("$JS.API.DIRECT.GET."+foliotStream, request, 10*time.Second)
+		if err != nil {
+			return nil, err
 		}
+		if m.Header.Get("Status") != "" || (m.Header.Get(expires) != "") != ended {
+			continue
+		}
+		h := nats.Header{}
+		for name, values := range m.Header {
+			if !strings.HasPrefix(name, "Nats-") || name == expires { // the server adds the others, or they are set for each message
+				h[name] = values
+			}
+		}
+		return h, nil
 	}
-	if len(h) == 0 {
-		return nil, fmt.Errorf("there is no message of timer %d", i)
-	}
-	return h, nil
+	return nil, fmt.Errorf("there is no message of timer %d", i)
 }
 
 // A barePublisher stores the messages that Foliot stores, with the same headers and bodies, in its own stream. It waits for
@@ -155,13 +159,13 @@ func openBare(c *natsCluster, l *clusterStore) (*barePublisher, error) {
 	b := &barePublisher{payload: make([]byte, orderPayload), seqs: map[int]uint64{}}
 	err := l.schedule(sample, time.Now().Add(time.Hour))
 	if err == nil {
-		b.armed, err = l.headersOf(sample)
+		b.armed, err = l.headersOf(sample, false)
 	}
 	if err == nil {
 		_, err = l.cancel(sample)
 	}
 	if err == nil {
-		b.ended, err = l.headersOf(sample)
+		b.ended, err = l.headersOf(sample, true)
 	}
 	if err != nil {
 		return nil, err
