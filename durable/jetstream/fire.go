@@ -163,6 +163,7 @@ func (s *Store) consider(f *firing, rules durable.Rules, fired *durable.Fired) b
 		return false
 	}
 	f.event = e
+	f.payload, f.dead = nil, nil // of an earlier round
 	f.message = message{record: f.old.record, owner: f.old.owner, hasDead: f.old.hasDead}
 	return true
 }

@@ -497,3 +497,45 @@ func TestTheSkewOfTheClocksIsMeasured(t *testing.T) {
 		t.Errorf("a server that is ahead by 2s has skew %v, noted %d", d, k.noted.Load())
 	}
 }
+
+// TestAFiringThatIsDecidedAnewHasThePayloadOfTheNewTimer replaces a timer with a payload by one without, while a
+// process fires it.
+func TestAFiringThatIsDecidedAnewHasThePayloadOfTheNewTimer(t *testing.T) {
+	b := one(t)
+	o := b.options(t)
+	first, second := b.store(t, o), b.store(t, o)
+	due := durable.Timer{ID: "a", At: time.Now().Add(-time.Minute), Kind: "k", Payload: []byte("old")}
+	if _, err := first.Schedule(t.Context(), []durable.Timer{due}, durable.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := second.Get(t.Context(), "a"); !ok || err != nil {
+		t.Fatalf("Get returns %t and %v", ok, err)
+	}
+	rules := durable.Rules{Now: time.Now(), Attempts: -1, Handled: func(string) bool { return true }}
+	p := second.parts[0]
+	f := &firing{next: next{id: "a"}, p: p}
+	var fired durable.Fired
+	if !second.consider(f, rules, &fired) {
+		t.Fatal("the timer does not fire")
+	}
+	if err := p.carry(t.Context(), &f.next); err != nil || string(f.payload) != "old" {
+		t.Fatalf("the payload is %q, %v", f.payload, err)
+	}
+	due.Payload = nil
+	if _, err := first.Schedule(t.Context(), []durable.Timer{due}, durable.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := second.Get(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	fires := make([]*firing, 1)
+	if again := second.fireRound(t.Context(), []*firing{f}, rules, &fired, fires); len(again) != 0 || fires[0] == nil {
+		t.Fatalf("%d firings must be decided anew, and %v fires", len(again), fires)
+	}
+	if got := fires[0].fire.Payload; len(got) != 0 {
+		t.Errorf("the handler gets the payload %q of the timer that was replaced", got)
+	}
+	if got, ok, err := first.Get(t.Context(), "a"); !ok || err != nil || len(got.Payload) != 0 {
+		t.Errorf("Get returns the payload %q, %t and %v", got.Payload, ok, err)
+	}
+}
