@@ -49,3 +49,38 @@ func TestAnEndIsReportedAfterALongOutage(t *testing.T) {
 		t.Error("Finish returns false, and the end is stored")
 	}
 }
+
+// TestTheEndOfAnAttemptThatWasTakenOverChangesNothing lets a process end an attempt after another process has
+// taken it over: as done, as failed, and as dead.
+func TestTheEndOfAnAttemptThatWasTakenOverChangesNothing(t *testing.T) {
+	b := one(t)
+	o := b.options(t)
+	first, second := b.store(t, o), b.store(t, o)
+	rules := durable.Rules{Now: time.Now().Add(2 * time.Hour), Attempts: -1, Handled: func(string) bool { return true }}
+	for i, end := range []durable.End{{How: durable.Done}, {How: durable.Again, Retry: time.Now()}, {How: durable.Dead}} {
+		id := string(rune('a' + i))
+		mustSchedule(t, first, id)
+		fired, err := first.Fire([]string{id}, rules)
+		if err != nil || len(fired.Fires) != 1 {
+			t.Fatalf("Fire returns %+v and %v", fired, err)
+		}
+		var taken []durable.Fire
+		eventually(t, "the attempt is taken over", func() bool {
+			m := second.members
+			m.mu.Lock()
+			if p := m.peers[first.name]; p != nil {
+				p.left = true // until the next heartbeat
+			}
+			m.mu.Unlock()
+			fired, err := second.Fire([]string{id}, rules)
+			taken = fired.Fires
+			return err == nil && len(taken) == 1
+		})
+		if ok, _, err := first.Finish(fired.Fires[0], end); ok || err != nil {
+			t.Errorf("Finish with %+v of an attempt that was taken over returns %t and %v", end, ok, err)
+		}
+		if ok, _, err := second.Finish(taken[0], durable.End{How: durable.Done}); !ok || err != nil || taken[0].Attempt != 2 {
+			t.Errorf("after Finish with %+v, the end of attempt %d returns %t and %v", end, taken[0].Attempt, ok, err)
+		}
+	}
+}
