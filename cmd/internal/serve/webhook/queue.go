@@ -1,0 +1,179 @@
+package webhook
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+)
+
+// A queue gives out places for sends. There are as many as sends may run at a time. A host may hold a share
+// of them only, and the hosts that were slow last time may hold one share together. So a receiver that hangs
+// leaves places to others, however many sends wait for it. Hosts that wait take turns.
+//
+// A host is in at most one of the lists turns and slowTurns. It is in the one of its class if and only if a
+// send waits for it and it holds fewer places than it may. So a place that becomes free is given on without a
+// look at hosts that cannot take it.
+type queue struct {
+	share int // places that one host may hold; also those that all slow hosts may hold
+	room  int // sends that may wait for one host
+
+	mu        sync.Mutex // protects what follows; held for a few operations on lists
+	free      int
+	held      int // places that slow hosts hold
+	waiting   int
+	hosts     map[string]*host
+	turns     list.List // of *host
+	slowTurns list.List
+	slowNext  bool // the next place goes to a slow host, if one waits
+}
+
+// A host is a receiver. The mutex of the queue protects it.
+type host struct {
+	name  string
+	sends int       // places that it holds
+	wait  list.List // of *waiter, oldest first
+	slow  bool      // its last send took long or had no response
+	turn  *list.Element
+	in    *list.List // the list that has turn
+}
+
+type waiter struct {
+	granted chan *place // has room for 1
+}
+
+// A place is the right to send one request.
+type place struct {
+	q    *queue
+	h    *host
+	slow bool // counts in queue.held
+}
+
+// errFull says that too many sends wait for a host.
+var errFull = errors.New("too many webhooks wait for this host")
+
+// maxIdleHosts is how many hosts without sends are remembered because they were slow.
+const maxIdleHosts = 4096
+
+func newQueue(places, room int) *queue {
+	return &queue{share: max(1, places/4), room: room, free: places, hosts: make(map[string]*host)}
+}
+
+// enter waits for a place. It returns errFull if too many wait, and the error of ctx if it ends first.
+func (q *queue) enter(ctx context.Context, name string) (*place, error) {
+	q.mu.Lock()
+	h := q.hosts[name]
+	if h == nil {
+		h = &host{name: name}
+		q.hosts[name] = h
+	}
+	if h.wait.Len() >= q.room {
+		q.mu.Unlock()
+		return nil, errFull
+	}
+	w := &waiter{granted: make(chan *place, 1)}
+	e := h.wait.PushBack(w)
+	q.waiting++
+	q.settle(h)
+	q.grant()
+	q.mu.Unlock()
+
+	select {
+	case p := <-w.granted:
+		return p, nil
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case p := <-w.granted: // both happened; the place is not used
+		q.release(p)
+	default:
+		h.wait.Remove(e)
+		q.waiting--
+		q.settle(h)
+	}
+	return nil, ctx.Err()
+}
+
+// leave gives a place back. slow says that the send took long or had no response.
+func (p *place) leave(slow bool) {
+	q := p.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p.h.slow = slow
+	q.release(p)
+}
+
+// release gives a place to the next host. The caller holds mu.
+func (q *queue) release(p *place) {
+	q.free++
+	if p.slow {
+		q.held--
+	}
+	p.h.sends--
+	q.settle(p.h)
+	q.grant()
+}
+
+// grant gives out free places. The caller holds mu.
+func (q *queue) grant() {
+	for q.free > 0 {
+		from := &q.turns
+		slow := q.slowTurns.Len() > 0 && q.held < q.share
+		if slow && (q.slowNext || from.Len() == 0) {
+			from = &q.slowTurns
+		}
+		if from.Len() == 0 {
+			return
+		}
+		q.slowNext = from == &q.turns
+		h := from.Front().Value.(*host)
+		w := h.wait.Remove(h.wait.Front()).(*waiter)
+		q.waiting--
+		q.free--
+		h.sends++
+		p := &place{q: q, h: h, slow: h.slow}
+		if p.slow {
+			q.held++
+		}
+		q.drop(h) // its next turn comes after those of the others
+		q.settle(h)
+		w.granted <- p
+	}
+}
+
+// settle puts a host into the list where it belongs, or out of all. The caller holds mu.
+func (q *queue) settle(h *host) {
+	may, want := q.share, &q.turns
+	if h.slow {
+		may, want = max(1, q.share/4), &q.slowTurns
+	}
+	if h.wait.Len() == 0 || h.sends >= may {
+		want = nil
+	}
+	if h.in != want {
+		q.drop(h)
+		if want != nil {
+			h.turn, h.in = want.PushBack(h), want
+		}
+	}
+	if h.wait.Len() == 0 && h.sends == 0 && (!h.slow || len(q.hosts) > maxIdleHosts) && q.hosts[h.name] == h {
+		delete(q.hosts, h.name)
+	}
+}
+
+// drop takes a host out of its list. The caller holds mu.
+func (q *queue) drop(h *host) {
+	if h.in != nil {
+		h.in.Remove(h.turn)
+		h.turn, h.in = nil, nil
+	}
+}
+
+// load returns the number of places that are taken, and of sends that wait.
+func (q *queue) load(places int) (sending, waiting int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return places - q.free, q.waiting
+}
