@@ -1,0 +1,90 @@
+package serve
+
+import "github.com/getkin/kin-openapi/openapi3"
+
+// A Health is the response to GET /healthz.
+type Health struct {
+	Alive bool `json:"alive"`
+}
+
+// A Readiness is the response to GET /readyz.
+type Readiness struct {
+	Ready bool `json:"ready"`
+}
+
+// The descriptions of the routes.
+var (
+	docPut = doc{
+		id: "putTimer", summary: "Make or replace a timer", body: Spec{}, result: Timer{}, created: true, etag: true,
+		params: []param{
+			header("If-Match", `Replace only if the timer is armed and has this revision, such as "17".`),
+			header("If-None-Match", "* makes the timer only if there is none with this ID."),
+		},
+		errors: map[int]string{
+			400: "The request is not valid. Nothing was stored.",
+			412: "A condition does not hold. Nothing was stored.",
+			413: "The body or the payload is too large. Nothing was stored.",
+		},
+	}
+	docGet = doc{
+		id: "getTimer", summary: "Read a timer", result: Timer{}, etag: true,
+		params: []param{header("If-None-Match", "Status 304 without a body if the timer has this revision.")},
+		errors: map[int]string{400: "The ID is not valid.", 404: "There is no timer with this ID."},
+	}
+	docDelete = doc{
+		id: "cancelTimer", summary: "Cancel a timer", result: Cancelled{},
+		params: []param{header("If-Match", `Cancel only if the timer has this revision, such as "17".`)},
+		errors: map[int]string{400: "The request is not valid.", 404: "Nothing is armed for this ID.", 412: "The timer has another revision."},
+	}
+	docBatch = doc{
+		id: "putTimers", summary: "Make or replace up to 1,000 timers, all or none", body: Batch{}, result: BatchResult{},
+		errors: map[int]string{400: "The request is not valid. Nothing was stored.", 413: "The body or a payload is too large. Nothing was stored."},
+	}
+	docList = doc{
+		id: "listTimers", summary: "List timers", result: List{},
+		params: []param{
+			query("prefix", "Of the ID.", openapi3.NewStringSchema()),
+			query("kind", "Only timers of this kind.", openapi3.NewStringSchema()),
+			query("from", "Only timers that are due then or later.", openapi3.NewDateTimeSchema()),
+			query("to", "Only timers that are due before.", openapi3.NewDateTimeSchema()),
+			query("order", "due: in the order of time; id: in the order of IDs.", openapi3.NewStringSchema().WithEnum("due", "id")),
+			query("limit", "The size of the page.", limitSchema()),
+			query("cursor", "next of the last page.", openapi3.NewStringSchema()),
+		},
+		errors: map[int]string{400: "The query is not valid."},
+	}
+	docFires = doc{
+		id: "listenFires", summary: "Listen to attempts and their outcomes, as server-sent events", result: FireEvent{}, media: "text/event-stream",
+		params: []param{
+			query("kind", "Only timers of this kind.", openapi3.NewStringSchema()),
+			header("Last-Event-ID", "Begin after this event. The last 10,000 are kept."),
+		},
+		errors: map[int]string{400: "The request is not valid."},
+	}
+	docDead = doc{
+		id: "listDead", summary: "List timers that gave up", result: DeadList{},
+		params: []param{
+			query("limit", "The size of the page.", limitSchema()),
+			query("cursor", "next of the last page.", openapi3.NewStringSchema()),
+		},
+		errors: map[int]string{400: "The query is not valid."},
+	}
+	docRedrive = doc{
+		id: "redriveDead", summary: "Arm a dead timer again, for now", result: Redriven{},
+		errors: map[int]string{400: "The ID is not valid.", 404: "There is no dead timer with this ID.", 409: "There is a timer with this ID."},
+	}
+	docDiscard = doc{
+		id: "discardDead", summary: "Remove a dead timer", result: Discarded{},
+		errors: map[int]string{400: "The ID is not valid.", 404: "There is no dead timer with this ID."},
+	}
+	docHealthz = doc{id: "healthz", summary: "Whether the process is alive", result: Health{}}
+	docReadyz  = doc{
+		id: "readyz", summary: "Whether the timers are loaded", result: Readiness{},
+		errors: map[int]string{503: "The timers are being loaded; loaded and pending say how far that is."},
+	}
+	docMetrics = doc{id: "metrics", summary: "Metrics for Prometheus", media: "text/plain"}
+	docOpenAPI = doc{id: "openapi", summary: "This description", result: Description{}}
+)
+
+// A Description is the response to GET /openapi.json.
+type Description map[string]any

@@ -1,0 +1,99 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/foliot-go/foliot/cmd/internal/serve/webhook"
+	"github.com/foliot-go/foliot/durable"
+)
+
+// waitingRoom is how many handlers may wait for a place to send besides those that send. A handler that waits
+// for a host that hangs must not take the place of one for another host. So the scheduler starts more
+// handlers than webhooks are sent at a time, and one host may have half of this room.
+const waitingRoom = 10_000
+
+// handle sets the handlers of all kinds that serve makes.
+func (s *server) handle(d *durable.Scheduler) {
+	d.Handle(kindWebhook, s.fireWebhook)
+	d.Handle(kindEvent, s.fireEvent)
+	handleNext(d, kindWebhookCron, s.fireWebhook, s.cfg.Attempts)
+	handleNext(d, kindEventCron, s.fireEvent, s.cfg.Attempts)
+}
+
+// nextOccurrence returns the first occurrence of a calendar after a time, zero if there is none.
+func nextOccurrence(t durable.Timer, after time.Time) time.Time {
+	e, err := decodeEnvelope(t.Payload)
+	if err != nil || e.Cron == "" {
+		return time.Time{}
+	}
+	c, err := parseCalendar(e.Cron, e.TZ)
+	if err != nil {
+		return time.Time{}
+	}
+	return c.next(after)
+}
+
+// fireEvent hands an occurrence to the listeners. It is done then: the event is kept for those that come
+// back.
+func (s *server) fireEvent(_ context.Context, f durable.Fire) error {
+	e, err := decodeEnvelope(f.Payload)
+	if err != nil {
+		return s.dropped(&f, err)
+	}
+	s.publish(&f, e, outcomeDone, 0)
+	return nil
+}
+
+// dropped ends an occurrence that cannot be understood.
+func (s *server) dropped(f *durable.Fire, err error) error {
+	s.log.Error("serve: a timer is dropped", "id", f.ID, "error", err)
+	s.publish(f, &envelope{}, outcomeDropped, 0)
+	return fmt.Errorf("%w: %w", durable.Drop, err)
+}
+
+// noPayload is the body of a webhook whose timer has no payload: the body is always JSON.
+var noPayload = []byte("null")
+
+// fireWebhook sends the webhook of an occurrence.
+func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
+	e, err := decodeEnvelope(f.Payload)
+	if err != nil || e.URL == "" {
+		return s.dropped(&f, errEnvelope)
+	}
+	body := e.Payload
+	if body == nil {
+		body = noPayload
+	}
+	begin := time.Now()
+	res := s.sender.Send(ctx, webhook.Request{URL: e.URL, Headers: e.Headers, Key: f.Key(), Body: body})
+	if res.Unsent {
+		return s.unsent(&f, e, res.Err)
+	}
+	s.metrics.webhook(res.Status, time.Since(begin))
+	switch {
+	case res.Err == nil && res.Status == http.StatusGone:
+		s.publish(&f, e, outcomeDone, res.Status)
+		return endSeries(ctx, s.scheduler(), &f, e)
+	case res.Err == nil:
+		s.publish(&f, e, outcomeDone, res.Status)
+		return nil
+	}
+	s.failed(&f, e, res.Status, res.Err)
+	return retryAfter(res.Err, res.RetryAfter)
+}
+
+// failed publishes an attempt that has failed.
+func (s *server) failed(f *durable.Fire, e *envelope, status int, err error) {
+	outcome := outcomeRetry
+	if exhausted(s.cfg.Attempts, f.Attempt) {
+		outcome = outcomeDead
+		s.dead.add(f.Key(), err)
+	}
+	s.publish(f, e, outcome, status)
+}
+
+// exhausted reports whether an attempt that has failed was the last one.
+func exhausted(attempts, attempt int) bool { return attempts > 0 && attempt >= attempts }

@@ -1,0 +1,132 @@
+package serve
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/foliot-go/foliot/cmd/internal/serve/stream"
+	"github.com/foliot-go/foliot/durable"
+)
+
+// A FireEvent is one attempt and its outcome, as listeners of /v1/fires get it.
+type FireEvent struct {
+	ID      string         `json:"id"`
+	Rev     uint64         `json:"rev"`
+	Key     string         `json:"key" doc:"Names the occurrence. It is the same for each attempt."`
+	Attempt int            `json:"attempt"`
+	LateUs  int64          `json:"late_us" doc:"How long after its time the attempt began, in microseconds."`
+	Outcome string         `json:"outcome" doc:"done, retry, dead or dropped." enum:"done,retry,dead,dropped"`
+	Status  int            `json:"status" doc:"Of the response of the webhook; 0 if there was none."`
+	Kind    string         `json:"kind,omitzero"`
+	Payload jsontext.Value `json:"payload,omitzero"`
+}
+
+// The outcomes of an attempt.
+const (
+	outcomeDone    = "done"
+	outcomeRetry   = "retry"
+	outcomeDead    = "dead"
+	outcomeDropped = "dropped"
+)
+
+const (
+	keepEvents     = 10_000
+	keepEventBytes = 256 << 20
+	maxListeners   = 12_000
+	beatEvery      = 15 * time.Second
+
+	// listenerPatience is how long a listener may take to read what is sent to it.
+	listenerPatience = 10 * time.Second
+)
+
+// publish sends an event to the listeners.
+func (s *server) publish(f *durable.Fire, e *envelope, outcome string, status int) {
+	ev := FireEvent{
+		ID: f.ID, Rev: f.Rev, Key: f.Key(), Attempt: f.Attempt, LateUs: f.Late.Microseconds(),
+		Outcome: outcome, Status: status, Kind: e.Kind, Payload: e.Payload,
+	}
+	s.metrics.fires.WithLabelValues(outcome).Inc()
+	data, err := json.Marshal(&ev)
+	if err != nil { // a payload that was damaged in the store
+		ev.Payload = nil
+		if data, err = json.Marshal(&ev); err != nil {
+			return
+		}
+	}
+	s.hub.Publish(e.Kind, func(id uint64) []byte {
+		frame := make([]byte, 0, len(data)+64)
+		frame = append(frame, "id: "...)
+		frame = strconv.AppendUint(frame, id, 10)
+		frame = append(frame, "\nevent: fire\ndata: "...)
+		frame = append(frame, data...)
+		return append(frame, "\n\n"...)
+	})
+}
+
+// listenFires sends server-sent events until the client leaves or the server ends.
+func (s *server) listenFires(w http.ResponseWriter, r *http.Request) error {
+	v, err := parseQuery(r, "kind")
+	if err != nil {
+		return err
+	}
+	if err := checkKind(v.Get("kind")); err != nil {
+		return err
+	}
+	last := r.Header.Get("Last-Event-ID")
+	after, err := strconv.ParseUint(last, 10, 64)
+	if last != "" && err != nil {
+		return badRequest("Last-Event-ID is not the number of an event; send the last id as it was received, or leave it out.")
+	}
+	l, err := s.hub.Listen(v.Get("kind"), after, last != "")
+	if err != nil {
+		return problem(http.StatusServiceUnavailable, "No listener can be added: %v. Try again later.", err).with("Retry-After", "10")
+	}
+	defer l.Leave()
+
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Time{}) // it is for the request, which has been read
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // a proxy must not hold events back
+	w.WriteHeader(http.StatusOK)
+	send := func(parts ...[]byte) error {
+		err := rc.SetWriteDeadline(time.Now().Add(listenerPatience))
+		for _, p := range parts {
+			if err == nil {
+				_, err = w.Write(p)
+			}
+		}
+		return errors.Join(err, rc.Flush())
+	}
+	if send() != nil {
+		return nil
+	}
+	for {
+		frames, missed, err := l.Next(r.Context())
+		if err != nil {
+			return nil // the client has left, or the server ends
+		}
+		if missed && send([]byte(": some events are not kept any more\n\n")) != nil {
+			return nil
+		}
+		if len(frames) == 0 && !missed {
+			frames = [][]byte{[]byte(":\n\n")}
+		}
+		if send(frames...) != nil {
+			return nil
+		}
+	}
+}
+
+// newHub returns the hub of the server.
+func newHub(beat time.Duration) *stream.Hub {
+	if beat == 0 {
+		beat = beatEvery
+	}
+	return stream.New(stream.Options{Keep: keepEvents, KeepBytes: keepEventBytes, Listeners: maxListeners, Beat: beat})
+}

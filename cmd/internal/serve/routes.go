@@ -1,0 +1,171 @@
+package serve
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A route is one request that the server knows. The mux, the metrics and the description of the API are made
+// from the list of routes.
+type route struct {
+	method string
+	path   string
+	open   bool // it needs no token
+	early  bool // it is served before the store is open, too
+	serve  func(w http.ResponseWriter, r *http.Request) error
+	doc    doc
+}
+
+// routes returns all routes but those of the page.
+func (s *server) routes() []route {
+	return []route{
+		{method: "PUT", path: "/v1/timers/{id}", serve: s.putTimer, doc: docPut},
+		{method: "GET", path: "/v1/timers/{id}", serve: s.getTimer, doc: docGet},
+		{method: "DELETE", path: "/v1/timers/{id}", serve: s.deleteTimer, doc: docDelete},
+		{method: "POST", path: "/v1/timers", serve: s.postTimers, doc: docBatch},
+		{method: "GET", path: "/v1/timers", serve: s.listTimers, doc: docList},
+		{method: "GET", path: "/v1/fires", serve: s.listenFires, doc: docFires},
+		{method: "GET", path: "/v1/dead", serve: s.listDead, doc: docDead},
+		{method: "POST", path: "/v1/dead/{id}/redrive", serve: s.redriveDead, doc: docRedrive},
+		{method: "DELETE", path: "/v1/dead/{id}", serve: s.discardDead, doc: docDiscard},
+		{method: "GET", path: "/healthz", serve: s.healthz, open: true, early: true, doc: docHealthz},
+		{method: "GET", path: "/readyz", serve: s.readyz, open: true, early: true, doc: docReadyz},
+		{method: "GET", path: "/metrics", serve: s.serveMetrics, early: true, doc: docMetrics},
+		{method: "GET", path: "/openapi.json", serve: s.openAPI, early: true, doc: docOpenAPI},
+	}
+}
+
+// pageRoutes returns the routes of the page. Its files are open: they have no data in them.
+func (s *server) pageRoutes() []route {
+	page := func(w http.ResponseWriter, r *http.Request) error {
+		s.cfg.Page.ServeHTTP(w, r)
+		return nil
+	}
+	return []route{
+		{method: "GET", path: "/{$}", serve: page, open: true, early: true},
+		{method: "GET", path: "/page/", serve: page, open: true, early: true},
+	}
+}
+
+// handler returns the handler of all requests.
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	methods := make(map[string][]string)
+	for _, rt := range append(s.routes(), s.pageRoutes()...) {
+		mux.Handle(rt.method+" "+rt.path, s.wrap(rt))
+		methods[rt.path] = append(methods[rt.path], rt.method)
+		if rt.method == "GET" {
+			methods[rt.path] = append(methods[rt.path], "HEAD")
+		}
+	}
+	for path, allowed := range methods {
+		slices.Sort(allowed)
+		allow := strings.Join(allowed, ", ")
+		mux.Handle(path, s.wrap(route{path: path, early: true, serve: func(_ http.ResponseWriter, r *http.Request) error {
+			return problem(http.StatusMethodNotAllowed, "The method %s is not allowed here; use one of: %s.", r.Method, allow).with("Allow", allow)
+		}}))
+	}
+	mux.Handle("/", s.wrap(route{path: "/", early: true, serve: func(_ http.ResponseWriter, r *http.Request) error {
+		return problem(http.StatusNotFound, "There is nothing at this path; /openapi.json describes the requests. An ID with a slash is written with %%2F.")
+	}}))
+	return mux
+}
+
+// wrap adds to a route what all have: checks, the form of errors, and metrics.
+func (s *server) wrap(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin := time.Now()
+		rec := &recorder{ResponseWriter: w}
+		defer func() {
+			if v := recover(); v != nil {
+				if v == http.ErrAbortHandler {
+					panic(v)
+				}
+				s.log.Error("serve: a request panicked", "path", rt.path, "panic", v, "stack", string(debug.Stack()))
+				if rec.status == 0 {
+					problem(http.StatusInternalServerError, "The server has a fault; its log has the reason.").write(rec)
+				}
+			}
+			s.metrics.request(rt.method, rt.path, rec.status, time.Since(begin))
+		}()
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		if err := s.serveRoute(rt, rec, r); err != nil {
+			problemOf(err, s.log).write(rec)
+		}
+	})
+}
+
+func (s *server) serveRoute(rt route, w http.ResponseWriter, r *http.Request) error {
+	if err := s.guard(r, rt.open); err != nil {
+		return err
+	}
+	if !rt.early && s.scheduler() == nil {
+		return s.notReady()
+	}
+	return rt.serve(w, r)
+}
+
+// A recorder remembers the status of a response.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (s *server) healthz(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, Health{Alive: true})
+}
+
+func (s *server) readyz(w http.ResponseWriter, _ *http.Request) error {
+	if !s.ready.Load() {
+		return s.notReady()
+	}
+	return writeJSON(w, http.StatusOK, Readiness{Ready: true})
+}
+
+// notReady returns the problem of a server that has not loaded its timers.
+func (s *server) notReady() *Problem {
+	loaded, pending := 0, 0
+	if d := s.run.Load(); d != nil {
+		st := d.Stats()
+		loaded, pending = st.Loaded, st.Pending
+	}
+	p := problem(http.StatusServiceUnavailable, "The timers are being loaded: %d of %d. Try again soon.", loaded, pending).with("Retry-After", "1")
+	p.Loaded, p.Pending = &loaded, &pending
+	return p
+}
+
+// placeholder is the page of a server without one.
+func placeholder(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'")
+	_, _ = w.Write([]byte(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Foliot</title>
+<h1>Foliot</h1><p>This server runs timers. <a href="openapi.json">openapi.json</a> describes its requests.</p></html>
+`))
+}
+
+// errorLog returns the log of net/http: connections that fail, which is no fault of the server.
+func errorLog(log *slog.Logger) *slog.Logger { return log.With("from", "net/http") }
