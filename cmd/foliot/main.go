@@ -1,6 +1,6 @@
 // Command foliot measures Foliot's timers against others on the machine it runs on (foliot bench), moves programs from
-// the standard library's timers to Foliot's (foliot fix), and shows and changes the durable timers of a folder (foliot
-// timers).
+// the standard library's timers to Foliot's (foliot fix), shows and changes the durable timers of a folder (foliot
+// timers), and serves timers by HTTP (foliot serve).
 package main
 
 import (
@@ -52,14 +52,14 @@ func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "foliot",
 		Short:         "Foliot measures timers",
-		Long:          "Foliot is a timer library for Go. This command measures it on your machine, moves programs to it, and shows durable timers.",
+		Long:          "Foliot is a timer library for Go. This command measures it on your machine, moves programs to it, shows durable timers, and serves timers by HTTP.",
 		Version:       version(),
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newBenchCmd(), newFixCmd(), newTimersCmd(), &cobra.Command{
+	root.AddCommand(newBenchCmd(), newFixCmd(), newTimersCmd(), newServeCmd(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/foliot-go/foliot/cmd/internal/serve"
+)
+
+func newServeCmd() *cobra.Command {
+	var c serve.Config
+	var format string
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve timers by HTTP",
+		Long: `Serve timers by HTTP. Programs in any language make, change and cancel timers; a timer that is
+due calls back by a signed webhook or by server-sent events. Timers are kept in a folder and
+survive the process. docs/serve.md describes the requests, and so does /openapi.json.
+
+Without --token-file only this machine can use the server. When it is ready, it prints its
+address on standard error. SIGTERM and SIGINT end it in order, a second one at once. SIGHUP
+reads the files with the token, the certificate and the signing secrets again.
+
+Each flag has an environment variable: FOLIOT_LISTEN for --listen, FOLIOT_TOKEN_FILE for
+--token-file, and so on. A flag wins over its variable.`,
+		Example: "  foliot serve\n  foliot serve --listen :7357 --token-file token --tls-cert cert.pem --tls-key key.pem\n  foliot serve --check --listen :7357 --token-file token",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setFromEnv(cmd.Flags()); err != nil {
+				return err
+			}
+			log, err := newLogger(cmd, format)
+			if err != nil {
+				return err
+			}
+			c.Logger, c.Ready, c.Version = log, cmd.ErrOrStderr(), version()
+			if check {
+				if err := serve.Check(c); err != nil {
+					return runError{err}
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "foliot: the configuration is valid")
+				return err
+			}
+			if err := serve.Run(cmd.Context(), c); err != nil {
+				return runError{err}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:7357", "address and port; port 0 means any")
+	f.StringVar(&c.Data, "data", "./foliot-data", "folder that keeps the timers")
+	f.StringVar(&c.TokenFile, "token-file", "", "file with the token that requests must have")
+	f.StringVar(&c.TLSCert, "tls-cert", "", "file with the certificate, as PEM")
+	f.StringVar(&c.TLSKey, "tls-key", "", "file with the key of the certificate, as PEM")
+	f.StringVar(&c.SecretFile, "signing-secret-file", "", "file with the secrets that sign webhooks, whsec_… on each line")
+	f.StringSliceVar(&c.WebhookAllow, "webhook-allow", nil, "network or host that is not public and may get webhooks; may be given several times")
+	f.IntVar(&c.Concurrency, "concurrency", 64, "webhooks that are sent at a time")
+	f.IntVar(&c.Attempts, "attempts", 16, "attempts of a webhook; -1 means any number")
+	f.DurationVar(&c.RetryMin, "retry-min", time.Second, "shortest pause between two attempts")
+	f.DurationVar(&c.RetryMax, "retry-max", 10*time.Minute, "longest pause between two attempts")
+	f.StringVar(&format, "log-format", "text", "text or json")
+	f.BoolVar(&check, "check", false, "check the configuration, and end")
+	return cmd
+}
+
+// newLogger returns the log on standard error.
+func newLogger(cmd *cobra.Command, format string) (*slog.Logger, error) {
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)), nil
+	}
+	return nil, fmt.Errorf("--log-format %s: it must be text or json", format)
+}
+
+// setFromEnv sets each flag that was not given to the value of its environment variable.
+func setFromEnv(flags *pflag.FlagSet) (err error) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := envName(f.Name)
+		value, ok := os.LookupEnv(name)
+		if f.Changed || !ok || f.Name == "help" || err != nil {
+			return
+		}
+		if failed := flags.Set(f.Name, value); failed != nil {
+			err = fmt.Errorf("%s: %w", name, failed)
+		}
+	})
+	return err
+}
+
+// envName returns the name of the environment variable of a flag.
+func envName(flag string) string {
+	return "FOLIOT_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
