@@ -1,0 +1,157 @@
+package serve
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// A listener reads server-sent events.
+type listener struct {
+	t    *testing.T
+	resp *http.Response
+	in   *bufio.Reader
+}
+
+// A sentEvent is one event.
+type sentEvent struct {
+	id    string
+	name  string
+	event FireEvent
+}
+
+func listen(t *testing.T, ts *testServer, path string, headers ...string) *listener {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", ts.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := (&http.Transport{}).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("status %d, %s", resp.StatusCode, resp.Header.Get("Content-Type"))
+	}
+	return &listener{t, resp, bufio.NewReader(resp.Body)}
+}
+
+// next returns the next event. Comments are left out.
+func (l *listener) next() (e sentEvent) {
+	l.t.Helper()
+	for {
+		line, err := l.in.ReadString('\n')
+		if err != nil {
+			l.t.Fatalf("the stream ended: %v", err)
+		}
+		line = strings.TrimSuffix(line, "\n")
+		name, value, _ := strings.Cut(line, ": ")
+		switch name {
+		case "id":
+			e.id = value
+		case "event":
+			e.name = value
+		case "data":
+			if err := json.Unmarshal([]byte(value), &e.event); err != nil {
+				l.t.Fatal(err)
+			}
+		case "":
+			if e.id != "" {
+				return e
+			}
+		}
+	}
+}
+
+func TestListenersGetKinds(t *testing.T) {
+	ts := start(t, nil)
+	all, mails := listen(t, ts, "/v1/fires"), listen(t, ts, "/v1/fires?kind=mail")
+	rev := into[Timer](t, ts.do("PUT", "/v1/timers/a", "{\"after\":\"1ms\",\"kind\":\"call\",\"payload\":{\n\"x\": [1,\n2]}}").want(t, 201)).Rev
+	e := all.next()
+	want := FireEvent{ID: "a", Rev: rev, Key: fmt.Sprintf("a@%d", rev), Attempt: 1, LateUs: e.event.LateUs, Outcome: "done", Kind: "call", Payload: []byte(`{"x":[1,2]}`)}
+	if fmt.Sprint(e.event) != fmt.Sprint(want) || e.name != "fire" || e.event.LateUs < 0 || e.event.LateUs > 10e6 {
+		t.Errorf("%s %+v, want %+v", e.name, e.event, want)
+	}
+	ts.do("PUT", "/v1/timers/b", `{"after":"0s","kind":"mail"}`).want(t, 201)
+	if e := mails.next().event; e.ID != "b" || e.Payload != nil {
+		t.Errorf("%+v", e)
+	}
+	if e := all.next().event; e.ID != "b" {
+		t.Errorf("%+v", e)
+	}
+	ts.do("GET", "/v1/fires?kind=a+b", "").want(t, 400)
+	ts.do("GET", "/v1/fires?colour=red", "").want(t, 400)
+	ts.do("GET", "/v1/fires", "", "Last-Event-ID", "x").want(t, 400)
+}
+
+func TestLastEventIDCatchesUp(t *testing.T) {
+	ts := start(t, nil)
+	l := listen(t, ts, "/v1/fires")
+	var ids []string
+	for i := range 5 {
+		ts.do("PUT", fmt.Sprintf("/v1/timers/t-%d", i), `{"after":"0s","kind":"k"}`).want(t, 201)
+		ids = append(ids, l.next().id)
+	}
+	for i := range 4 {
+		again := listen(t, ts, "/v1/fires", "Last-Event-ID", ids[i])
+		for _, want := range ids[i+1:] {
+			if e := again.next(); e.id != want {
+				t.Fatalf("event %s, want %s", e.id, want)
+			}
+		}
+	}
+	for _, foreign := range []string{"0", "1", "18446744073709551615"} { // of another process
+		if e := listen(t, ts, "/v1/fires", "Last-Event-ID", foreign).next(); e.id != ids[0] {
+			t.Errorf("after %s: event %s, want %s", foreign, e.id, ids[0])
+		}
+	}
+}
+
+// A stream goes on for longer than a request may take, and an idle one shows that it is alive.
+func TestListenersOutliveTheLimitOfRequests(t *testing.T) {
+	ts := start(t, func(c *Config) { c.requestLimit, c.beat = 100*time.Millisecond, 20*time.Millisecond })
+	l := listen(t, ts, "/v1/fires")
+	for range 15 {
+		if line, err := l.in.ReadString('\n'); err != nil || line != ":\n" {
+			t.Fatalf("%q %v", line, err)
+		}
+		if line, err := l.in.ReadString('\n'); err != nil || line != "\n" {
+			t.Fatalf("%q %v", line, err)
+		}
+	}
+	ts.do("PUT", "/v1/timers/a", `{"after":"0s","kind":"k"}`).want(t, 201)
+	if e := l.next().event; e.ID != "a" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestListenersGetWhatTheEndPublishes(t *testing.T) {
+	called, answer := make(chan bool), make(chan bool)
+	rc := receive(t, func(int, http.ResponseWriter, *http.Request) {
+		called <- true
+		<-answer
+	})
+	ts := start(t, nil)
+	l := listen(t, ts, "/v1/fires")
+	ts.do("PUT", "/v1/timers/a", hook(rc.URL, "")).want(t, 201)
+	<-called
+	ended := make(chan error, 1)
+	go func() { ended <- ts.end() }()
+	eventually(t, func() bool { _, err := ts.try("GET", "/healthz", "", "Connection", "close"); return err != nil })
+	answer <- true
+	if e := l.next().event; e.ID != "a" || e.Outcome != "done" {
+		t.Errorf("%+v", e)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

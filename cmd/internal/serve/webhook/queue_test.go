@@ -1,0 +1,147 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// take enters a queue where it must not wait.
+func take(t *testing.T, q *queue, host string) *place {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	p, err := q.enter(ctx, host)
+	if err != nil {
+		t.Fatalf("%s: %v", host, err)
+	}
+	return p
+}
+
+// waits starts to enter a queue, and returns when it waits.
+func waits(t *testing.T, q *queue, host string) chan *place {
+	t.Helper()
+	q.mu.Lock()
+	before := q.waiting
+	q.mu.Unlock()
+	got := make(chan *place, 1)
+	go func() {
+		if p, err := q.enter(context.Background(), host); err == nil {
+			got <- p
+		}
+	}()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		q.mu.Lock()
+		now := q.waiting
+		q.mu.Unlock()
+		if now > before {
+			return got
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s does not wait", host)
+		}
+	}
+}
+
+func TestAHostHasAShare(t *testing.T) {
+	q := newQueue(8, 100)
+	a1 := take(t, q, "a")
+	take(t, q, "a")
+	third := waits(t, q, "a")
+	for _, host := range []string{"b", "c", "d"} {
+		take(t, q, host)
+		take(t, q, host)
+	}
+	e := waits(t, q, "e") // all places are taken
+	a1.leave(false)
+	if p := <-third; p.h.name != "a" {
+		t.Error(p.h.name)
+	} else {
+		p.leave(false)
+	}
+	if p := <-e; p.h.name != "e" {
+		t.Error(p.h.name)
+	}
+}
+
+func TestSlowHostsShare(t *testing.T) {
+	q := newQueue(16, 100) // a share is 4, a slow host has 1
+	for i := range 6 {
+		take(t, q, fmt.Sprint("slow", i)).leave(true)
+	}
+	var held []*place
+	for i := range 4 {
+		held = append(held, take(t, q, fmt.Sprint("slow", i)))
+	}
+	fifth := waits(t, q, "slow4")
+	again := waits(t, q, "slow0")
+	for i := range 3 {
+		for range 4 {
+			take(t, q, fmt.Sprint("good", i))
+		}
+	}
+	held[1].leave(true)
+	(<-fifth).leave(false)
+	held[0].leave(false) // it is fast again
+	(<-again).leave(false)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.held != 2 || q.hosts["slow0"] != nil || q.hosts["slow5"] == nil {
+		t.Errorf("%d places held, hosts %v", q.held, q.hosts)
+	}
+}
+
+func TestARoomIsBounded(t *testing.T) {
+	q := newQueue(4, 2)
+	take(t, q, "a")
+	waits(t, q, "a")
+	waits(t, q, "a")
+	if _, err := q.enter(t.Context(), "a"); !errors.Is(err, errFull) {
+		t.Error(err)
+	}
+	take(t, q, "b")
+}
+
+// Whatever happens, no more places are given out than there are, a host has its share at most, and nothing
+// is left at the end.
+func TestQueueKeepsItsBounds(t *testing.T) {
+	const places = 12
+	q := newQueue(places, 1000)
+	var all atomic.Int64
+	var hosts [5]atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 400 {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(i), 1))
+			for range 50 {
+				n := rnd.IntN(len(hosts))
+				ctx, cancel := context.WithCancel(context.Background())
+				if rnd.IntN(4) == 0 {
+					time.AfterFunc(time.Duration(rnd.IntN(200))*time.Microsecond, cancel)
+				}
+				p, err := q.enter(ctx, fmt.Sprint(n))
+				if err == nil {
+					if a, h := all.Add(1), hosts[n].Add(1); a > places || h > places/4 {
+						t.Errorf("%d places, %d of one host", a, h)
+					}
+					time.Sleep(time.Duration(rnd.IntN(20)) * time.Microsecond)
+					all.Add(-1)
+					hosts[n].Add(-1)
+					p.leave(rnd.IntN(3) == 0)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.free != places || q.held != 0 || q.waiting != 0 || q.turns.Len() != 0 || q.slowTurns.Len() != 0 {
+		t.Errorf("%d free, %d held, %d wait", q.free, q.held, q.waiting)
+	}
+}
