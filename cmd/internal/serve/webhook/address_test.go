@@ -83,7 +83,7 @@ func fakeDNS(t *testing.T, answer func(name string, n int) string) *net.Resolver
 			addr := ""
 			if q.Type == dnsmessage.TypeA {
 				n++
-				addr = answer(strings.TrimSuffix(q.Name.String(), "."), n)
+				addr = answer(strings.ToLower(strings.TrimSuffix(q.Name.String(), ".")), n)
 			}
 			if addr != "" {
 				h := dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 0}
