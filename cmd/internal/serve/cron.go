@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	_ "time/tzdata" // a container may have no time zones
 
@@ -44,7 +45,7 @@ func parseCalendar(expr, tz string) (*calendar, error) {
 	if tz == "" {
 		tz = "UTC"
 	}
-	zone, err := time.LoadLocation(tz)
+	zone, err := loadZone(tz)
 	if err != nil {
 		return nil, fmt.Errorf("tz %q is not known; write a name of the IANA database such as Europe/Berlin", tz)
 	}
@@ -57,3 +58,19 @@ func parseCalendar(expr, tz string) (*calendar, error) {
 
 // next returns the first occurrence after a time, or the zero time if there is none in the next five years.
 func (c *calendar) next(after time.Time) time.Time { return c.schedule.Next(after.In(c.zone)) }
+
+// zones are the time zones that were loaded, by name. Only names that exist are in it, so it is bounded.
+var zones sync.Map
+
+// loadZone returns a time zone. The standard library would read a file each time, and the store waits for
+// the next occurrence of a calendar.
+func loadZone(name string) (*time.Location, error) {
+	if zone, ok := zones.Load(name); ok {
+		return zone.(*time.Location), nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err == nil {
+		zones.Store(name, zone)
+	}
+	return zone, err
+}

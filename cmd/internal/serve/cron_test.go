@@ -47,7 +47,7 @@ func TestNextOccurrence(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	spec := Spec{Cron: "0 3 * * *", TZ: "Europe/Berlin", Kind: "k"}
 	timer, err := spec.timer("a", now)
-	if err != nil || timer.Kind != kindEventCron || !timer.At.Equal(now.Add(2*time.Hour)) {
+	if err != nil || !timer.ByNext || !timer.At.Equal(now.Add(2*time.Hour)) {
 		t.Fatal(timer, err)
 	}
 	if next := nextOccurrence(timer, timer.At); !next.Equal(timer.At.Add(24 * time.Hour)) {

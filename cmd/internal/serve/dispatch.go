@@ -2,7 +2,9 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -17,10 +19,8 @@ const waitingRoom = 10_000
 
 // handle sets the handlers of all kinds that serve makes.
 func (s *server) handle(d *durable.Scheduler) {
-	d.Handle(kindWebhook, s.fireWebhook)
-	d.Handle(kindEvent, s.fireEvent)
-	handleNext(d, kindWebhookCron, s.fireWebhook, s.cfg.Attempts)
-	handleNext(d, kindEventCron, s.fireEvent, s.cfg.Attempts)
+	d.HandleNext(kindWebhook, s.fireWebhook, nextOccurrence)
+	d.HandleNext(kindEvent, s.fireEvent, nextOccurrence)
 }
 
 // nextOccurrence returns the first occurrence of a calendar after a time, zero if there is none.
@@ -68,31 +68,41 @@ func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
 		body = noPayload
 	}
 	begin := time.Now()
-	res := s.sender.Send(ctx, webhook.Request{URL: e.URL, Headers: e.Headers, Key: f.Key(), Body: body})
-	if res.Unsent {
-		return s.unsent(&f, e, res.Err)
+	last := exhausted(s.cfg.Attempts, f.Attempt)
+	res := s.sender.Send(ctx, webhook.Request{URL: e.URL, Headers: e.Headers, Key: f.Key(), Body: body, Patient: last})
+	switch {
+	case res.Unsent && errors.Is(res.Err, webhook.ErrStopped):
+		return durable.RetryAfter(res.Err, 0) // the next process sends it
+	case res.Unsent && !last:
+		return durable.RetryAfter(res.Err, s.postponed())
 	}
 	s.metrics.webhook(res.Status, time.Since(begin))
 	switch {
 	case res.Err == nil && res.Status == http.StatusGone:
 		s.publish(&f, e, outcomeDone, res.Status)
-		return endSeries(ctx, s.scheduler(), &f, e)
+		return durable.EndSeries
 	case res.Err == nil:
 		s.publish(&f, e, outcomeDone, res.Status)
 		return nil
 	}
-	s.failed(&f, e, res.Status, res.Err)
-	return retryAfter(res.Err, res.RetryAfter)
+	if last {
+		s.dead.add(f.Key(), res.Err)
+		s.publish(&f, e, outcomeDead, res.Status)
+		return res.Err
+	}
+	s.publish(&f, e, outcomeRetry, res.Status)
+	if res.RetryAfter > 0 {
+		return durable.RetryAfter(res.Err, res.RetryAfter)
+	}
+	return res.Err
 }
 
-// failed publishes an attempt that has failed.
-func (s *server) failed(f *durable.Fire, e *envelope, status int, err error) {
-	outcome := outcomeRetry
-	if exhausted(s.cfg.Attempts, f.Attempt) {
-		outcome = outcomeDead
-		s.dead.add(f.Key(), err)
-	}
-	s.publish(f, e, outcome, status)
+// postponed returns when a webhook is tried again that was not sent because too many wait for its host. The
+// times are far apart and differ, because such an attempt counts. The last attempt is never given up in this
+// way: no timer is dead before its webhook was sent.
+func (s *server) postponed() time.Duration {
+	half := s.cfg.RetryMax/2 + 1
+	return half + rand.N(half)
 }
 
 // exhausted reports whether an attempt that has failed was the last one.

@@ -23,10 +23,6 @@ type envelope struct {
 	Cron    string            `json:"cron,omitzero"`
 	TZ      string            `json:"tz,omitzero"`
 
-	// Series is a random number that all occurrences of a periodic timer share. A timer with the same ID
-	// that was made later has another one.
-	Series uint64 `json:"series,omitzero"`
-
 	Payload []byte `json:"-"` // JSON; nil if there is none
 }
 

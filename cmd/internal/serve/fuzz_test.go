@@ -76,7 +76,7 @@ func FuzzBatch(f *testing.F) {
 func FuzzEnvelope(f *testing.F) {
 	for _, e := range []envelope{
 		{URL: "http://x", Headers: map[string]string{"A": "b"}, Payload: []byte(`{"a":1}`)},
-		{Kind: "k", Cron: "0 3 * * *", TZ: "UTC", Series: 7},
+		{Kind: "k", Cron: "0 3 * * *", TZ: "UTC"},
 		{Kind: "k", Payload: bytes.Repeat([]byte("ab"), 40_000)},
 	} {
 		b, err := e.encode()

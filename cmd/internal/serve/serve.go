@@ -209,6 +209,7 @@ func (s *server) serve(ctx context.Context, tcp *net.TCPListener) error {
 	defer cancel()
 	closed := make(chan error, 1)
 	go func() { closed <- web.Shutdown(closing) }()
+	s.sender.Stop()
 	stop()
 	if err = <-ended; err != nil {
 		s.log.Error("serve: the scheduler did not end in order", "error", err)
@@ -241,4 +242,9 @@ func (s *server) awaitLoaded(ctx context.Context, d *durable.Scheduler, url stri
 	}
 	s.ready.Store(true)
 	fmt.Fprintf(s.cfg.Ready, "foliot: serving on %s\n", url)
+}
+
+// loaded reports whether a scheduler that runs has brought its timers into memory.
+func loaded(st *durable.Stats) bool {
+	return st.Exact && st.Loaded+st.Running+st.Unhandled >= min(st.Pending, 1<<20)
 }

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -47,14 +46,11 @@ type Timer struct {
 	Kind    string         `json:"kind,omitzero"`
 }
 
-// The kinds of durable timers that serve makes. Those of calendars have kinds of their own, so that only
-// they need a look for the next occurrence. The kind that a client chooses is in the envelope, because a
+// The kinds of durable timers that serve makes. The kind that a client chooses is in the envelope, because a
 // durable scheduler knows its kinds before it runs.
 const (
-	kindWebhook     = "webhook"
-	kindEvent       = "event"
-	kindWebhookCron = "webhook-cron"
-	kindEventCron   = "event-cron"
+	kindWebhook = "webhook"
+	kindEvent   = "event"
 )
 
 const (
@@ -76,16 +72,8 @@ func (s *Spec) timer(id string, now time.Time) (durable.Timer, error) {
 		return t, err
 	}
 	t.Kind = kindEvent
-	switch {
-	case e.URL != "" && e.Cron != "":
-		t.Kind = kindWebhookCron
-	case e.URL != "":
+	if e.URL != "" {
 		t.Kind = kindWebhook
-	case e.Cron != "":
-		t.Kind = kindEventCron
-	}
-	if e.Cron != "" || t.Every != 0 {
-		e.Series = rand.Uint64() | 1
 	}
 	payload, err := e.encode()
 	if err != nil {
@@ -156,7 +144,7 @@ func (s *Spec) due(t *durable.Timer, e *envelope, now time.Time) error {
 		if err != nil {
 			return badRequest("%v.", err)
 		}
-		e.Cron, e.TZ = s.Cron, s.TZ
+		e.Cron, e.TZ, t.ByNext = s.Cron, s.TZ, true
 		if t.At = c.next(now); t.At.IsZero() {
 			return badRequest("cron %q has no occurrence in the next five years.", s.Cron)
 		}

@@ -313,3 +313,67 @@ func TestWebhooksToThisMachineNeedPermissionIfOthersMayUseIt(t *testing.T) {
 		}
 	}
 }
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	for _, status := range []int{429, 503} {
+		rc := receive(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+			if n == 1 {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(status)
+			}
+		})
+		ts := start(t, nil)
+		ts.do("PUT", "/v1/timers/a", hook(rc.URL, "")).want(t, 201)
+		eventually(t, func() bool { return len(rc.got()) == 2 })
+		got := rc.got()
+		if pause := got[1].at.Sub(got[0].at); pause < time.Second {
+			t.Errorf("status %d: again after %v", status, pause)
+		}
+		if got[0].header.Get("Webhook-Id") != got[1].header.Get("Webhook-Id") {
+			t.Error("the attempts have different ids")
+		}
+	}
+}
+
+// What waits for a host that hangs does not delay the end, and is sent by the next process.
+func TestTheEndDoesNotWaitForThoseThatWait(t *testing.T) {
+	var hangs atomic.Bool
+	hangs.Store(true)
+	block := make(chan bool)
+	rc := receive(t, func(int, http.ResponseWriter, *http.Request) {
+		if hangs.Load() {
+			<-block
+		}
+	})
+	dir := t.TempDir()
+	ts := start(t, func(c *Config) { c.Data, c.Concurrency = dir, 4 })
+	const n = 20
+	for i := range n {
+		ts.do("PUT", fmt.Sprintf("/v1/timers/%d", i), hook(rc.URL, "")).want(t, 201)
+	}
+	eventually(t, func() bool { _, waiting := ts.s.sender.Load(); return waiting == n-1 && len(rc.got()) == 1 })
+	ended := make(chan error, 1)
+	go func() { ended <- ts.end() }()
+	eventually(t, func() bool { _, waiting := ts.s.sender.Load(); return waiting == 0 })
+	hangs.Store(false)
+	close(block)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if got := len(rc.got()); got != 1 {
+		t.Errorf("%d webhooks were sent, want 1", got)
+	}
+	start(t, func(c *Config) { c.Data = dir })
+	eventually(t, func() bool { return len(rc.got()) == n })
+}
+
+// A calendar whose receiver says that it is gone ends.
+func TestGoneEndsACalendar(t *testing.T) {
+	rc := receive(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) })
+	ts := start(t, nil)
+	ts.do("PUT", "/v1/timers/c", fmt.Sprintf(`{"after":"1ms","cron":"0 3 * * *","webhook":{"url":%q}}`, rc.URL)).want(t, 201)
+	eventually(t, func() bool { return ts.do("GET", "/v1/timers/c", "").status == 404 })
+	if n := len(rc.got()); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}

@@ -18,6 +18,8 @@ type queue struct {
 	share int // places that one host may hold; also those that all slow hosts may hold
 	room  int // sends that may wait for one host
 
+	stopped chan struct{} // closed by stop
+
 	mu        sync.Mutex // protects what follows; held for a few operations on lists
 	free      int
 	held      int // places that slow hosts hold
@@ -52,22 +54,26 @@ type place struct {
 // errFull says that too many sends wait for a host.
 var errFull = errors.New("too many webhooks wait for this host")
 
+// ErrStopped is in the Result of a webhook that was not sent because of Stop.
+var ErrStopped = errors.New("the server is ending")
+
 // maxIdleHosts is how many hosts without sends are remembered because they were slow.
 const maxIdleHosts = 4096
 
 func newQueue(places, room int) *queue {
-	return &queue{share: max(1, places/4), room: room, free: places, hosts: make(map[string]*host)}
+	return &queue{share: max(1, places/4), room: room, free: places, hosts: make(map[string]*host), stopped: make(chan struct{})}
 }
 
-// enter waits for a place. It returns errFull if too many wait, and the error of ctx if it ends first.
-func (q *queue) enter(ctx context.Context, name string) (*place, error) {
+// enter waits for a place. It returns the error of ctx if that ends first. Unless it is patient, it returns
+// errFull if too many wait, and ErrStopped after stop.
+func (q *queue) enter(ctx context.Context, name string, patient bool) (*place, error) {
 	q.mu.Lock()
 	h := q.hosts[name]
 	if h == nil {
 		h = &host{name: name}
 		q.hosts[name] = h
 	}
-	if h.wait.Len() >= q.room {
+	if h.wait.Len() >= q.room && !patient {
 		q.mu.Unlock()
 		return nil, errFull
 	}
@@ -78,10 +84,16 @@ func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 	q.grant()
 	q.mu.Unlock()
 
+	stopped, err := q.stopped, ErrStopped
+	if patient {
+		stopped = nil
+	}
 	select {
 	case p := <-w.granted:
 		return p, nil
+	case <-stopped:
 	case <-ctx.Done():
+		err = ctx.Err()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -93,8 +105,11 @@ func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 		q.waiting--
 		q.settle(h)
 	}
-	return nil, ctx.Err()
+	return nil, err
 }
+
+// stop ends all that wait and are not patient. It is called once.
+func (q *queue) stop() { close(q.stopped) }
 
 // leave gives a place back. slow says that the send took long or had no response.
 func (p *place) leave(slow bool) {

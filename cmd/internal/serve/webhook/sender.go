@@ -69,6 +69,9 @@ func NewSender(o Options) *Sender {
 	}}
 }
 
+// Stop ends all requests that wait for a place and are not patient. Those that are being sent go on.
+func (s *Sender) Stop() { s.queue.stop() }
+
 // SetSigner changes the secrets.
 func (s *Sender) SetSigner(signer *Signer) { s.signer.Store(signer) }
 
@@ -81,13 +84,16 @@ type Request struct {
 	Headers map[string]string
 	Key     string // names the occurrence
 	Body    []byte
+
+	// Patient says that the request waits for a place however many others do, and also after Stop.
+	Patient bool
 }
 
 // A Result is what became of an attempt.
 type Result struct {
 	Status     int           // of the response; 0: there was none
 	RetryAfter time.Duration // what a response with status 429 or 503 asked for; 0: nothing
-	Unsent     bool          // no connection was tried: too many wait for the host, or the context has ended
+	Unsent     bool          // no connection was tried: too many wait for the host, or Stop was called, or the context has ended
 	Err        error         // nil if Status is 2xx or 410; it has no part of the URL but the host
 }
 
@@ -97,7 +103,7 @@ func (s *Sender) Send(ctx context.Context, r Request) Result {
 	if err != nil {
 		return Result{Err: errors.New("the address of the webhook is not valid")}
 	}
-	place, err := s.queue.enter(ctx, hostKey(u.Host))
+	place, err := s.queue.enter(ctx, hostKey(u.Host), r.Patient)
 	if err != nil {
 		return Result{Unsent: true, Err: fmt.Errorf("the webhook was not sent to %s: %w", u.Host, err)}
 	}
