@@ -109,7 +109,7 @@ func (h *Hub) Listeners() int {
 const (
 	// pumpChunk is how many listeners the pump wakes at a time, and pumpPause how long it waits then. Ten
 	// thousand goroutines that become ready at once would delay all others, timers included.
-	pumpChunk = 64
+	pumpChunk = 16
 	pumpPause = time.Millisecond
 )
 
