@@ -148,8 +148,12 @@ func TestTheFiguresInThePagesAreGenerated(t *testing.T) {
 	reportFaults(t, doccheck.CheckSameRun("README.md", files["README.md"], files["docs/benchmarks.md"]))
 }
 
-// isLibrary reports whether a folder has code that programs use, and not tools, tests or examples.
+// isLibrary reports whether a folder has code that programs use, and not tools, tests or examples. Programs use
+// the server, too.
 func isLibrary(folder string) bool {
+	if strings.HasPrefix(folder+"/", "cmd/internal/serve/") {
+		return true
+	}
 	for _, other := range []string{
 		"bench", "check", "cmd", "conformance", "durable/storetest", "examples", "test",
 		"internal/aliasgen", "internal/doccheck", "internal/interleave", "internal/release", "internal/testkit", "internal/tools",

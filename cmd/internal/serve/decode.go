@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxBody is the largest number of bytes in the body of a request.
+// maxBody is the largest size of the body of a request: 1 MiB.
 const maxBody = 1 << 20
 
 // decodeBody reads the body of a request into v. Unknown fields, duplicate ones, wrong types and anything

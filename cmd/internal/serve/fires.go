@@ -36,7 +36,7 @@ const (
 
 const (
 	keepEvents     = 10_000
-	keepEventBytes = 256 << 20
+	keepEventBytes = 256 << 20 // 256 MiB
 	maxListeners   = 12_000
 	beatEvery      = 15 * time.Second
 

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	maxURL         = 4 << 10
+	maxURL         = 4 << 10 // 4 KiB
 	maxHeaders     = 64
-	maxHeaderBytes = 8 << 10
+	maxHeaderBytes = 8 << 10 // of all names and values: 8 KiB
 )
 
 // CheckURL returns an error if a webhook cannot have an address. It does not look the name up: that happens
