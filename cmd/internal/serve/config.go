@@ -34,6 +34,7 @@ type Config struct {
 	Page         http.Handler  // serves / and what is below /page/; nil means a placeholder
 	webhookLimit time.Duration // how long a webhook may take, for tests; 0 means the default
 	requestLimit time.Duration // how long a request may take to arrive, for tests; 0 means the default
+	patience     time.Duration // how long a listener may take to read, for tests; 0 means the default
 	beat         time.Duration // between two comments to idle listeners, for tests; 0 means the default
 }
 

@@ -88,6 +88,10 @@ func (s *server) listenFires(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer l.Leave()
 
+	patience := listenerPatience
+	if s.cfg.patience != 0 {
+		patience = s.cfg.patience
+	}
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Time{}) // it is for the request, which has been read
 	h := w.Header()
@@ -95,13 +99,14 @@ func (s *server) listenFires(w http.ResponseWriter, r *http.Request) error {
 	h.Set("X-Accel-Buffering", "no") // a proxy must not hold events back
 	w.WriteHeader(http.StatusOK)
 	send := func(parts ...[]byte) error {
-		err := rc.SetWriteDeadline(time.Now().Add(listenerPatience))
+		err := rc.SetWriteDeadline(time.Now().Add(patience))
 		for _, p := range parts {
 			if err == nil {
 				_, err = w.Write(p)
 			}
 		}
-		return errors.Join(err, rc.Flush())
+		// A deadline that passes while nothing is written would end a stream of HTTP/2.
+		return errors.Join(err, rc.Flush(), rc.SetWriteDeadline(time.Time{}))
 	}
 	if send() != nil {
 		return nil

@@ -2,13 +2,18 @@ package serve
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/foliot-go/foliot/durable"
 )
 
 // A listener reads server-sent events.
@@ -34,7 +39,9 @@ func listen(t *testing.T, ts *testServer, path string, headers ...string) *liste
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := (&http.Transport{}).RoundTrip(req)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,4 +161,40 @@ func TestListenersGetWhatTheEndPublishes(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// A stream of HTTP/2 that is idle for longer than a listener may take to read goes on.
+func TestListenersOfHTTP2(t *testing.T) {
+	dir := t.TempDir()
+	writeCert(t, dir, "localhost")
+	ts := start(t, func(c *Config) {
+		c.TLSCert, c.TLSKey = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+		c.patience, c.requestLimit = 50*time.Millisecond, 100*time.Millisecond
+	})
+	l := listen(t, ts, "/v1/fires")
+	if l.resp.ProtoMajor != 2 {
+		t.Fatal(l.resp.Proto)
+	}
+	time.Sleep(300 * time.Millisecond)
+	ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: "a"}}, &envelope{}, outcomeDone, 0)
+	if e := l.next().event; e.ID != "a" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A listener that does not read is cut off.
+func TestListenersThatDoNotReadAreCutOff(t *testing.T) {
+	ts := start(t, func(c *Config) { c.patience = 50 * time.Millisecond })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(ts.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /v1/fires HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	eventually(t, func() bool { return ts.s.hub.Listeners() == 1 })
+	payload := []byte(`"` + strings.Repeat("x", maxPayload-2) + `"`)
+	eventually(t, func() bool {
+		ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: "a"}}, &envelope{Payload: payload}, outcomeDone, 0)
+		return ts.s.hub.Listeners() == 0
+	})
 }

@@ -1,0 +1,85 @@
+package serve
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/storetest"
+)
+
+// Before the timers are loaded the server is alive and not ready, and says how far it is.
+func TestReadiness(t *testing.T) {
+	c, _ := testConfig(t)
+	set, err := c.check()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(set)
+	defer s.hub.Close()
+	h := s.handler()
+	get := func(path string) reply {
+		r := httptest.NewRequest("GET", "http://localhost"+path, nil)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return reply{w.Code, w.Header(), w.Body.String()}
+	}
+	for _, path := range []string{"/healthz", "/", "/metrics", "/openapi.json"} {
+		get(path).want(t, 200)
+	}
+	for _, path := range []string{"/v1/timers", "/v1/timers/a", "/v1/fires", "/v1/dead", "/readyz"} {
+		if r := get(path).want(t, 503); r.header.Get("Retry-After") == "" {
+			t.Errorf("%s: no Retry-After", path)
+		}
+	}
+	d, err := durable.New(storetest.NewMemory(), durable.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b"} {
+		spec := Spec{After: "1h", Kind: "k"}
+		timer, err := spec.timer(id, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Schedule(t.Context(), timer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.run.Store(d)
+	p := into[Problem](t, get("/readyz").want(t, 503))
+	if p.Loaded == nil || p.Pending == nil || *p.Loaded != 0 || *p.Pending != 2 {
+		t.Errorf("%+v", p)
+	}
+	get("/v1/timers").want(t, 200) // the folder is open
+	s.ready.Store(true)
+	get("/readyz").want(t, 200)
+
+	problems, err := testutil.GatherAndLint(s.metrics.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+func TestLoaded(t *testing.T) {
+	for _, tt := range []struct {
+		st   durable.Stats
+		want bool
+	}{
+		{durable.Stats{Exact: true}, true},
+		{durable.Stats{Exact: false}, false},
+		{durable.Stats{Exact: true, Pending: 3, Loaded: 2}, false},
+		{durable.Stats{Exact: true, Pending: 3, Loaded: 1, Running: 1, Unhandled: 1}, true},
+		{durable.Stats{Exact: true, Pending: 5 << 20, Loaded: 1 << 20}, true},
+	} {
+		if got := loaded(&tt.st); got != tt.want {
+			t.Errorf("%+v: %v", tt.st, got)
+		}
+	}
+}
