@@ -44,7 +44,10 @@ func TestConditions(t *testing.T) {
 	third := into[Timer](t, ts.do("PUT", "/v1/timers/a", body, "If-Match", `"x", `+etag(first)+`,`+etag(second)).want(t, 200)).Rev
 	fourth := into[Timer](t, ts.do("PUT", "/v1/timers/a", body, "If-Match", "*").want(t, 200)).Rev
 	for _, c := range [][]string{
-		{"If-Match", "17"}, {"If-Match", `"17`}, {"If-Match", ""}, {"If-None-Match", etag(fourth)},
+		{"If-Match", "17"},
+		{"If-Match", `"17`},
+		{"If-Match", ""},
+		{"If-None-Match", etag(fourth)},
 		{"If-Match", etag(fourth), "If-None-Match", "*"},
 	} {
 		ts.do("PUT", "/v1/timers/a", body, c...).want(t, 400)

@@ -131,7 +131,8 @@ func gaugeOf(name, help string, value func(st *durable.Stats) int) (m struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
 	value func(st *durable.Stats) float64
-}) {
+},
+) {
 	m.desc, m.kind = schedulerDesc(name, help), prometheus.GaugeValue
 	m.value = func(st *durable.Stats) float64 { return float64(value(st)) }
 	return m
@@ -141,7 +142,8 @@ func counterOf(name, help string, value func(st *durable.Stats) uint64) (m struc
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
 	value func(st *durable.Stats) float64
-}) {
+},
+) {
 	m.desc, m.kind = schedulerDesc(name, help), prometheus.CounterValue
 	m.value = func(st *durable.Stats) float64 { return float64(value(st)) }
 	return m

@@ -82,8 +82,17 @@ func TestStatusOfWebhookDecides(t *testing.T) {
 		calls  int // of the webhook in all; there are 3 attempts
 		event  string
 	}{
-		{200, 1, "done"}, {204, 1, "done"}, {299, 1, "done"}, {410, 1, "done"},
-		{301, 3, "dead"}, {307, 3, "dead"}, {400, 3, "dead"}, {404, 3, "dead"}, {429, 3, "dead"}, {500, 3, "dead"}, {503, 3, "dead"},
+		{200, 1, "done"},
+		{204, 1, "done"},
+		{299, 1, "done"},
+		{410, 1, "done"},
+		{301, 3, "dead"},
+		{307, 3, "dead"},
+		{400, 3, "dead"},
+		{404, 3, "dead"},
+		{429, 3, "dead"},
+		{500, 3, "dead"},
+		{503, 3, "dead"},
 	} {
 		t.Run(fmt.Sprint(tt.status), func(t *testing.T) {
 			t.Parallel()
