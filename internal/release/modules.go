@@ -14,7 +14,7 @@ import (
 
 var (
 	// published are the folders of the modules that a release consists of, each after those that it requires.
-	published = []string{".", "durable", "prometheus", "bench", "cmd", "examples"}
+	published = []string{".", "client", "durable", "prometheus", "bench", "cmd", "examples"}
 
 	// unpublished are those of the other modules of go.work. They serve development.
 	unpublished = []string{"check", "internal/release"}

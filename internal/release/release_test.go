@@ -32,7 +32,7 @@ func TestReleaseIsOneCommand(t *testing.T) {
 	if push == nil || filepath.Dir(push[1]) != temp {
 		t.Fatalf("no push from a clone in %s in the output:\n%s", temp, out)
 	}
-	if want := "main v0.1.0 durable/v0.1.0 prometheus/v0.1.0 bench/v0.1.0 cmd/v0.1.0 examples/v0.1.0"; push[2] != want {
+	if want := "main v0.1.0 client/v0.1.0 durable/v0.1.0 prometheus/v0.1.0 bench/v0.1.0 cmd/v0.1.0 examples/v0.1.0"; push[2] != want {
 		t.Errorf("to push: %s, want %s", push[2], want)
 	}
 	clone := push[1]
