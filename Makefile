@@ -63,7 +63,7 @@ cover: ## measure the root module's coverage, write coverage.out
 	go tool cover -func=coverage.out | tail -n 1
 
 .PHONY: fuzz
-fuzz: ## run each fuzz target of the root module for FUZZTIME (10s), those of durable and serve for a fifth
+fuzz: ## run each fuzz target of the root module for FUZZTIME (10s), those of durable, client and serve for a fifth
 	sh .ci/fuzz $(FUZZTIME)
 
 .PHONY: stress
