@@ -44,6 +44,7 @@ type Fire struct {
 
 // wireFire is a fire in the JSON of the API.
 type wireFire struct {
+	EventID string          `json:"event_id,omitempty"` // the API has it as the ID of the event
 	ID      string          `json:"id"`
 	Rev     uint64          `json:"rev"`
 	Key     string          `json:"key"`
@@ -55,18 +56,18 @@ type wireFire struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// MarshalJSON returns the fire as the API has it.
+// MarshalJSON returns the fire as the API has it, and its EventID as event_id.
 func (f Fire) MarshalJSON() ([]byte, error) {
-	return json.Marshal(wireFire{f.ID, f.Rev, f.Key, f.Kind, f.Attempt, f.Late.Microseconds(), f.Outcome, f.Status, f.Payload})
+	return json.Marshal(wireFire{f.EventID, f.ID, f.Rev, f.Key, f.Kind, f.Attempt, f.Late.Microseconds(), f.Outcome, f.Status, f.Payload})
 }
 
-// UnmarshalJSON sets the fire from the JSON of the API, all but EventID.
+// UnmarshalJSON sets the fire from the JSON of the API. EventID stays if there is no event_id.
 func (f *Fire) UnmarshalJSON(text []byte) error {
-	var w wireFire
+	w := wireFire{EventID: f.EventID}
 	if err := json.Unmarshal(text, &w); err != nil {
 		return err
 	}
-	*f = Fire{f.EventID, w.ID, w.Rev, w.Key, w.Kind, w.Attempt, time.Duration(w.LateUS) * time.Microsecond, w.Outcome, w.Status, w.Payload}
+	*f = Fire{w.EventID, w.ID, w.Rev, w.Key, w.Kind, w.Attempt, time.Duration(w.LateUS) * time.Microsecond, w.Outcome, w.Status, w.Payload}
 	return nil
 }
 

@@ -80,8 +80,9 @@ func (c *Client) send(ctx context.Context, r request, v any) (*response, error) 
 func (c *Client) attempts(ctx context.Context, r request) (*response, error) {
 	begin := time.Now()
 	var lost error // of the first attempt that may have changed something
+	var elapsed time.Duration // 0 in the first attempt
 	for n := 1; ; n++ {
-		resp, reached, err := c.attempt(ctx, r, time.Since(begin))
+		resp, reached, err := c.attempt(ctx, r, elapsed)
 		if err == nil {
 			return resp, nil
 		}
@@ -117,6 +118,7 @@ func (c *Client) attempts(ctx context.Context, r request) (*response, error) {
 		if !sleep(ctx, pause) {
 			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
+		elapsed = time.Since(begin)
 	}
 }
 
