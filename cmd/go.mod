@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/foliot-go/foliot/bench v0.0.0
+	github.com/foliot-go/foliot/client v0.0.0
 	github.com/foliot-go/foliot/durable v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
@@ -92,5 +93,6 @@ require (
 replace (
 	github.com/foliot-go/foliot => ../
 	github.com/foliot-go/foliot/bench => ../bench
+	github.com/foliot-go/foliot/client => ../client
 	github.com/foliot-go/foliot/durable => ../durable
 )

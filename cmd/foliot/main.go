@@ -1,6 +1,6 @@
 // Command foliot measures Foliot's timers against others on the machine it runs on (foliot bench), moves programs from
 // the standard library's timers to Foliot's (foliot fix), shows and changes the durable timers of a folder (foliot
-// timers), and serves timers by HTTP (foliot serve).
+// timers), serves timers by HTTP (foliot serve), and uses such a server (foliot put, get, cancel, ls and tail).
 package main
 
 import (
@@ -28,10 +28,11 @@ type runError struct{ error }
 func (e runError) Unwrap() error { return e.error }
 
 // exitCode prints an error and returns the exit status: 0 for no error, 130 after an interrupt, 1 if something failed,
-// 2 for wrong usage.
+// 2 for wrong usage, or that of a statusError.
 func exitCode(err error) int {
 	var status exitStatus
 	var failed runError
+	var withStatus statusError
 	switch {
 	case err == nil:
 		return 0
@@ -39,6 +40,9 @@ func exitCode(err error) int {
 		return int(status)
 	case errors.Is(err, context.Canceled):
 		return 130
+	case errors.As(err, &withStatus):
+		fmt.Fprintf(os.Stderr, "foliot: %v\n", err)
+		return withStatus.status
 	case errors.As(err, &failed):
 		fmt.Fprintf(os.Stderr, "foliot: %v\n", err)
 		return 1
@@ -68,6 +72,7 @@ func newRootCmd() *cobra.Command {
 			return err
 		},
 	})
+	root.AddCommand(newPutCmd(), newGetCmd(), newCancelCmd(), newLsCmd(), newTailCmd())
 	root.SetArgs(withDoubleDashes(root, os.Args[1:]))
 	return root
 }

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foliot-go/foliot/client"
+)
+
+func newLsCmd() *cobra.Command {
+	var r remote
+	var q client.Query
+	var from, to string
+	var dead bool
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List the timers of a server",
+		Long: `List the timers of a server by ID, or by time with --by-due. Times are printed in the time zone
+of the machine, and long payloads are cut off: --json prints all. --from and --to have a time
+such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, or a duration from now such as
+90m or -24h.
+
+"foliot timers ls" lists the timers of a folder that no server has open.` + remoteHelp,
+		Example: "  foliot ls --by-due --limit 10\n  foliot ls --prefix order- --from now --to 24h\n  foliot ls --dead --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			now := time.Now()
+			if q.From, err = parseWhen("from", from, now); err != nil {
+				return err
+			}
+			if q.To, err = parseWhen("to", to, now); err != nil {
+				return err
+			}
+			if q.Limit < 0 {
+				return fmt.Errorf("--limit %d: want 0 or more", q.Limit)
+			}
+			return r.do(func(c *client.Client) error {
+				if dead {
+					return listRemoteDead(cmd.Context(), c, q.Limit, cmd.OutOrStdout(), r.json)
+				}
+				out := newRemotePrinter(cmd.OutOrStdout(), r.json)
+				out.header("ID\tTO\tAT\tDUE\tAGAIN\tREV\tPAYLOAD")
+				for t, err := range c.List(cmd.Context(), q) {
+					if err == nil {
+						err = out.row(t)
+					}
+					if err != nil {
+						out.flush()
+						return err
+					}
+				}
+				return out.flush()
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&q.Prefix, "prefix", "", "only IDs that begin so")
+	flags.StringVar(&q.Kind, "kind", "", "only timers of this kind")
+	flags.StringVar(&from, "from", "", "only timers that are due at this time or later")
+	flags.StringVar(&to, "to", "", "only timers that are due before this time")
+	flags.BoolVar(&q.ByDue, "by-due", false, "order by time")
+	flags.IntVar(&q.Limit, "limit", 0, "the largest number of timers to list; 0: all")
+	flags.BoolVar(&dead, "dead", false, "list dead timers: those whose last attempt has failed")
+	for _, name := range []string{"prefix", "kind", "from", "to", "by-due"} {
+		cmd.MarkFlagsMutuallyExclusive("dead", name)
+	}
+	r.addFlags(cmd, "print a JSON object for each timer, on its own line")
+	return cmd
+}
+
+func listRemoteDead(ctx context.Context, c *client.Client, limit int, w io.Writer, asJSON bool) error {
+	out := newRemotePrinter(w, asJSON)
+	out.header("ID\tAT\tATTEMPTS\tREV\tERROR")
+	for d, err := range c.Dead(ctx, limit) {
+		if err == nil {
+			err = out.deadRow(d)
+		}
+		if err != nil {
+			out.flush()
+			return err
+		}
+	}
+	return out.flush()
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foliot-go/foliot/client"
+)
+
+const defaultServer = "http://127.0.0.1:7357"
+
+// remoteHelp is the end of the help of each command that talks to a server.
+const remoteHelp = `
+
+The server is that of --server or FOLIOT_SERVER, and its token is in the file of --token-file
+or FOLIOT_TOKEN_FILE.
+
+Exit status: 0 if all went well, 1 if the server cannot be reached or refuses the request, 2
+for wrong usage, 3 if there is no such timer, 4 if the condition does not hold.`
+
+// The exit statuses of commands that talk to a server, besides 0, 1 and 2.
+const (
+	statusNotFound = 3
+	statusConflict = 4
+)
+
+// A statusError is an error of a server with an exit status and with what to do about it.
+type statusError struct {
+	text   string
+	err    error // that of the client
+	status int
+}
+
+func (e statusError) Error() string { return e.text }
+func (e statusError) Unwrap() error { return e.err }
+
+// A remote is a server that a command talks to, as its flags say.
+type remote struct {
+	server    string
+	tokenFile string
+	json      bool
+}
+
+// addFlags adds the flags that all commands that talk to a server have.
+func (r *remote) addFlags(cmd *cobra.Command, json string) {
+	flags := cmd.Flags()
+	flags.StringVar(&r.server, "server", "", "address of the server (default $FOLIOT_SERVER, or "+defaultServer+")")
+	flags.StringVar(&r.tokenFile, "token-file", "", "file with the token of the server (default $FOLIOT_TOKEN_FILE)")
+	flags.BoolVar(&r.json, "json", false, json)
+}
+
+// do calls f with a client of the server. Its error says what to do.
+func (r *remote) do(f func(c *client.Client) error) error {
+	if r.server == "" {
+		r.server = os.Getenv("FOLIOT_SERVER")
+	}
+	if r.server == "" {
+		r.server = defaultServer
+	}
+	if r.tokenFile == "" {
+		r.tokenFile = os.Getenv("FOLIOT_TOKEN_FILE")
+	}
+	token, err := readToken(r.tokenFile)
+	if err != nil {
+		return runError{err}
+	}
+	c, err := client.New(r.server, client.Options{Token: token})
+	if err != nil {
+		return errors.New(withoutPackage(err)) // the address is wrong usage
+	}
+	if err := f(c); err != nil {
+		return r.explain(err)
+	}
+	return nil
+}
+
+// readToken reads the token from a file. Without a file there is none.
+func readToken(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("the token cannot be read: %w", err)
+	}
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 {
+		return "", fmt.Errorf("the token file %s is empty", file)
+	}
+	return string(text), nil
+}
+
+// explain returns an error with its exit status and with what to do about it.
+func (r *remote) explain(err error) error {
+	var advice string
+	var unknownHost *net.DNSError
+	var untrusted x509.UnknownAuthorityError
+	status := 1
+	switch {
+	case errors.Is(err, client.ErrUncertain):
+		advice = `look with "foliot get" or "foliot ls", and repeat the command if need be`
+	case errors.Is(err, client.ErrUnauthorized):
+		advice = "name the file with the token of the server with --token-file or FOLIOT_TOKEN_FILE"
+	case errors.Is(err, client.ErrNotFound):
+		status = statusNotFound
+	case errors.Is(err, client.ErrConflict):
+		status = statusConflict
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return statusError{fmt.Sprintf(`there is no server at %s: start one with "foliot serve", or name another one with --server or FOLIOT_SERVER`, r.server), err, 1}
+	case errors.As(err, &unknownHost):
+		advice = "check the address in --server or FOLIOT_SERVER"
+	case errors.As(err, &untrusted):
+		advice = "name a file with the certificate of its authority in the environment variable SSL_CERT_FILE"
+	}
+	text := withoutPackage(err)
+	if advice != "" {
+		text += "; " + advice
+	}
+	return statusError{text, err, status}
+}
+
+// withoutPackage returns the text of an error of package client for people who do not know the package.
+func withoutPackage(err error) string { return strings.TrimPrefix(err.Error(), "client: ") }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foliot-go/foliot/client"
+)
+
+// serverOf sets FOLIOT_SERVER to a server with a handler.
+func serverOf(t *testing.T, h http.HandlerFunc) {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	t.Setenv("FOLIOT_SERVER", server.URL)
+}
+
+func TestErrorsOfAServerSayWhatToDo(t *testing.T) {
+	put := []string{"put", "a", "--after", "1h", "--kind", "k"}
+	for _, c := range []struct {
+		name   string
+		status int
+		args   []string
+		exit   int
+		want   string
+	}{
+		{"a wrong token", 401, []string{"get", "a"}, 1, "name the file with the token of the server with --token-file or FOLIOT_TOKEN_FILE"},
+		{"no such timer", 404, []string{"get", "a"}, statusNotFound, `get timer "a": do it so (status 404)`},
+		{"nothing to cancel", 404, []string{"cancel", "a"}, statusNotFound, `cancel timer "a": do it so`},
+		{"a condition", 412, append(put, "--if-absent"), statusConflict, `put timer "a": do it so (status 412)`},
+		{"a bad request", 400, put, 1, "do it so (status 400)"},
+		{"a broken server", 500, put, 1, `the change may or may not have been made: do it so (status 500); look with "foliot get"`},
+		{"a broken server, reading", 500, []string{"ls"}, 1, "list timers: do it so (status 500)"},
+		{"no listening", 403, []string{"tail"}, 1, "listen to fires: do it so (status 403)"},
+		{"no dead timers", 403, []string{"ls", "--dead"}, 1, "list dead: do it so (status 403)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			serverOf(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(c.status)
+				io.WriteString(w, `{"title":"No","detail":"do it so"}`)
+			})
+			_, _, err := run(t, t.Context(), c.args...)
+			var s statusError
+			if !errors.As(err, &s) || s.status != c.exit || !strings.Contains(err.Error(), c.want) || strings.HasPrefix(err.Error(), "client: ") {
+				t.Errorf("exit status %d, %v; want %d, %s", s.status, err, c.exit, c.want)
+			}
+		})
+	}
+}
+
+func TestNoServerSaysHowToStartOne(t *testing.T) {
+	t.Setenv("FOLIOT_SERVER", "http://127.0.0.1:1")
+	_, _, err := run(t, t.Context(), "ls")
+	if err == nil || !strings.Contains(err.Error(), `there is no server at http://127.0.0.1:1: start one with "foliot serve"`) || !errors.Is(err, client.ErrUnavailable) {
+		t.Error(err)
+	}
+}
+
+func TestTheFlagsOfPutAreSent(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FOLIOT_TOKEN_FILE", token)
+	for _, c := range []struct {
+		args []string
+		body string
+	}{
+		{[]string{"--after", "90m", "--kind", "k", "--payload", `{"a":1}`}, `{"after":"1h30m0s","payload":{"a":1},"kind":"k"}`},
+		{[]string{"--after", "0", "--kind", "k"}, `{"after":"1ns","kind":"k"}`},
+		{[]string{"--at", "2040-01-31T12:00:00Z", "--webhook", "https://x.example", "--header", "X-A: b: c", "--header", "X-B:"}, `{"at":"2040-01-31T12:00:00Z","webhook":{"url":"https://x.example","headers":{"X-A":"b: c","X-B":""}}}`},
+		{[]string{"--every", "1h", "--kind", "k", "--payload", `"<text>"`}, `{"every":"1h0m0s","payload":"<text>","kind":"k"}`},
+		{[]string{"--cron", "0 3 * * *", "--tz", "Europe/Vienna", "--kind", "k"}, `{"cron":"0 3 * * *","tz":"Europe/Vienna","kind":"k"}`},
+	} {
+		serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if got := strings.TrimSpace(string(body)); got != c.body {
+				t.Errorf("%q: %s, want %s", c.args, got, c.body)
+			}
+			if r.Header.Get("Authorization") != "Bearer s3cret" || r.Header.Get("If-Match") != `"7"` {
+				t.Errorf("%q: headers %v", c.args, r.Header)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"id":"a","rev":8,"at":"2040-01-31T12:00:00Z"}`)
+		})
+		out, _, err := run(t, t.Context(), append([]string{"put", "a", "--if-rev", "7", "--json"}, c.args...)...)
+		if want := `{"id":"a","rev":8,"at":"2040-01-31T12:00:00Z","created":false}` + "\n"; err != nil || out != want {
+			t.Errorf("%q: %q, %v; want %q", c.args, out, err, want)
+		}
+	}
+}
+
+// A server cannot send characters that change the terminal.
+func TestWhatAServerSendsIsPrintedVisibly(t *testing.T) {
+	serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+		const timer = `{"id":"\u001b[2J","rev":8,"at":"2040-01-31T12:00:00Z","cron":"\u0007","webhook":{"url":"http://x\n","headers":{"A\t":"b"}},"payload":"\u007f"}`
+		switch r.URL.Path {
+		case "/v1/fires":
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "event: fire\ndata: {\"id\":\"\\u001b[2J\",\"kind\":\"\\n\",\"outcome\":\"\\t\"}\n\n")
+		case "/v1/dead":
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"dead":[{"id":"\u001b[2J","error":"\u001b]0;x"}]}`)
+		case "/v1/timers":
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"timers":[`+timer+`]}`)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, timer)
+		}
+	})
+	for _, args := range [][]string{{"get", "a"}, {"ls"}, {"ls", "--dead"}, {"tail", "-n", "1"}} {
+		out, _, err := run(t, t.Context(), args...)
+		if err != nil || strings.ContainsAny(out, "\x1b\x07\x7f\t") || !strings.Contains(out, `"\x1b[2J"`) {
+			t.Errorf("%s: %q, %v", args, out, err)
+		}
+	}
+}
+
+func TestTailConnectsAgain(t *testing.T) {
+	n := 0
+	serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+		n++
+		w.Header().Set("Content-Type", "text/event-stream")
+		if n > 1 && r.Header.Get("Last-Event-ID") != "1" {
+			t.Errorf("Last-Event-ID %q", r.Header.Get("Last-Event-ID"))
+		}
+		io.WriteString(w, map[int]string{
+			1: "id: 1\nevent: fire\ndata: {\"id\":\"a\",\"attempt\":1,\"late_us\":1234,\"outcome\":\"done\",\"kind\":\"k\",\"payload\":{\"x\":1}}\n\n",
+			2: "id: 2\nevent: fire\ndata: {\"id\":\"b\",\"attempt\":2,\"late_us\":90,\"outcome\":\"retry\",\"status\":503}\n\n",
+		}[n])
+	})
+	out, errs, err := run(t, t.Context(), "tail", "--count", "2")
+	want := "done     a  k  attempt 1  late 1.23ms  {\"x\":1}\nretry    b  webhook: 503  attempt 2  late 90µs  \n"
+	if err != nil || out != want {
+		t.Errorf("%q, %v; want %q", out, err, want)
+	}
+	if !strings.Contains(errs, "the connection is lost (") {
+		t.Errorf("standard error %q", errs)
+	}
+}
+
+func TestAnInterruptEndsTail(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.(http.Flusher).Flush()
+		time.AfterFunc(10*time.Millisecond, cancel)
+		<-r.Context().Done()
+	})
+	if _, _, err := run(t, ctx, "tail"); exitCode(err) != 130 {
+		t.Errorf("%v, exit status %d", err, exitCode(err))
+	}
+}
