@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"ids": checkIDs, "setrev": setRev, "await": await, "damage": damage,
+			"ids": checkIDs, "serve": serveCommand, "setrev": setRev, "await": await, "damage": damage,
 			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) < 2 {
 					ts.Fatalf("usage: exits status command [args]")

@@ -91,7 +91,7 @@ func checkIDs(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var ids []string
 	for d := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout"))); d.More(); {
-		var e timerEntry
+		var e struct{ ID string }
 		ts.Check(d.Decode(&e))
 		ids = append(ids, e.ID)
 	}
