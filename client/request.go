@@ -79,7 +79,7 @@ func (c *Client) send(ctx context.Context, r request, v any) (*response, error) 
 
 func (c *Client) attempts(ctx context.Context, r request) (*response, error) {
 	begin := time.Now()
-	var lost error // of the first attempt that may have changed something
+	var lost error            // of the first attempt that may have changed something
 	var elapsed time.Duration // 0 in the first attempt
 	for n := 1; ; n++ {
 		resp, reached, err := c.attempt(ctx, r, elapsed)
