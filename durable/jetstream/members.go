@@ -216,7 +216,7 @@ func (m *members) receive(msg *nats.Msg) {
 }
 
 // heardSelf notes that a heartbeat of this process has come back. After a break, all others get as much time
-// as if they had been heard now: it is not known who was silent. The caller holds mu.
+// as if they had been heard now: it is not known which process was silent. The caller holds mu.
 func (m *members) heardSelf(now time.Time) {
 	if now.Sub(m.echo) > rankSilence {
 		m.since = now

@@ -21,7 +21,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A node is a store with a Scheduler that runs, like a process of its own.
+// A node is a store with a Scheduler that runs, as a process has them.
 type node struct {
 	store *Store
 	s     *durable.Scheduler

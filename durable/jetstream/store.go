@@ -25,7 +25,7 @@ type logger = *slog.Logger
 //
 // The stream has one message for each ID: all that is known of its timer. Each change of a timer is one
 // message that the stream refuses if it has another one than the change is based on. So the stream decides,
-// and no process has to be asked. What a process knows of the stream is in an index, which a consumer keeps
+// and no process asks another one. What a process knows of the stream is in an index, which a consumer keeps
 // up to date. It is a hint, until a barrier makes it true.
 type Store struct {
 	nc       *nats.Conn

@@ -71,7 +71,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// store opens a store with a connection of its own.
+// store opens a store with its own connection.
 func (b *bed) store(t *testing.T, o Options) *Store {
 	t.Helper()
 	nc := b.connect()
