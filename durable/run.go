@@ -74,8 +74,9 @@ const (
 	// less between two passes.
 	stepMin = 10 * time.Millisecond
 
-	// manualPatience is how long a pass waits for a handler on a manual clock.
-	manualPatience = 10 * time.Millisecond
+	// manualPatience is how long a pass waits for a handler on a manual clock. It is longer than a busy
+	// system lets a goroutine wait for a processor, usually: handlers start in order then.
+	manualPatience = 50 * time.Millisecond
 
 	// closeTime is how long the end of a run waits for a pass.
 	closeTime = time.Second
