@@ -209,8 +209,8 @@ func (s *server) serve(ctx context.Context, tcp *net.TCPListener) error {
 	defer cancel()
 	closed := make(chan error, 1)
 	go func() { closed <- web.Shutdown(closing) }()
-	s.sender.Stop()
 	stop()
+	s.sender.Stop()
 	if err = <-ended; err != nil {
 		s.log.Error("serve: the scheduler did not end in order", "error", err)
 	}

@@ -67,6 +67,15 @@ func newQueue(places, room int) *queue {
 // enter waits for a place. It returns the error of ctx if that ends first. Unless it is patient, it returns
 // errFull if too many wait, and ErrStopped after stop.
 func (q *queue) enter(ctx context.Context, name string, patient bool) (*place, error) {
+	stopped, err := q.stopped, ErrStopped
+	if patient {
+		stopped = nil
+	}
+	select {
+	case <-stopped: // also if a place is free
+		return nil, err
+	default:
+	}
 	q.mu.Lock()
 	h := q.hosts[name]
 	if h == nil {
@@ -84,10 +93,6 @@ func (q *queue) enter(ctx context.Context, name string, patient bool) (*place, e
 	q.grant()
 	q.mu.Unlock()
 
-	stopped, err := q.stopped, ErrStopped
-	if patient {
-		stopped = nil
-	}
 	select {
 	case p := <-w.granted:
 		return p, nil

@@ -128,6 +128,11 @@ func TestStopEndsThoseThatWait(t *testing.T) {
 	if err := <-patient; err != nil {
 		t.Error(err)
 	}
+	for range 100 {
+		if _, err := q.enter(t.Context(), "b", false); !errors.Is(err, ErrStopped) { // there are free places
+			t.Fatal(err)
+		}
+	}
 }
 
 func (q *queue) waitingNow() int {
