@@ -35,6 +35,10 @@ func newBenchCmd() *cobra.Command {
 Python's asyncio, uvloop and Node.js. All of them do the same work, in one process where that
 is possible. They take turns in rounds, with the garbage collector on.
 
+The scenarios whose names begin with cluster build a NATS server and start three of them. They
+are part of a full run, and of one that names them. If the server cannot be built, they are
+skipped, and the report says so.
+
 A quick run takes about a minute, a full one 40 minutes; an interrupt prints what
 has been measured so far. The tables go to the standard output. A list follows them: the
 figures of Foliot that are worse than those of the standard library, the worst first. A page
