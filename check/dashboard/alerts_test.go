@@ -13,7 +13,9 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/template"
 
 	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/prometheus"
@@ -46,6 +48,23 @@ func TestTheAlertsUseMetricsThatExist(t *testing.T) {
 		})
 		if rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" {
 			t.Errorf("%s has no summary or no severity", rule.Alert)
+		}
+	}
+}
+
+func TestTheAlertsNameTheRuntimeIfThereIsALabel(t *testing.T) {
+	for _, rule := range loadAlerts(t) {
+		for runtime, want := range map[string]string{"": "host:1 ", "sessions": "host:1 (runtime sessions) "} {
+			values := map[string]string{"instance": "host:1"}
+			if runtime != "" {
+				values["runtime"] = runtime
+			}
+			text := "{{$labels := .Labels}}{{$value := .Value}}" + rule.Annotations["summary"]
+			data := template.AlertTemplateData(values, nil, "", promql.Sample{F: 1})
+			got, err := template.NewTemplateExpander(t.Context(), text, rule.Alert, data, model.Now(), nil, nil, nil).Expand()
+			if err != nil || !strings.Contains(got, want) {
+				t.Errorf("%s: the summary is %q, %v, want one with %q", rule.Alert, got, err, want)
+			}
 		}
 	}
 }
