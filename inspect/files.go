@@ -75,7 +75,7 @@ var contentTypes = map[string]string{
 func serveFile(w http.ResponseWriter, r *http.Request) {
 	f, ok := files()[r.URL.Path]
 	if !ok {
-		http.NotFound(w, r)
+		http.Error(w, "404 page not found: the live page of Foliot is at /, after http.StripPrefix has removed the prefix of its mount", http.StatusNotFound)
 		return
 	}
 	h := w.Header()
