@@ -130,6 +130,7 @@ func (f *feed) isHeard() bool {
 // serve sends pictures to a client until its request ends or it does not accept them in time.
 func (f *feed) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // else nginx holds events back until a buffer is full
 	if r.Method == http.MethodHead {
 		return
 	}

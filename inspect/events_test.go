@@ -51,6 +51,9 @@ func listen(t *testing.T, server *httptest.Server, last string) *stream {
 	if got := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || got != "text/event-stream" {
 		t.Fatalf("the status is %d and the type %q", resp.StatusCode, got)
 	}
+	if got := resp.Header.Get("X-Accel-Buffering"); got != "no" {
+		t.Errorf("X-Accel-Buffering is %q, want no", got)
+	}
 	wantHeaders(t, "GET /events", resp.Header)
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 1<<24)
