@@ -296,3 +296,15 @@ func TestBrowserFindsTheRingsOfTheWheel(t *testing.T) {
 		}
 	}
 }
+
+func TestBrowserRoundsNoShareToAllOrNone(t *testing.T) {
+	tab := openTab(t, desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}}).address)
+	for share, want := range map[string]string{
+		"0": "0 %", "0.0004": "< 0.1 %", "0.002": "0.2 %", "0.5": "50 %", "0.99": "99 %", "0.998": "99.8 %", "0.9996": "> 99.9 %", "1": "100 %",
+	} {
+		got := eval[string](t, tab, `import("./words.js").then(m => m.percent(`+share+`))`)
+		if got = strings.ReplaceAll(got, "\u00a0", " "); got != want {
+			t.Errorf("a share of %s is %q, want %q", share, got, want)
+		}
+	}
+}

@@ -28,11 +28,12 @@ export const timers = (n) => (n === 1 ? `1${nbsp}timer` : `${number(n)}${nbsp}ti
 // rate formats a number of events a second.
 export const rate = (v) => (v === null || v === undefined || Number.isNaN(v) ? noFigure : number(v < 100 ? v : Math.round(v)) + nbsp + "/s");
 
-// percent formats a share.
+// percent formats a share. Only a share of 1 is 100 %.
 export function percent(share) {
 	if (!Number.isFinite(share)) return noFigure;
 	if (share > 0 && share < 0.001) return "< 0.1" + nbsp + "%";
-	return number(Number((share * 100).toPrecision(share > 0.9995 ? 4 : 2))) + nbsp + "%";
+	if (share < 1 && share > 0.999) return "> 99.9" + nbsp + "%";
+	return number(Number((share * 100).toPrecision(share > 0.99 && share < 1 ? 3 : 2))) + nbsp + "%";
 }
 
 // shortName removes the path of the package from the name of a function, also from type arguments.
