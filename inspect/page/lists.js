@@ -5,13 +5,13 @@ import { explain } from "./tip.js";
 import { explore } from "./explore.js";
 import { table, fill } from "./table.js";
 import { number, noFigure } from "./look/number.js";
-import { duration, rate } from "./words.js";
+import { duration, rate, second } from "./words.js";
 
 // columns are the columns of each table after the first: their heads and meanings.
 const columns = {
 	Runtimes: [
 		["armed", "Timers that are armed."], ["fired", "Timers that have fired, a second."],
-		["late, 99 %", "99 % of the timers were at most so late, since the start."],
+		["late, 99\u00a0%", "99 % of the timers were at most so late, since the start."],
 		["blocked", "How often a callback blocked its worker, since the start."], ["panics", "Panics that Options.OnPanic got, since the start."],
 	],
 	Workers: [
@@ -24,7 +24,7 @@ const columns = {
 		["state", "Whether a goroutine runs the loop."], ["timers", "Callbacks that are due later."], ["next in", "When the first of them is due."],
 		["posted", "Callbacks that other goroutines have posted and the loop has not collected."], ["held", "Calls of Hold that keep the loop from being idle."],
 	],
-	Queues: [["values", "Values in the queue."], ["due now", "Values that are due and were not fetched."], ["next in", "When the first value is due, or somewhat earlier."]],
+	Queues: [["values", "Values in the queue."], ["due now", "Values that are due and were not fetched."], ["next in", "When the first value is due or was due, or somewhat earlier."]],
 };
 
 export class Lists {
@@ -100,4 +100,6 @@ function queueCells({ len, overdue, next, unavailable }) {
 }
 
 const reason = (unavailable) => Object.values(unavailable ?? {})[0] ?? noFigure;
-const until = (ns) => (ns <= 0 ? "now" : duration(ns));
+
+// until formats a time from now. What has been due for a second is stuck, so it says for how long.
+const until = (ns) => (ns > 0 ? duration(ns) : ns > -second ? "now" : `${duration(-ns)} ago`);
