@@ -309,3 +309,11 @@ func TestBrowserRoundsNoShareToAllOrNone(t *testing.T) {
 		}
 	}
 }
+
+func TestBrowserSaysHowLongThePageHasListened(t *testing.T) {
+	tab := openTab(t, desktop, newSite(t, program(t)).address)
+	for _, script := range []string{`document.querySelector("#late-table thead").innerText`, `document.querySelector("#tiles .note").innerText`} {
+		tab.until(t, `/last [1-9][0-9]?\ss/.test(`+script+`)`)
+	}
+	tab.checkQuiet(t)
+}

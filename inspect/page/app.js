@@ -105,7 +105,7 @@ function render() {
 	for (const plot of plots) plot.update(history);
 	const now = distributions(runtime);
 	const recent = { late: history.distribution("late", now.late), ran: history.distribution("ran", now.ran) };
-	late.update(recent.late, now.late, stats.Late);
+	late.update(recent.late, now.late, stats.Late, history.period);
 	tiles.update({ stats, history, ran: now.ran, recent });
 	owners.update(runtime.callbacks, stats.Armed, unavailable.callbacks);
 	for (const update of tables) update();

@@ -73,6 +73,12 @@ export class History {
 		return last < 0 ? 0 : this.at(name, last) - this.at(name, i);
 	}
 
+	// period names the time that since and distribution cover: the last minute, or less if the page has not listened that long.
+	get period() {
+		const known = this.end > 0 ? this.when(this.end - 1) - this.distributions[0].time : 0;
+		return known >= recent - coarse ? "last minute" : `last ${Math.max(1, Math.round(known))}\u00a0s`;
+	}
+
 	// series returns times and rates for a plot: [times, ...rates of each name]. A gap is null.
 	series(names) {
 		const out = [[], ...names.map(() => [])];

@@ -1,12 +1,13 @@
 // How late timers fire: a histogram of the last minute, and percentiles.
 
 import { BarChart } from "./bars.js";
+import { write } from "./svg.js";
 import { noFigure } from "./look/number.js";
 import { duration, percent, timers, microsecond, millisecond, second } from "./words.js";
 import { table, fill } from "./table.js";
 
 const perOctave = 4;
-const quantiles = [[0.5, "median", "P50"], [0.9, "90 % at most", "P90"], [0.99, "99 % at most", "P99"], [0.999, "99.9 % at most", "P999"], [1, "the latest", "Max"]];
+const quantiles = [[0.5, "median", "P50"], [0.9, "90 % at most", "P90"], [0.99, "99 % at most", "P99"], [0.999, "99.9 % at most", "P999"], [1, "all at most", "Max"]];
 
 export class Late {
 	#chart;
@@ -26,21 +27,22 @@ export class Late {
 	}
 
 	// update shows the distributions of the last minute and since the start. Without any in the last minute, the bars are
-	// those since the start. stats has the percentiles since the start.
-	update(recent, start, stats) {
+	// those since the start. stats has the percentiles since the start. period names the last minute.
+	update(recent, start, stats, period) {
 		const quiet = recent.count === 0;
 		const shown = quiet ? start : recent;
 		const empty = shown.count > 0 ? "" : "No timer has fired yet.";
-		this.#draw(shown.count > 0 ? shown : null, quiet, empty);
+		this.#draw(shown.count > 0 ? shown : null, quiet ? "since the start" : `in the ${period}`, quiet, empty);
+		write(this.table.tHead.rows[0].cells[1], period);
 		fill(this.table, [["fired", recent.count, stats.Count], ...quantiles.map(([q, name, key]) =>
 			[name, quiet ? noFigure : duration(recent.quantile(q)), stats.Count > 0 ? duration(stats[key]) : noFigure])]);
 		if (document.activeElement !== this.host) {
 			this.host.setAttribute("aria-label", "How late timers fire: " + (empty ||
-				`${quiet ? "since the start" : "in the last minute"}, half of them at most ${duration(shown.quantile(0.5))}, 99 percent at most ${duration(shown.quantile(0.99))}`));
+				`${quiet ? "since the start" : `in the ${period}`}, half of them at most ${duration(shown.quantile(0.5))}, 99 percent at most ${duration(shown.quantile(0.99))}`));
 		}
 	}
 
-	#draw(shown, quiet, empty) {
+	#draw(shown, period, quiet, empty) {
 		if (shown) {
 			while (this.#high < shown.quantile(1) && this.#high < 1e4 * second) this.#high *= 2;
 			while (this.#low > shown.quantile(0.05) && this.#low > microsecond) this.#low /= 2;
@@ -56,7 +58,7 @@ export class Late {
 			const which = i === 0 ? `at most ${duration(to)} late` : i === bins - 1 ? `more than ${duration(from)} late` : `${duration(from)} to ${duration(to)} late`;
 			return {
 				from: i / bins, to: (i + 1) / bins, share: n / most, kind: quiet ? "quiet" : "",
-				tip: [`${timers(n)} fired ${which}`, `${percent(n / shown.count)} ${quiet ? "since the start" : "of the last minute"}. ${percent(sum / shown.count)} are at most that late.`],
+				tip: [`${timers(n)} fired ${which}`, `${percent(n / shown.count)} of those ${period}. ${percent(sum / shown.count)} are at most that late.`],
 			};
 		});
 		const x = [];

@@ -8,7 +8,7 @@ import { duration, rate, millisecond } from "./words.js";
 
 const slow = 5 * millisecond; // after this a callback counts as blocked, and another goroutine continues
 
-const lately = (name) => ({ history }) => `${number(history.since(name))} in the last minute`;
+const lately = (name) => ({ history }) => `${number(history.since(name))} in the ${history.period}`;
 
 // figures are the contents of the tiles. value, note and bad get {stats, history, ran, recent}: ran is how long callbacks took
 // since the start, recent.ran is that of the last minute.
@@ -22,9 +22,9 @@ const figures = [
 		about: "Panics of callbacks, polls and Options.Go that Options.OnPanic got.",
 	},
 	{
-		name: "Slow callbacks", value: ({ ran }) => number(ran.above(slow)), bad: ({ recent }) => recent.ran.above(slow) > 0,
-		note: ({ recent }) => `${number(recent.ran.above(slow))} in the last minute`,
-		about: "Callbacks and polls that took more than 5 ms.",
+		name: "Callbacks over 5 ms", value: ({ ran }) => number(ran.above(slow)), bad: ({ recent }) => recent.ran.above(slow) > 0,
+		note: ({ recent, history }) => `${number(recent.ran.above(slow))} in the ${history.period}`,
+		about: "Callbacks and polls that took more than 5 ms, whatever Options.SlowCallback is.",
 	},
 	{
 		name: "Rescued", value: ({ stats }) => number(stats.Rescued), note: lately("rescued"), bad: ({ history }) => history.since("rescued") > 0,
