@@ -317,3 +317,15 @@ func TestBrowserSaysHowLongThePageHasListened(t *testing.T) {
 	}
 	tab.checkQuiet(t)
 }
+
+func TestBrowserSaysThatTheDefaultRuntimeIsUnused(t *testing.T) {
+	tab := openTab(t, desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"default": newRuntime(t)}}).address)
+	tab.until(t, `document.getElementById("notice").innerText.includes("Options.Runtimes")`)
+	rt := newRuntime(t)
+	arm(t, rt, 1, time.Hour, time.Hour, closeIdle)
+	tab = openTab(t, desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"default": rt}}).address)
+	tab.until(t, `document.getElementById("armed").textContent === "1"`)
+	if !eval[bool](t, tab, `document.getElementById("notice").hidden`) {
+		t.Error("a runtime with a timer has a notice")
+	}
+}

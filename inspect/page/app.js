@@ -60,6 +60,13 @@ function notice(text) {
 	write($("notice"), text && text[0].toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : "."));
 }
 
+// advice says what to do if the page shows only the default runtime, and the program does not use it.
+function advice(stats) {
+	const alone = Object.keys(picture.runtimes).length === 1 && chooser.name === "default";
+	const unused = stats && stats.Slots + stats.Tasks + stats.Queued + stats.Stopped + stats.Late.Count === 0;
+	return alone && unused ? "The runtime “default” has not had a timer yet. Options.Runtimes of inspect.Handler names other runtimes to show." : "";
+}
+
 // rateRows are a sample each ten seconds, the newest first.
 function rateRows() {
 	const data = histories.get(chooser.name).series(["new", "fired", "stopped", "rearmed", "wakeups"]);
@@ -95,7 +102,7 @@ function render() {
 	const history = histories.get(chooser.name);
 	const { stats, unavailable = {} } = runtime;
 	$("pictures").hidden = !stats;
-	notice([...new Set(Object.values(unavailable))].join(", "));
+	notice([...new Set(Object.values(unavailable))].join(", ") || advice(stats));
 	lists.update(picture, histories, chooser.name);
 	if (!stats) return;
 	write($("armed"), number(stats.Armed));
