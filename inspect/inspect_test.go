@@ -245,6 +245,9 @@ func TestOnlyWhatThereIsCanBeRead(t *testing.T) {
 		if w.Code != c.status {
 			t.Errorf("%s %s: the status is %d, want %d", c.method, c.path, w.Code, c.status)
 		}
+		if c.status == 404 && !strings.Contains(w.Body.String(), "http.StripPrefix") {
+			t.Errorf("%s %s: the text is %q, want the advice to remove the prefix", c.method, c.path, w.Body)
+		}
 		if allow := w.Header().Get("Allow"); (allow == "GET, HEAD") != (c.status == 405) {
 			t.Errorf("%s %s: Allow is %q", c.method, c.path, allow)
 		}
