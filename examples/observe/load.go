@@ -29,8 +29,8 @@ const (
 
 // startLoad arms the timers of network and spawns the tasks of sessions. The load it returns is not nil,
 // even if there is an error.
-func startLoad(ctx context.Context, c config, network, sessions *foliot.Runtime) (*load, error) {
-	l := &load{config: c, rt: network, conns: make([]connection, c.connections), retries: foliot.NewQueue[*request](network)}
+func startLoad(ctx context.Context, c config, network, sessions *foliot.Runtime, retries *foliot.Queue[*request]) (*load, error) {
+	l := &load{config: c, rt: network, conns: make([]connection, c.connections), retries: retries}
 	for i := range l.conns {
 		if err := l.conns[i].open(l); err != nil {
 			return l, err

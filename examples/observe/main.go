@@ -96,7 +96,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	runtimes := map[string]*foliot.Runtime{"network": network, "sessions": sessions}
-	handler, err := newHandler(runtimes)
+	retries := foliot.NewQueue[*request](network)
+	handler, err := newHandler(inspect.Options{Runtimes: runtimes, Queues: map[string]inspect.Queue{"retries": retries}})
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l, err := startLoad(working, c, network, sessions)
+	l, err := startLoad(working, c, network, sessions, retries)
 	if err == nil {
 		select {
 		case <-ctx.Done():
@@ -134,11 +135,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return err
 }
 
-// newHandler returns the handler of the page and of the metrics of some runtimes.
-func newHandler(runtimes map[string]*foliot.Runtime) (http.Handler, error) {
+// newHandler returns the handler of the page, and of the metrics of the runtimes on it.
+func newHandler(o inspect.Options) (http.Handler, error) {
 	reg := prometheus.NewRegistry()
 	cs := []prometheus.Collector{collectors.NewGoCollector()}
-	for name, rt := range runtimes {
+	for name, rt := range o.Runtimes {
 		cs = append(cs, foliotprom.NewCollector(rt, foliotprom.Labels{"runtime": name}))
 	}
 	for _, c := range cs {
@@ -148,7 +149,7 @@ func newHandler(runtimes map[string]*foliot.Runtime) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
-	mux.Handle("/debug/foliot/", http.StripPrefix("/debug/foliot", inspect.Handler(inspect.Options{Runtimes: runtimes})))
+	mux.Handle("/debug/foliot/", http.StripPrefix("/debug/foliot", inspect.Handler(o)))
 	mux.Handle("GET /{$}", http.RedirectHandler("/debug/foliot/", http.StatusFound))
 	return mux, nil
 }
