@@ -5,9 +5,10 @@ import "math/bits"
 // CountUntil returns how many entries are due at a tick or before. It looks at buckets, not at
 // entries: it takes microseconds, with ten million entries some tens of them. So it counts exactly up
 // to the bucket that the tick is in, and estimates the share of that one as if its entries were spread
-// evenly over its range. Such a bucket has 4,336 entries at most. If the tick is in the same block of
-// 64 ticks as Now(), counted from tick 0, the number is exact. In the body of Advance and Drain some
-// entries may be missing: those that the pass is about to yield, and those that were just armed.
+// evenly over its range. Such a bucket has 4,336 entries at most. If no entry is overdue and the tick is in
+// the same block of 64 ticks as Now(), counted from tick 0, the number is exact. In the body of Advance
+// and Drain some entries may be missing: those that the pass is about to yield, and those that were just
+// armed.
 func (w *Wheel[V]) CountUntil(at Tick) int {
 	if w == nil {
 		return 0
