@@ -27,7 +27,11 @@ func TestRetryAfterWrapsItsErrorAndIsBounded(t *testing.T) {
 	clock := foliot.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	store := storetest.NewMemory()
 	t.Cleanup(func() { store.Close() })
-	s, err := durable.New(store, durable.Options{Clock: clock, Logger: slog.New(slog.DiscardHandler)})
+	s, err := durable.New(store, durable.Options{
+		Clock:  clock,
+		Retry:  durable.Retry{Attempts: 4},
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

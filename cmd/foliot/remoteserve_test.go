@@ -306,6 +306,9 @@ func TestFiresComeWithTheirOutcomes(t *testing.T) {
 		}
 		return found
 	}
+	for end := time.Now().Add(10 * time.Second); len(dead()) == 0 && time.Now().Before(end); { // the event comes just before
+		time.Sleep(10 * time.Millisecond)
+	}
 	if found := dead(); len(found) != 1 || found[0].ID != "broken" || found[0].Attempts != 2 || !strings.Contains(found[0].Error, "500") || found[0].At.IsZero() || found[0].Key == "" {
 		t.Errorf("dead: %+v", found)
 	}

@@ -106,6 +106,7 @@ func Run(ctx context.Context, c Config) error {
 	defer end()
 	done := make(chan error, 1)
 	go func() { done <- s.serve(ctx, ln) }()
+	ending := false // by a signal; it does not say whether ctx has ended, which an interrupt may have done, too
 	for {
 		select {
 		case err := <-done:
@@ -114,7 +115,8 @@ func Run(ctx context.Context, c Config) error {
 			switch {
 			case sig == syscall.SIGHUP:
 				s.reload()
-			case ctx.Err() == nil:
+			case !ending:
+				ending = true
 				s.log.Info("serve: ending; a second signal ends at once", "signal", sig.String())
 				end()
 			default:
