@@ -228,14 +228,20 @@ func TestBrowserExplainsEverythingByKeyPointerAndTouch(t *testing.T) {
 func (tab *tab) middle(t *testing.T, selector string) [2]float64 {
 	t.Helper()
 	at := eval[[]float64](t, tab, fmt.Sprintf(`(() => {
-		const e = [...document.querySelectorAll(%q)].find(e => e.getAttribute("display") !== "none" && e.getBoundingClientRect().width > 0);
-		e.scrollIntoView({block: "center"});
-		const box = e.getBoundingClientRect();
-		if (!e.matches(".cell")) return [box.left + box.width / 2, box.top + box.height / 2];
-		for (let x = box.left; x < box.right; x++) // the middle of a bent shape may be outside of it
-			for (let y = box.top; y < box.bottom; y++)
-				if (document.elementFromPoint(x, y) === e) return [x, y];
+		for (const e of document.querySelectorAll(%q)) {
+			if (e.getAttribute("display") === "none" || e.getBoundingClientRect().width === 0) continue;
+			e.scrollIntoView({block: "center"});
+			const box = e.getBoundingClientRect();
+			if (!e.matches(".cell")) return [box.left + box.width / 2, box.top + box.height / 2];
+			for (let x = box.left; x < box.right; x++) // the middle of a bent shape may be outside of it
+				for (let y = box.top; y < box.bottom; y++)
+					if (document.elementFromPoint(x, y) === e) return [x, y];
+		} // a cell may be too small for a point of the screen
+		return [];
 	})()`, selector))
+	if len(at) != 2 {
+		t.Fatalf("there is nothing to point at: %s", selector)
+	}
 	return [2]float64{at[0], at[1]}
 }
 
