@@ -1,35 +1,22 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 	"unicode"
 
 	"github.com/foliot-go/foliot/client"
 )
 
-// A remotePrinter prints timers of a server as a table or as JSON.
-type remotePrinter struct {
-	table *tabwriter.Writer
-	json  *json.Encoder // nil: a table
-	rows  int
-	now   time.Time
-}
+// A remotePrinter prints timers of a server.
+type remotePrinter struct{ tableOrJSON }
 
 func newRemotePrinter(w io.Writer, asJSON bool) *remotePrinter {
-	p := &remotePrinter{table: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), now: time.Now()}
-	if asJSON {
-		p.json = json.NewEncoder(w)
-		p.json.SetEscapeHTML(false)
-	}
-	return p
+	return &remotePrinter{newTableOrJSON(w, asJSON)}
 }
 
 // header prints the header of a table.

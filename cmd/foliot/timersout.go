@@ -76,22 +76,31 @@ const payloadWidth = 48
 // need not be in memory as a whole.
 const flushEvery = 4096
 
-// A timerPrinter prints timers as a table or as JSON.
-type timerPrinter struct {
+// A tableOrJSON is the output of commands that print timers.
+type tableOrJSON struct {
 	table *tabwriter.Writer
 	json  *json.Encoder // nil: a table
-	dead  bool          // the table is one of dead timers
 	rows  int
 	now   time.Time
 }
 
-func newTimerPrinter(w io.Writer, asJSON bool) *timerPrinter {
-	p := &timerPrinter{table: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), now: time.Now()}
+func newTableOrJSON(w io.Writer, asJSON bool) tableOrJSON {
+	o := tableOrJSON{table: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), now: time.Now()}
 	if asJSON {
-		p.json = json.NewEncoder(w)
-		p.json.SetEscapeHTML(false)
+		o.json = json.NewEncoder(w)
+		o.json.SetEscapeHTML(false)
 	}
-	return p
+	return o
+}
+
+// A timerPrinter prints timers of a folder.
+type timerPrinter struct {
+	tableOrJSON
+	dead bool // the table is one of dead timers
+}
+
+func newTimerPrinter(w io.Writer, asJSON bool) *timerPrinter {
+	return &timerPrinter{tableOrJSON: newTableOrJSON(w, asJSON)}
 }
 
 // header prints the header of a table.

@@ -359,18 +359,19 @@ func (s *Store) Watch(w durable.Watcher) (stop func(), err error) {
 		return nil, err
 	}
 	s.watch.Lock()
-	defer s.watch.Unlock()
-	if s.watcher != nil {
+	taken := s.watcher != nil
+	if !taken {
+		s.watcher = w
+	}
+	s.watch.Unlock() // before part.mu is locked: tell locks it after that
+	if taken {
 		return nil, errors.New("durable: Run is already running on this store; a store has one Run at a time")
 	}
-	s.watcher = w
-	s.watch.Unlock() // part.mu is locked before it
 	for i, p := range s.parts {
 		p.mu.Lock()
 		s.before[i] = p.base + max(p.index.newest, p.index.consumed)
 		p.mu.Unlock()
 	}
-	s.watch.Lock()
 	s.members.runs(w.Handles)
 	return func() {
 		s.members.runs(nil)
