@@ -14,15 +14,18 @@ import (
 
 // A lateLog records how late the timers of one contender were. It is not safe for concurrent use.
 type lateLog struct {
-	all    *hdrhistogram.Histogram // nanoseconds, over all rounds
-	round  []float64               // microseconds, of the current round
-	median []float64               // by round
+	all    *hdrhistogram.Histogram   // nanoseconds, over all rounds
+	rounds []*hdrhistogram.Histogram // the same for each round that has ended
+	round  []float64                 // microseconds, of the current round
+	median []float64                 // by round
 	p90    []float64
 	early  int
 }
 
-func newLateLog() *lateLog {
-	return &lateLog{all: hdrhistogram.New(1, int64(5*time.Minute), 3)}
+func newLateLog() *lateLog { return &lateLog{all: newLateHistogram()} }
+
+func newLateHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(1, int64(5*time.Minute), 3)
 }
 
 // add records how late one timer was. A timer that fired early counts as on time in the histogram, and in early.
@@ -31,8 +34,11 @@ func (l *lateLog) add(late time.Duration) {
 		l.early++
 	}
 	l.round = append(l.round, float64(late)/1e3)
-	_ = l.all.RecordValue(int64(min(max(late, 1), 5*time.Minute))) // never fails: the value is in range
+	_ = l.all.RecordValue(inRange(int64(late))) // never fails: the value is in range
 }
+
+// inRange returns the nearest value that a histogram can record.
+func inRange(ns int64) int64 { return min(max(ns, 1), int64(5*time.Minute)) }
 
 func (l *lateLog) endRound() {
 	if len(l.round) == 0 {
@@ -41,18 +47,44 @@ func (l *lateLog) endRound() {
 	s := sorted(l.round)
 	l.median = append(l.median, quantile(s, 0.5))
 	l.p90 = append(l.p90, quantile(s, 0.9))
+	h := newLateHistogram()
+	for _, us := range l.round {
+		_ = h.RecordValue(inRange(int64(us * 1e3)))
+	}
+	l.rounds = append(l.rounds, h)
 	l.round = l.round[:0]
 }
 
-// addTo adds the figures to a run. Medians and 90th percentiles are compared round by round, the higher percentiles
-// only over all rounds.
+// rare returns a high percentile in microseconds, for each round that of all other rounds. One round has too few timers
+// for it. A ratio of two such percentiles has a spread: a few late timers in one round do not decide, because they are
+// missing in one of the figures. If there is only one round, the figure is that of the round.
+func (l *lateLog) rare(percentile float64) []float64 {
+	if len(l.rounds) < 2 {
+		return []float64{float64(l.all.ValueAtPercentile(percentile)) / 1e3}
+	}
+	var figures []float64
+	others := newLateHistogram()
+	for left := range l.rounds {
+		others.Reset()
+		for i, h := range l.rounds {
+			if i != left {
+				others.Merge(h)
+			}
+		}
+		figures = append(figures, float64(others.ValueAtPercentile(percentile))/1e3)
+	}
+	return figures
+}
+
+// addTo adds the figures to a run. Medians and 90th percentiles are compared round by round, higher percentiles as rare
+// says.
 func (l *lateLog) addTo(s *scenarioRun, contender string, n int) {
 	l.endRound()
 	if l.all.TotalCount() == 0 {
 		return
 	}
 	rare := func(name string, q float64) *samples {
-		return s.measure(name, "µs").add(contender, n, float64(l.all.ValueAtPercentile(q))/1e3)
+		return s.measure(name, "µs").add(contender, n, l.rare(q)...)
 	}
 	m := s.measure("late by, median", "µs")
 	m.Main = true

@@ -183,15 +183,15 @@ func TestABurstEndsWithTheErrorOfArming(t *testing.T) {
 	}
 }
 
-func TestLatenessIsTheMedianByRoundAndTheTailOverAll(t *testing.T) {
+func TestLatenessIsTheMedianByRoundAndTheTailOfTheOtherRounds(t *testing.T) {
 	log := newLateLog()
-	for round := range 2 {
+	for _, step := range []int{1, 2, 2} {
 		for i := 1; i <= 1000; i++ {
-			log.add(time.Duration(i*(round+1)) * time.Microsecond)
+			log.add(time.Duration(i*step) * time.Microsecond)
 		}
 		log.endRound()
 	}
-	s := testRun(2)
+	s := testRun(3)
 	log.addTo(s, "std", 1)
 	got := map[string]Spread{}
 	for _, m := range s.report(scenario{}, nil).Measures {
@@ -200,8 +200,8 @@ func TestLatenessIsTheMedianByRoundAndTheTailOverAll(t *testing.T) {
 	if m := got["late by, median"]; m.Min != 500 || m.Max != 1000 {
 		t.Errorf("medians %+v, want 500 and 1,000 µs", m)
 	}
-	if m := got["late by, 99 of 100 less than"].Median; m < 1950 || m > 1970 {
-		t.Errorf("99 of 100: %v, want 1,960 µs or so", m)
+	if m := got["late by, 99 of 100 less than"]; m.Rounds != 3 || m.Median < 1955 || m.Median > 1965 || m.Max < 1975 || m.Max > 1985 {
+		t.Errorf("99 of 100: %+v, want 1,960 µs or so of a round with each step, and 1,980 µs of the two others", m)
 	}
 	if m := got["late by, at most"].Median; m < 2000 || m > 2003 {
 		t.Errorf("at most: %v, want 2,000 µs", m)
@@ -209,4 +209,31 @@ func TestLatenessIsTheMedianByRoundAndTheTailOverAll(t *testing.T) {
 	if c := log.curve("std").Points; c[0][0] != 0 || c[len(c)-1][0] != 1 || c[len(c)-1][1] < c[0][1] {
 		t.Errorf("curve %v", c)
 	}
+}
+
+func TestLateTimersInOneRoundAreNoVerdict(t *testing.T) {
+	s := testRun(3)
+	for _, name := range []string{"std", "foliot"} {
+		log := newLateLog()
+		for round := range 3 {
+			for i := 1; i <= 1000; i++ {
+				log.add(time.Duration(i) * time.Microsecond)
+			}
+			if name == "foliot" && round == 1 {
+				log.add(time.Second)
+			}
+			log.endRound()
+		}
+		log.addTo(s, name, 1)
+	}
+	for _, m := range s.report(scenario{}, nil).Measures {
+		if m.Name != "late by, at most" {
+			continue
+		}
+		if v := m.Rows[1].Ratio.Verdict(); m.Rows[1].Contender != "foliot" || v != Even {
+			t.Errorf("%+v is %q, want even", m.Rows[1], v)
+		}
+		return
+	}
+	t.Error("there is no measure of the latest timer")
 }
