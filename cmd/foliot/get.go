@@ -17,7 +17,7 @@ func newGetCmd() *cobra.Command {
 		Long: `Show a timer of a server with its whole payload. Headers of a webhook are shown without their
 values, which may be secret; --json has them.` + remoteHelp,
 		Example: "  foliot get order-17",
-		Args:    cobra.ExactArgs(1),
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.do(func(c *client.Client) error {
 				t, err := c.Get(cmd.Context(), args[0])
@@ -41,7 +41,7 @@ func newCancelCmd() *cobra.Command {
 		Long: `Cancel a timer of a server. If it says that the timer is cancelled, it does not fire from now
 on. If there is no such timer, it has fired, was cancelled before, or never was.` + remoteHelp,
 		Example: "  foliot cancel order-17\n  foliot cancel order-17 --if-rev 42",
-		Args:    cobra.ExactArgs(1),
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var on []client.If
 			if cmd.Flags().Changed("if-rev") {

@@ -26,7 +26,7 @@ such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, or a duration fr
 
 "foliot timers ls" lists the timers of a folder that no server has open.` + remoteHelp,
 		Example: "  foliot ls --by-due --limit 10\n  foliot ls --prefix order- --from now --to 24h\n  foliot ls --dead --json",
-		Args:    cobra.NoArgs,
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			now := time.Now()
 			if q.From, err = parseWhen("from", from, now); err != nil {

@@ -66,7 +66,7 @@ func newRootCmd() *cobra.Command {
 	root.AddCommand(newBenchCmd(), newFixCmd(), newTimersCmd(), newServeCmd(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  namedArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "foliot version %s\n", version())
 			return err

@@ -40,7 +40,7 @@ the time zone of this machine unless it names another one.` + remoteHelp,
 		Example: `  foliot put order-17 --after 30m --webhook https://shop.example/expire --payload '{"order":17}'
   foliot put report --cron '0 3 * * *' --tz Europe/Vienna --kind report
   foliot put order-17 --at 2026-01-31T15:04:05Z --kind expire --if-absent`,
-		Args: cobra.ExactArgs(1),
+		Args: namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.ID = args[0]
 			if err := f.complete(cmd, &t); err != nil {
@@ -75,10 +75,8 @@ the time zone of this machine unless it names another one.` + remoteHelp,
 	flags.StringVar(&f.payloadFile, "payload-file", "", "a file with the payload; - is standard input")
 	flags.BoolVar(&f.ifAbsent, "if-absent", false, "only if there is no such timer")
 	flags.Uint64Var(&f.ifRev, "if-rev", 0, "only if the timer has this revision")
-	cmd.MarkFlagsOneRequired("webhook", "kind")
 	cmd.MarkFlagsMutuallyExclusive("webhook", "kind")
 	cmd.MarkFlagsMutuallyExclusive("header", "kind")
-	cmd.MarkFlagsOneRequired("at", "after", "every", "cron")
 	cmd.MarkFlagsMutuallyExclusive("at", "after")
 	cmd.MarkFlagsMutuallyExclusive("every", "cron")
 	cmd.MarkFlagsMutuallyExclusive("payload", "payload-file")
@@ -91,6 +89,10 @@ the time zone of this machine unless it names another one.` + remoteHelp,
 func (f *putFlags) complete(cmd *cobra.Command, t *client.Timer) (err error) {
 	flags := cmd.Flags()
 	switch {
+	case !flags.Changed("kind") && !flags.Changed("webhook"):
+		return errors.New("foliot put needs --kind or --webhook, the receiver of the timer; for example: --kind expire")
+	case !flags.Changed("at") && !flags.Changed("after") && !flags.Changed("every") && !flags.Changed("cron"):
+		return errors.New("foliot put needs --at, --after, --every or --cron, the time at which the timer is due; for example: --after 30m")
 	case t.After < 0:
 		return fmt.Errorf("--after %v: want 0 or more", t.After)
 	case flags.Changed("after") && t.After == 0:

@@ -31,7 +31,7 @@ reads the files with the token, the certificate and the signing secrets again.
 Each flag has an environment variable: FOLIOT_LISTEN for --listen, FOLIOT_TOKEN_FILE for
 --token-file, and so on. A flag wins over its variable.`,
 		Example: "  foliot serve\n  foliot serve --listen :7357 --token-file token --tls-cert cert.pem --tls-key key.pem\n  foliot serve --check --listen :7357 --token-file token",
-		Args:    cobra.NoArgs,
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setFromEnv(cmd.Flags()); err != nil {
 				return err

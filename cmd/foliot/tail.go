@@ -22,7 +22,7 @@ func newTailCmd() *cobra.Command {
 dead or dropped. If the connection is lost, it is made again, and what happened meanwhile is
 printed. An interrupt ends it.` + remoteHelp,
 		Example: "  foliot tail\n  foliot tail --kind expire --count 1 --json",
-		Args:    cobra.NoArgs,
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if count < 0 {
 				return fmt.Errorf("--count %d: want 0 or more", count)

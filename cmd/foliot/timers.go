@@ -100,7 +100,8 @@ func newTimersGetCmd() *cobra.Command {
 		Long: `Show a timer with its whole payload. A dead timer with the same ID is shown after it.
 
 For a periodic timer, the time and the revision are those of the next occurrence.`,
-		Args: cobra.ExactArgs(2),
+		Example: "  foliot timers get timers order-17",
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return readTimers(args[0], func(s *durable.Scheduler) error {
 				out := newTimerPrinter(cmd.OutOrStdout(), asJSON)
@@ -150,7 +151,8 @@ func newTimersCancelCmd() *cobra.Command {
 
 A timer that was being handled when the last process ended cannot be cancelled: it is not
 armed, and its handler is called again in the next run.`,
-		Args: cobra.ExactArgs(2),
+		Example: "  foliot timers cancel timers order-17",
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, id := args[0], args[1]
 			var on []durable.If
@@ -197,10 +199,11 @@ func newTimersDiscardCmd() *cobra.Command {
 // newDeadCmd returns a command that does something to a dead timer.
 func newDeadCmd(verb, done, short, long string, do func(s *durable.Scheduler, ctx context.Context, id string) (bool, error)) *cobra.Command {
 	return &cobra.Command{
-		Use:   verb + " DIR ID",
-		Short: short,
-		Long:  long,
-		Args:  cobra.ExactArgs(2),
+		Use:     verb + " DIR ID",
+		Short:   short,
+		Long:    long,
+		Example: "  foliot timers " + verb + " timers order-17",
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeTimers(args[0], func(s *durable.Scheduler) error {
 				ok, err := do(s, cmd.Context(), args[1])

@@ -27,8 +27,8 @@ or a duration from now such as 90m or -24h. --from is included, --to is not.
 
 For a periodic timer, the time and the revision are those of the next occurrence. Long
 payloads are cut off in the table; "foliot timers get" and --json show them in full.`,
-		Example: "  foliot timers ls --prefix order- timers\n  foliot timers ls --by-due --to 1h timers\n  foliot timers ls --limit 100 --after order-99 timers\n  foliot timers ls --dead --json timers",
-		Args:    cobra.ExactArgs(1),
+		Example: "  foliot timers ls timers\n  foliot timers ls --prefix order- timers\n  foliot timers ls --by-due --to 1h timers\n  foliot timers ls --limit 100 --after order-99 timers\n  foliot timers ls --dead --json timers",
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now := time.Now()
 			var err error

@@ -23,13 +23,14 @@ import (
 func newTimersStatCmd() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "stat DIR",
-		Short: "Count the timers of a folder, by kind and by time",
-		Long:  `Count the timers of a folder, by kind and by time. It reads all timers.`,
-		Args:  cobra.ExactArgs(1),
+		Use:     "stat DIR",
+		Short:   "Count the timers of a folder, by kind and by time",
+		Long:    `Count the timers of a folder, by kind and by time. It reads all timers.`,
+		Example: "  foliot timers stat timers",
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			size, err := folderSize(args[0])
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // openTimers has a better message
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // readTimers has a better message
 				return runError{err}
 			}
 			return readTimers(args[0], func(s *durable.Scheduler) error {
@@ -164,7 +165,8 @@ func newTimersVerifyCmd() *cobra.Command {
 		Long: `Read everything in a folder, and check each timer, its payload, its place in the order of time,
 and each dead timer. What is damaged is listed, and the exit status is 1. Restore such a
 folder from a backup.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  foliot timers verify timers",
+		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFolder(args[0]); err != nil {
 				return runError{err}
