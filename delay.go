@@ -73,22 +73,27 @@ type Interval struct {
 
 // NewInterval returns an Interval. It returns an error if the period is not positive.
 func NewInterval(period time.Duration, m Missed) (Interval, error) {
-	if period <= 0 {
-		return Interval{}, fmt.Errorf("foliot: NewInterval with a period of %v; it must be positive", period)
-	}
-	if m > Shift {
-		return Interval{}, fmt.Errorf("foliot: NewInterval with Missed(%d); use Skip, Burst or Shift", m)
-	}
-	return Interval{period: int64(period), missed: m}, nil
+	return newInterval("NewInterval", period, m)
 }
 
 // MustInterval is like [NewInterval] and panics instead of returning an error.
 func MustInterval(period time.Duration, m Missed) Interval {
-	i, err := NewInterval(period, m)
+	i, err := newInterval("MustInterval", period, m)
 	if err != nil {
 		panic(err)
 	}
 	return i
+}
+
+// newInterval is NewInterval for the function that caller names. The error has that name.
+func newInterval(caller string, period time.Duration, m Missed) (Interval, error) {
+	if period <= 0 {
+		return Interval{}, fmt.Errorf("foliot: %s with a period of %v; it must be positive", caller, period)
+	}
+	if m > Shift {
+		return Interval{}, fmt.Errorf("foliot: %s with Missed(%d); use Skip, Burst or Shift", caller, m)
+	}
+	return Interval{period: int64(period), missed: m}, nil
 }
 
 // Reset makes i an Interval with another period that starts at the next Poll, and with the same

@@ -3,6 +3,7 @@ package contract_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -239,6 +240,9 @@ func TestMustIntervalPanicsWhereNewIntervalReturnsAnError(t *testing.T) {
 	} {
 		err, _ := testkit.PanicValue(f).(error)
 		wantError(t, "the panic of MustInterval", err)
+		if err != nil && !strings.HasPrefix(err.Error(), "foliot: MustInterval ") {
+			t.Errorf("the panic is %q, want the name of the function that was called", err)
+		}
 	}
 	want, _ := foliot.NewInterval(second, foliot.Burst)
 	if got := foliot.MustInterval(second, foliot.Burst); got != want {
