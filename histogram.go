@@ -2,6 +2,7 @@ package foliot
 
 import (
 	"encoding/json"
+	"fmt"
 	"iter"
 	"time"
 
@@ -71,13 +72,33 @@ func (h Histogram) All() iter.Seq2[time.Duration, uint64] {
 	}
 }
 
-// MarshalJSON returns an object with Count, and with Mean, P50, P90, P99, P999 and Max in nanoseconds.
+// String returns the count, the mean, the median and other quantiles, and the maximum, for a line of
+// a log. Durations have three digits. MarshalJSON has the same figures exactly.
+func (h Histogram) String() string {
+	if h.Count() == 0 {
+		return "count 0"
+	}
+	return fmt.Sprintf("count %d, mean %v, p50 %v, p90 %v, p99 %v, p999 %v, max %v", h.Count(), threeDigits(h.Mean()),
+		threeDigits(h.Quantile(0.5)), threeDigits(h.Quantile(0.9)), threeDigits(h.Quantile(0.99)),
+		threeDigits(h.Quantile(0.999)), threeDigits(h.Max()))
+}
+
+// threeDigits rounds a duration to its first three digits.
+func threeDigits(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// MarshalJSON returns an object with Count, and with Sum, Mean, P50, P90, P99, P999 and Max in nanoseconds.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Count                          uint64
-		Mean, P50, P90, P99, P999, Max time.Duration
+		Count                               uint64
+		Sum, Mean, P50, P90, P99, P999, Max time.Duration
 	}{
-		h.Count(), h.Mean(), h.Quantile(0.5), h.Quantile(0.9),
+		h.Count(), h.Sum(), h.Mean(), h.Quantile(0.5), h.Quantile(0.9),
 		h.Quantile(0.99), h.Quantile(0.999), h.Max(),
 	})
 }

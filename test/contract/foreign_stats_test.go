@@ -69,6 +69,7 @@ var statsRows = []foreignRow{
 	{"Histogram.Max", oneWorker, histogramRow(foliot.Histogram.Max)},
 	{"Histogram.Mean", oneWorker, histogramRow(foliot.Histogram.Mean)},
 	{"Histogram.Sum", oneWorker, histogramRow(foliot.Histogram.Sum)},
+	{"Histogram.String", oneWorker, histogramRow(foliot.Histogram.String)},
 	{"Histogram.Sub", oneWorker, histogramRow(func(h foliot.Histogram) uint64 { return h.Sub(foliot.Histogram{}).Sub(h).Count() })},
 	{"Histogram.Quantile", oneWorker, histogramRow(func(h foliot.Histogram) time.Duration { return h.Quantile(0.9) })},
 	{"Histogram.MarshalJSON", oneWorker, histogramRow(func(h foliot.Histogram) string {

@@ -1,6 +1,9 @@
 package contract_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -105,5 +108,33 @@ func TestSubOfWhatIsNotEarlierIsEmpty(t *testing.T) {
 	}
 	if h := later.Sub(none); h.Count() != 200 || h.Sum() != later.Sum() {
 		t.Errorf("minus the empty one there are %d durations, want 200", h.Count())
+	}
+}
+
+func TestAHistogramIsPrintedAsASummary(t *testing.T) {
+	if got := (foliot.Histogram{}).String(); got != "count 0" {
+		t.Errorf("the zero Histogram is %q", got)
+	}
+	var r foliot.Recorder
+	for range 10 {
+		r.Record(7)
+	}
+	if got, want := fmt.Sprint(r.Histogram()), "count 10, mean 7ns, p50 7ns, p90 7ns, p99 7ns, p999 7ns, max 7ns"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.Record(83_456_789 * microsecond)
+	if got := fmt.Sprintf("%+v", foliot.Stats{Late: r.Histogram()}); !strings.Contains(got, " Late:count 11, mean 7.59s, p50 7ns, ") || !strings.Contains(got, ", max 1m23.5s ") {
+		t.Errorf("Stats are printed as %s", got)
+	}
+}
+
+func TestTheJSONOfAHistogramHasTheSum(t *testing.T) {
+	var r foliot.Recorder
+	for d := range 4 {
+		r.Record(time.Duration(d + 1))
+	}
+	got, err := json.Marshal(r.Histogram())
+	if want := `{"Count":4,"Sum":10,"Mean":2,"P50":2,"P90":4,"P99":4,"P999":4,"Max":4}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 }
