@@ -96,22 +96,20 @@ func (eng *Engine) Resize(workers int) error {
 	if _, err := eng.Enter(); err != nil {
 		return err // resize notifies the timekeeper, which a foreign call must not do
 	}
-	handed, err := eng.resize(workers)
-	for _, h := range handed {
-		eng.event("foliot: a worker has retired; another worker has adopted the timers of one of its shards", "worker", h.worker, "by", h.to, "timers", h.timers)
+	retired, timers, err := eng.resize(workers)
+	if retired > 0 {
+		eng.event("foliot: workers have retired; the other workers have adopted their timers", "retired", retired, "workers", workers, "timers", timers)
 	}
 	return err
 }
 
-// A handover is the log record of a shard that changed its owner: the ids of the old and the
-// new owner, and the number of armed timers.
-type handover struct{ worker, to, timers int }
-
-func (eng *Engine) resize(n int) (handed []handover, err error) {
+// resize is Resize without the log. It returns the number of workers that have retired, and the
+// number of armed timers that they have handed on.
+func (eng *Engine) resize(n int) (retired, timers int, err error) {
 	eng.mu.Lock()
 	defer eng.mu.Unlock()
 	if eng.closed.Load() {
-		return nil, ErrClosed
+		return 0, 0, ErrClosed
 	}
 	workers := slices.Clone(*eng.workers.Load())
 	var leaving []*worker
@@ -128,7 +126,7 @@ func (eng *Engine) resize(n int) (handed []handover, err error) {
 	if len(leaving) > 0 {
 		to := recipientsOf(workers)
 		for _, w := range leaving {
-			handed = append(handed, eng.retire(w, to)...)
+			timers += eng.retire(w, to)
 		}
 	}
 	eng.assignShards()
@@ -137,7 +135,7 @@ func (eng *Engine) resize(n int) (handed []handover, err error) {
 		w.retired.Store(false) // after eng.workers, so that the watchdog sees the worker all the time
 		eng.timekeeper.notify(w.next())
 	}
-	return handed, nil
+	return len(leaving), timers, nil
 }
 
 // addWorker returns a worker to add to workers: a retired one, which gets its own shards back,
@@ -174,8 +172,9 @@ func recipientsOf(workers []*worker) (to []recipient) {
 
 // retire hands each shard of a worker to the recipient that has the fewest armed timers, and
 // among equals the fewest shards. A goroutine that currently runs the worker continues with
-// the worker's own shards until no timer of them is due. The caller holds mu.
-func (eng *Engine) retire(w *worker, to []recipient) (handed []handover) {
+// the worker's own shards until no timer of them is due. retire returns the number of armed timers
+// that it has handed on. The caller holds mu.
+func (eng *Engine) retire(w *worker, to []recipient) (timers int) {
 	eng.retired = append(eng.retired, w)
 	w.retired.Store(true)
 	if w.busy.Load() != 0 {
@@ -191,10 +190,10 @@ func (eng *Engine) retire(w *worker, to []recipient) (handed []handover) {
 		armed := s.handOver(h.w)
 		h.armed += armed
 		h.shards++
-		eng.migrated.Add(uint64(armed))
-		handed = append(handed, handover{w.id, h.w.id, armed})
+		timers += armed
 	}
-	return handed
+	eng.migrated.Add(uint64(timers))
+	return timers
 }
 
 // assignShards makes worker.shards of all workers agree with Shard.owner of all shards. The

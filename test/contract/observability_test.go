@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"runtime/pprof"
 	"strings"
@@ -28,20 +29,28 @@ func TestProfilesShowCallbacksUnderALabel(t *testing.T) {
 	}
 }
 
-func TestWorkersThatRetireAndAdoptAreLogged(t *testing.T) {
-	var b bytes.Buffer
-	r := kit.NewRuntime(t, foliot.Options{
-		Workers: 3, Logger: slog.New(slog.NewTextHandler(&b, nil)),
-	})
-	for range 10 {
+func TestWorkersThatRetireAreLoggedInOneLine(t *testing.T) {
+	var log testkit.LogRecorder
+	r := kit.NewRuntime(t, foliot.Options{Workers: 5, Logger: slog.New(&log)})
+	for range 100 {
 		kit.After(t, r, hour, func() {})
 	}
-	if err := r.Resize(1); err != nil {
-		t.Fatal(err)
+	resize := func(workers int) []string {
+		t.Helper()
+		log.Clear()
+		if err := r.Resize(workers); err != nil {
+			t.Fatal(err)
+		}
+		return log.Records()
 	}
-	for _, want := range []string{"retired", "adopted", "worker=1", "worker=2", "by=0"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("got the log\n%s, want %q in it", b.String(), want)
+	got := resize(2)
+	want := fmt.Sprintf("foliot: workers have retired; the other workers have adopted their timers retired=3 workers=2 timers=%d", r.Stats().Migrated)
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("got the log %q, want %q", got, want)
+	}
+	for _, workers := range []int{2, 4} {
+		if got := resize(workers); len(got) != 0 {
+			t.Errorf("Resize to %d logs %q, and no worker has retired", workers, got)
 		}
 	}
 }
