@@ -25,7 +25,9 @@ type Stats struct {
 	Handed  int    // callbacks for Options.Go that have not started yet
 	Rescued uint64 // callbacks that the runtime ran itself because Options.Go dropped them or panicked
 
-	Late Histogram // how late timers fired, also those of tasks, which are not in Fired
+	// Late is how late timers fired, also those of tasks, which are not in Fired. A timer counts when it
+	// is taken from its shard, with Options.Go before its callback starts.
+	Late Histogram
 
 	// Ran is how long callbacks and polls took. It counts the callbacks of timers, on workers or by
 	// Options.Go, and all polls; those that panic or call Goexit, too. They are measured in real

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"runtime/debug"
 	"strconv"
-	"sync/atomic"
 
 	client "github.com/prometheus/client_golang/prometheus"
 
@@ -47,18 +46,13 @@ const buildHelp = "The version of the module github.com/foliot-go/foliot in the 
 
 var errLe = errors.New(`prometheus: the label "le" is that of the buckets of histograms; use another name`)
 
-// A collector does not change, apart from fired.
+// A collector does not change.
 type collector struct {
 	rt         *foliot.Runtime
 	scalars    [len(scalars)]*client.Desc
 	workers    [len(workerGauges)]*client.Desc
 	histograms [len(histograms)]*client.Desc
 	build      *client.Desc
-
-	// fired is the greatest Stats.Fired of a scrape. Shutdown takes callbacks that Options.Go has not
-	// started back from Stats.Fired. A server would take a counter that falls for one that has started
-	// again at zero, and show a burst of timers that did not happen.
-	fired atomic.Uint64
 }
 
 // Describe sends the descriptors of all metrics.
@@ -73,21 +67,7 @@ func (c *collector) Describe(ch chan<- *client.Desc) {
 // Collect sends the metrics of one snapshot.
 func (c *collector) Collect(ch chan<- client.Metric) {
 	st := c.rt.Stats()
-	st.Fired = c.maxFired(st.Fired)
 	c.send(ch, &st)
-}
-
-// maxFired returns the greatest number of its calls.
-func (c *collector) maxFired(n uint64) uint64 {
-	for {
-		old := c.fired.Load()
-		if n <= old {
-			return old
-		}
-		if c.fired.CompareAndSwap(old, n) {
-			return n
-		}
-	}
 }
 
 // send sends the metrics of st.

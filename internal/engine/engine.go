@@ -48,7 +48,6 @@ type Engine struct {
 	batch sync.RWMutex
 
 	leftArmed int // the result of Shutdown. Protected by roster.mu
-	withdrawn int // callbacks that Shutdown has withdrawn from Config.Go. Protected by roster.mu
 }
 
 // settings are set when an engine is made, isDefault by init or SetDefault, and do not change

@@ -120,7 +120,9 @@ func (s *Shard) itemsFirst(tick wheel.Tick) bool {
 func (s *Shard) start(h wheel.Handle, b *entry, m move, now int64, at wheel.Tick) (c call, early bool) {
 	if b.kind != kindInternal {
 		s.armed--
-		s.fired++
+		if !s.eng.passesToGo(b.kind) {
+			s.fired++
+		}
 		s.recordLate(now - s.eng.Nanos(at))
 	}
 	c = call{fn: b.callback(), shard: s, timer: h, kind: b.kind}
@@ -138,6 +140,15 @@ func (s *Shard) start(h wheel.Handle, b *entry, m move, now int64, at wheel.Tick
 	}
 	return c, early
 }
+
+// passesToGo reports whether callbacks of timers of a kind are passed to Config.Go. They are counted
+// when they start, see call.countStart.
+func (eng *Engine) passesToGo(k kind) bool {
+	return eng.goFunc != nil && (k == kindFunc || k == kindEvery)
+}
+
+// countStart counts a callback for Config.Go that is about to start, by Config.Go or otherwise.
+func (c *call) countStart() { c.shard.started.Add(1) }
 
 // recordLate records how late a timer fires. The caller holds the lock.
 func (s *Shard) recordLate(ns int64) {

@@ -44,6 +44,7 @@ type handoffFunc struct{ h *handoff }
 // run is the function that Config.Go is given.
 func (f *handoffFunc) run() {
 	if h := f.h; h.take() {
+		h.c.countStart()
 		h.w.eng.spawned.Add(1)
 		h.w.runSpawned(h.c)
 	}
@@ -66,6 +67,7 @@ func (h *handoff) rescue(why string) {
 		return
 	}
 	eng := h.w.eng
+	h.c.countStart()
 	eng.handoffs.rescued.Add(1)
 	eng.spawned.Add(1)
 	go func() {
@@ -329,6 +331,7 @@ func (w *worker) callGoFor(c call, now int64) bool {
 func (w *worker) callGoLater(c call) {
 	h := w.handoff(c)
 	if h == nil {
+		c.countStart()
 		w.spawn(c)
 		return
 	}

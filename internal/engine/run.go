@@ -188,6 +188,7 @@ func (w *worker) call(p *progress, now int64) int64 {
 				return eng.Now()
 			}
 			*c = away
+			c.countStart()
 		}
 		if eng.logger != nil {
 			w.current.setFunc(pointer(c.fn))

@@ -41,7 +41,7 @@ type Shard struct {
 	isAdopted bool // owner is not maker
 
 	armed      int    // timers that are armed, see state.pending, other than those of kindInternal
-	fired      uint64 // see Stats
+	fired      uint64 // see Stats. Without the callbacks that started counts
 	stopped    uint64
 	rearmed    uint64
 	late       *hist.Hist // how late timers fired; made when the first one fires
@@ -72,6 +72,10 @@ type Shard struct {
 	owner atomic.Pointer[worker]
 
 	places places // protected by adoptedShards.mu of the owner
+
+	// started counts callbacks for Config.Go when they start. If fired counted them when their timers
+	// come due, it would fall when Shutdown withdraws some.
+	started atomic.Uint64
 
 	_ [128]byte // keeps the fields of two shards on separate cache lines
 }

@@ -77,7 +77,6 @@ func (eng *Engine) waitForCallbacks(ctx context.Context) error {
 		}
 		n := eng.handoffs.withdraw()
 		eng.mu.Lock()
-		eng.withdrawn += n
 		eng.leftArmed += n
 		eng.mu.Unlock()
 		eng.handoffs.findDropped()

@@ -56,7 +56,6 @@ func (eng *Engine) Stats() Stats {
 		}
 		st.Worker = append(st.Worker, ws)
 	}
-	st.Fired -= uint64(eng.withdrawn)
 	return st
 }
 
@@ -66,10 +65,11 @@ func (s *Shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 	defer s.mu.Unlock()
 	s.settle()
 	stale := s.w.Stale()
+	fired := s.fired + s.started.Load()
 	ws.Shards++
 	ws.Armed += s.armed
 	ws.Stale += stale
-	ws.Fired += s.fired
+	ws.Fired += fired
 	if s.next.Load() <= now {
 		ws.Due++
 	}
@@ -81,7 +81,7 @@ func (s *Shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 	if s.source != nil {
 		st.Items += s.source.Len()
 	}
-	st.Fired += s.fired
+	st.Fired += fired
 	st.Stopped += s.stopped
 	st.Rearmed += s.rearmed
 	st.Stale += stale

@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -141,11 +142,65 @@ func TestShutdownDoesNotWaitForABlockedOptionsGo(t *testing.T) {
 		kit.After(t, r, 0, kit.Never(t, "a callback that Shutdown has counted as armed"))
 	}
 	testkit.Eventually(t, "ten callbacks handed to Options.Go", func() bool { return r.Stats().Handed == 10 })
+	if got := r.Stats().Fired; got != 0 {
+		t.Errorf("Fired is %d before any callback has started, want 0", got)
+	}
 	if got := kit.Shutdown(t, r); got != 10 {
 		t.Errorf("Shutdown returns %d, want 10 that have not started", got)
 	}
 	if got := r.Stats(); got.Fired != 0 || got.Handed != 0 {
 		t.Errorf("Fired is %d, Handed is %d, want 0", got.Fired, got.Handed)
+	}
+}
+
+// Options.Go runs some callbacks, panics for some and blocks for others, so Shutdown withdraws some.
+func TestFiredDoesNotFallAtShutdownWithOptionsGo(t *testing.T) {
+	block := make(chan struct{})
+	defer close(block)
+	var calls, ran atomic.Int64
+	r := kit.NewRuntime(t, foliot.Options{
+		Workers: 2,
+		OnPanic: func(any, []byte) {},
+		Go: func(f func()) {
+			switch n := calls.Add(1); {
+			case n > 20:
+				<-block
+			case n%4 == 0:
+				panic("the pool is broken")
+			default:
+				go f()
+			}
+		},
+	})
+	const timers = 50
+	for range timers {
+		kit.After(t, r, kit.Random(millisecond), func() { ran.Add(1) })
+	}
+	var isShutDown atomic.Bool
+	ended := testkit.Async(func() error {
+		for prior, last := uint64(0), false; !last; {
+			last = isShutDown.Load()
+			fired := r.Stats().Fired
+			if fired < prior {
+				return fmt.Errorf("it falls from %d to %d", prior, fired)
+			}
+			prior = fired
+		}
+		return nil
+	})
+	testkit.Eventually(t, "all callbacks are run or handed to Options.Go", func() bool { return int(ran.Load())+r.Stats().Handed == timers })
+	armed := kit.Shutdown(t, r)
+	isShutDown.Store(true)
+	if err := testkit.Receive(t, ended, "the last look at Fired"); err != nil {
+		t.Errorf("Fired: %v", err)
+	}
+	s := r.Stats()
+	perWorker := uint64(0)
+	for _, w := range s.Worker {
+		perWorker += w.Fired
+	}
+	if armed == 0 || s.Fired != uint64(ran.Load()) || s.Fired != perWorker || armed+int(s.Fired) != timers {
+		t.Errorf("Fired is %d, by workers %d; %d have run, and %d of %d are armed", s.Fired, perWorker, ran.Load(), armed, timers)
 	}
 }
 

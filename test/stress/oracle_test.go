@@ -23,6 +23,7 @@ type oracle struct {
 	t     testing.TB
 	r     *foliot.Runtime
 	max   int64 // Options.MaxTimers
+	hasGo bool  // there is Options.Go
 	start time.Time
 
 	armBegun  atomic.Int64 // armings requested
@@ -50,7 +51,7 @@ type panicValue struct{}
 // newOracle makes a runtime and an oracle for it.
 func newOracle(t testing.TB, opts foliot.Options) *oracle {
 	t.Helper()
-	o := &oracle{t: t, max: int64(opts.MaxTimers), start: time.Now()}
+	o := &oracle{t: t, max: int64(opts.MaxTimers), hasGo: opts.Go != nil, start: time.Now()}
 	opts.OnPanic = func(v any, stack []byte) {
 		if _, ok := v.(panicValue); !ok || len(stack) == 0 {
 			o.fail("OnPanic got %v\n%s", v, stack)
@@ -133,10 +134,14 @@ func (o *oracle) checkStats() {
 	st := o.r.Stats()
 	armBegun := o.armBegun.Load()
 	stFired, stStopped, stRearmed := int64(st.Fired), int64(st.Stopped), int64(st.Rearmed)
-	sum := stFired + stStopped + stRearmed + int64(st.Armed)
+	due := int64(st.Late.Count()) // Fired, and the callbacks for Options.Go that have not started
+	sum := due + stStopped + stRearmed + int64(st.Armed)
 	if !o.closing.Load() && (sum < armed || sum > armBegun) {
-		o.fail("Fired %d + Stopped %d + Rearmed %d + Armed %d = %d, want %d to %d armings",
-			stFired, stStopped, stRearmed, st.Armed, sum, armed, armBegun)
+		o.fail("Late %d + Stopped %d + Rearmed %d + Armed %d = %d, want %d to %d armings",
+			due, stStopped, stRearmed, st.Armed, sum, armed, armBegun)
+	}
+	if stFired > due || !o.hasGo && stFired != due {
+		o.fail("Fired is %d, and Late counts %d", stFired, due)
 	}
 	if stFired < ran || stStopped < stopped || stRearmed < replaced {
 		o.fail("Fired %d, Stopped %d, Rearmed %d, want %d, %d, %d or more",
