@@ -71,9 +71,9 @@ var contentTypes = map[string]string{
 	"":       "text/plain; charset=utf-8",
 }
 
-// serveFile serves a file of the page. A browser keeps it, and asks each time whether it has changed.
-func serveFile(w http.ResponseWriter, r *http.Request) {
-	f, ok := files()[r.URL.Path]
+// serveFile serves the file of the page with a name. A browser keeps it, and asks each time whether it has changed.
+func serveFile(w http.ResponseWriter, r *http.Request, name string) {
+	f, ok := files()[name]
 	if !ok {
 		http.Error(w, "404 page not found: the live page of Foliot is at /, after http.StripPrefix has removed the prefix of its mount", http.StatusNotFound)
 		return

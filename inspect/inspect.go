@@ -36,7 +36,7 @@ type Queue interface {
 }
 
 // Handler returns a handler that serves a page that shows runtimes live, and the same as JSON. It may
-// be mounted below any prefix, which the caller removes:
+// be mounted below any prefix, which the caller removes, with or without the slash at its end:
 //
 //	http.Handle("/debug/foliot/", http.StripPrefix("/debug/foliot", inspect.Handler(inspect.Options{})))
 //
@@ -72,7 +72,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this page can only be read: use GET or HEAD", http.StatusMethodNotAllowed)
 		return
 	}
-	switch r.URL.Path {
+	switch name := nameOf(r); name {
 	case "":
 		redirectToFolder(w, r)
 	case "/snapshot.json":
@@ -80,8 +80,25 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/events":
 		h.feed.serve(w, r)
 	default:
-		serveFile(w, r)
+		serveFile(w, r, name)
 	}
+}
+
+// nameOf returns what a request is for, with a slash at the beginning. It returns "" for the mount without
+// the slash at its end. If the prefix that was removed ended in a slash, so that the path does not begin
+// with one, nameOf adds it. Then the path is empty for the mount with and without the slash, and the
+// address that the client has sent decides.
+func nameOf(r *http.Request) string {
+	name := r.URL.Path
+	if name == "" {
+		if sent, _, _ := strings.Cut(r.RequestURI, "?"); !strings.HasSuffix(sent, "/") {
+			return ""
+		}
+	}
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name
+	}
+	return name
 }
 
 // contentPolicy lets the page load what this handler serves, and nothing else. There are no scripts

@@ -301,12 +301,21 @@ func TestTheHandlerWorksBelowAnyPrefix(t *testing.T) {
 	defer server.Close()
 	plain := httptest.NewServer(http.StripPrefix("/a/b", h)) // does not redirect
 	defer plain.Close()
+	slash := http.NewServeMux() // the prefix that is removed ends in a slash
+	slash.Handle("/debug/foliot/", http.StripPrefix("/debug/foliot/", h))
+	withSlash := httptest.NewServer(slash)
+	defer withSlash.Close()
 	for _, c := range []struct{ address, end string }{
 		{server.URL + "/debug/foliot", "/debug/foliot/"},
 		{server.URL + "/debug/foliot/", "/debug/foliot/"},
 		{server.URL + "/debug/foliot/snapshot.json", "/debug/foliot/snapshot.json"},
 		{plain.URL + "/a/b", "/a/b/"},
 		{plain.URL + "/a/b?x=1", "/a/b/?x=1"},
+		{withSlash.URL + "/debug/foliot", "/debug/foliot/"},
+		{withSlash.URL + "/debug/foliot/", "/debug/foliot/"},
+		{withSlash.URL + "/debug/foliot/?x=/1", "/debug/foliot/?x=/1"},
+		{withSlash.URL + "/debug/foliot/app.js", "/debug/foliot/app.js"},
+		{withSlash.URL + "/debug/foliot/snapshot.json", "/debug/foliot/snapshot.json"},
 	} {
 		resp, err := http.Get(c.address)
 		if err != nil {
