@@ -1,5 +1,7 @@
 package foliot
 
+import "time"
+
 // Stats is a snapshot of a runtime. The numbers of one shard are of one instant; the shards
 // are read one after the other.
 type Stats struct {
@@ -45,6 +47,8 @@ type Stats struct {
 	// context, send on a channel.
 	Ran Histogram
 
+	SlowCallback time.Duration // Options.SlowCallback: callbacks and polls that take longer are logged. 0: none is
+
 	Worker []WorkerStats // one for each of Workers
 }
 
@@ -86,6 +90,8 @@ func (rt *Runtime) Stats() Stats {
 
 		Late: Histogram{e.Late},
 		Ran:  Histogram{e.Ran},
+
+		SlowCallback: e.SlowCallback,
 	}
 	for _, w := range e.Worker {
 		st.Worker = append(st.Worker, WorkerStats(w))

@@ -26,7 +26,7 @@ import (
 type picture struct {
 	Time     time.Time
 	Runtimes map[string]struct {
-		Stats       *struct{ Armed, Fired, Workers int }
+		Stats       *struct{ Armed, Fired, Workers, SlowCallback int }
 		Horizon     []foliot.HorizonBucket
 		Callbacks   []foliot.CallbackShare
 		Late, Ran   []struct{ UpTo, Count int64 }
@@ -99,6 +99,17 @@ func TestTheSnapshotIsThatOfTheRuntime(t *testing.T) {
 		}
 		if n != 3 {
 			t.Errorf("%s has %d timers, want 3", name, n)
+		}
+	}
+}
+
+func TestTheSnapshotHasTheBoundOfSlowCallbacks(t *testing.T) {
+	bounded, _ := kit.NewManual(t, foliot.Options{SlowCallback: 20 * time.Millisecond})
+	unbounded, _ := kit.NewManual(t, foliot.Options{})
+	p := snapshot(t, inspect.Handler(inspect.Options{Runtimes: map[string]*foliot.Runtime{"bounded": bounded, "unbounded": unbounded}}))
+	for name, want := range map[string]int{"bounded": 20_000_000, "unbounded": 0} {
+		if got := p.Runtimes[name].Stats.SlowCallback; got != want {
+			t.Errorf("%s has the bound %d, want %d", name, got, want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 // leftOut are the fields that are no metrics, with the reason.
 var leftOut = map[string]string{
+	"Stats.SlowCallback":  "it is an option, and does not change",
 	"Stats.Worker":        "the metrics foliot_worker_… have what is in it",
 	"WorkerStats.Fired":   "it moves with a shard to another worker, so it can fall, which a counter must not",
 	"WorkerStats.Stale":   "the worker does not matter for memory; foliot_entries_stale is the sum",

@@ -3,7 +3,9 @@
 package inspect
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"regexp"
 	"strconv"
@@ -307,6 +309,39 @@ func TestBrowserRoundsNoShareToAllOrNone(t *testing.T) {
 		if got = strings.ReplaceAll(got, "\u00a0", " "); got != want {
 			t.Errorf("a share of %s is %q, want %q", share, got, want)
 		}
+	}
+}
+
+// The bound of slow callbacks is that of the runtime. The histogram counts durations of up to a sixteenth less than the bound as
+// longer, so those of the test are far from it.
+func TestBrowserCountsSlowCallbacksByTheBoundOfTheRuntime(t *testing.T) {
+	for name, c := range map[string]struct {
+		bound time.Duration
+		title string
+		count string
+	}{
+		"no bound": {0, "Callbacks over 5 ms", "1"},
+		"50 ms":    {50 * time.Millisecond, "Callbacks over 50 ms", "0"},
+		"1 ms":     {time.Millisecond, "Callbacks over 1 ms", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rt, err := foliot.New(foliot.Options{SlowCallback: c.bound, Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { rt.Shutdown(context.Background()) })
+			if _, err := rt.AfterFunc(0, func() { time.Sleep(10 * time.Millisecond) }); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, "the callback is counted", func() bool { return rt.Stats().Ran.Count() == 1 })
+			if took := rt.Stats().Ran.Max(); took > 40*time.Millisecond {
+				t.Skipf("the callback took %v", took)
+			}
+			tab := openTab(t, desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"main": rt}}).address)
+			tile := `[...document.querySelectorAll("#tiles .tile")].find(e => e.querySelector(".name").textContent.replaceAll("\u00a0", " ") === ` + strconv.Quote(c.title) + `)`
+			tab.until(t, tile+`?.querySelector("output").textContent === `+strconv.Quote(c.count))
+			tab.checkQuiet(t)
+		})
 	}
 }
 

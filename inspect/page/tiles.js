@@ -6,12 +6,14 @@ import { explore } from "./explore.js";
 import { number, noFigure } from "./look/number.js";
 import { duration, rate, millisecond } from "./words.js";
 
-const slow = 5 * millisecond; // after this a callback counts as blocked, and another goroutine continues
+// slow is the bound above which a callback counts as slow. Without Options.SlowCallback it is the time after which a callback
+// counts as blocked, and another goroutine continues.
+const slow = ({ stats }) => stats.SlowCallback || 5 * millisecond;
 
 const lately = (name) => ({ history }) => `${number(history.since(name))} in the ${history.period}`;
 
-// figures are the contents of the tiles. value, note and bad get {stats, history, ran, recent}: ran is how long callbacks took
-// since the start, recent.ran is that of the last minute.
+// figures are the contents of the tiles. value, note and bad get {stats, history, ran, recent}, and so does title, which
+// replaces name: ran is how long callbacks took since the start, recent.ran is that of the last minute.
 const figures = [
 	{
 		name: "Blocked workers", value: ({ stats }) => number(stats.Blocked), note: lately("blocked"), bad: ({ history }) => history.since("blocked") > 0,
@@ -22,9 +24,10 @@ const figures = [
 		about: "Panics of callbacks, polls and Options.Go that Options.OnPanic got.",
 	},
 	{
-		name: "Callbacks over 5 ms", value: ({ ran }) => number(ran.above(slow)), bad: ({ recent }) => recent.ran.above(slow) > 0,
-		note: ({ recent, history }) => `${number(recent.ran.above(slow))} in the ${history.period}`,
-		about: "Callbacks and polls that took more than 5 ms, whatever Options.SlowCallback is.",
+		name: "Slow callbacks", title: (now) => `Callbacks over ${duration(slow(now))}`,
+		value: (now) => number(now.ran.above(slow(now))), bad: (now) => now.recent.ran.above(slow(now)) > 0,
+		note: (now) => `${number(now.recent.ran.above(slow(now)))} in the ${now.history.period}`,
+		about: "Callbacks and polls that took longer than Options.SlowCallback, or than 5 ms if it is not set. Their durations are known to a sixteenth.",
 	},
 	{
 		name: "Rescued", value: ({ stats }) => number(stats.Rescued), note: lately("rescued"), bad: ({ history }) => history.since("rescued") > 0,
@@ -59,16 +62,18 @@ export class Tiles {
 		this.#tiles = figures.map((figure, i) => {
 			const value = html("output", { "aria-live": "off", "aria-labelledby": `tile-${i}` });
 			const note = html("span", { class: "note" });
-			const tile = html("div", { class: "tile" }, html("span", { class: "name", id: `tile-${i}` }, figure.name), value, note);
-			explain(tile, () => [figure.name, figure.about]);
+			const name = html("span", { class: "name", id: `tile-${i}` }, figure.name);
+			const tile = html("div", { class: "tile" }, name, value, note);
+			explain(tile, () => [name.textContent, figure.about]);
 			host.append(tile);
-			return { figure, tile, value, note };
+			return { figure, tile, name, value, note };
 		});
 		explore(host, () => this.#tiles.map((t) => t.tile));
 	}
 
 	update(now) {
-		for (const { figure, tile, value, note } of this.#tiles) {
+		for (const { figure, tile, name, value, note } of this.#tiles) {
+			if (figure.title) write(name, figure.title(now));
 			write(value, figure.value(now));
 			write(note, figure.note(now));
 			tile.classList.toggle("bad", Boolean(figure.bad?.(now)));

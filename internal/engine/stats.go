@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/foliot-go/foliot/internal/hist"
 )
@@ -14,6 +15,8 @@ type Stats struct {
 	ItemsRun, Fired, Stopped, Rearmed, Scrubbed, Migrated, Wakeups, Blocked, Panics, Rescued uint64
 
 	Late, Ran *hist.Hist
+
+	SlowCallback time.Duration
 
 	Worker []WorkerStats
 }
@@ -41,6 +44,8 @@ func (eng *Engine) Stats() Stats {
 		Handed:   eng.handoffs.waiting(),
 		Rescued:  eng.handoffs.rescued.Load(),
 		Running:  int(max(eng.spawned.Load(), 0)),
+
+		SlowCallback: time.Duration(eng.slowAfter),
 	}
 	for _, w := range slices.Concat(workers, eng.retired) {
 		st.ItemsRun += w.itemsRun.Load()
