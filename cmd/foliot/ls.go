@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -13,8 +12,7 @@ import (
 
 func newLsCmd() *cobra.Command {
 	var r remote
-	var q client.Query
-	var from, to string
+	var f listFlags
 	var dead bool
 	cmd := &cobra.Command{
 		Use:   "ls",
@@ -27,17 +25,12 @@ such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, or a duration fr
 "foliot timers ls" lists the timers of a folder that no server has open.` + remoteHelp,
 		Example: "  foliot ls --by-due --limit 10\n  foliot ls --prefix order- --from now --to 24h\n  foliot ls --dead --json",
 		Args:    namedArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			now := time.Now()
-			if q.From, err = parseWhen("from", from, now); err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, to, err := f.times(time.Now())
+			if err != nil {
 				return err
 			}
-			if q.To, err = parseWhen("to", to, now); err != nil {
-				return err
-			}
-			if q.Limit < 0 {
-				return fmt.Errorf("--limit %d: want 0 or more", q.Limit)
-			}
+			q := client.Query{Prefix: f.prefix, Kind: f.kind, From: from, To: to, ByDue: f.byDue, Limit: f.limit}
 			return r.do(func(c *client.Client) error {
 				if dead {
 					return listRemoteDead(cmd.Context(), c, q.Limit, cmd.OutOrStdout(), r.json)
@@ -57,14 +50,8 @@ such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, or a duration fr
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&q.Prefix, "prefix", "", "only IDs that begin so")
-	flags.StringVar(&q.Kind, "kind", "", "only timers of this kind")
-	flags.StringVar(&from, "from", "", "only timers that are due at this time or later")
-	flags.StringVar(&to, "to", "", "only timers that are due before this time")
-	flags.BoolVar(&q.ByDue, "by-due", false, "order by time")
-	flags.IntVar(&q.Limit, "limit", 0, "the largest number of timers to list; 0: all")
-	flags.BoolVar(&dead, "dead", false, "list dead timers: those whose last attempt has failed")
+	f.add(cmd.Flags())
+	cmd.Flags().BoolVar(&dead, "dead", false, "list dead timers: those whose last attempt has failed")
 	for _, name := range []string{"prefix", "kind", "from", "to", "by-due"} {
 		cmd.MarkFlagsMutuallyExclusive("dead", name)
 	}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"iter"
 	"strings"
 	"time"
@@ -13,8 +13,8 @@ import (
 )
 
 func newTimersLsCmd() *cobra.Command {
-	var q durable.Query
-	var from, to string
+	var f listFlags
+	var after string
 	var dead, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "ls DIR",
@@ -30,20 +30,14 @@ payloads are cut off in the table; "foliot timers get" and --json show them in f
 		Example: "  foliot timers ls timers\n  foliot timers ls --prefix order- timers\n  foliot timers ls --by-due --to 1h timers\n  foliot timers ls --limit 100 --after order-99 timers\n  foliot timers ls --dead --json timers",
 		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			now := time.Now()
-			var err error
-			if q.From, err = parseWhen("from", from, now); err != nil {
+			from, to, err := f.times(time.Now())
+			if err != nil {
 				return err
 			}
-			if q.To, err = parseWhen("to", to, now); err != nil {
-				return err
+			if dead && f.byDue {
+				return errors.New("--dead and --by-due exclude each other: dead timers are listed by ID")
 			}
-			switch {
-			case q.Limit < 0:
-				return fmt.Errorf("--limit %d: want 0 or more", q.Limit)
-			case dead && q.ByDue:
-				return fmt.Errorf("--dead and --by-due exclude each other: dead timers are listed by ID")
-			}
+			q := durable.Query{Prefix: f.prefix, Kind: f.kind, From: from, To: to, ByDue: f.byDue, After: after, Limit: f.limit}
 			return readTimers(args[0], func(s *durable.Scheduler) error {
 				out := newTimerPrinter(cmd.OutOrStdout(), asJSON)
 				entries := listed(s.List(cmd.Context(), q))
@@ -64,13 +58,8 @@ payloads are cut off in the table; "foliot timers get" and --json show them in f
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&q.Prefix, "prefix", "", "only IDs that begin so")
-	flags.StringVar(&q.Kind, "kind", "", "only timers of this kind")
-	flags.StringVar(&from, "from", "", "only timers that are due at this time or later")
-	flags.StringVar(&to, "to", "", "only timers that are due before this time")
-	flags.BoolVar(&q.ByDue, "by-due", false, "order by time, then ID")
-	flags.StringVar(&q.After, "after", "", "begin after this ID; with --by-due after the place of this timer")
-	flags.IntVar(&q.Limit, "limit", 0, "the largest number of timers to list; 0: all")
+	f.add(flags)
+	flags.StringVar(&after, "after", "", "begin after this ID; with --by-due after the place of this timer")
 	flags.BoolVar(&dead, "dead", false, "list dead timers")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object for each timer, on its own line")
 	return cmd
