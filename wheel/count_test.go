@@ -80,6 +80,17 @@ func TestCountUntilOfAnEmptyWheel(t *testing.T) {
 }
 
 func TestCountUntilInTheBodyOfAdvanceChangesNothing(t *testing.T) {
+	advanceWith(t, func(w *wheel.Wheel[int], left int) {
+		if got := w.CountUntil(99); got > left+1 {
+			t.Fatalf("CountUntil is %d with %d entries left", got, left)
+		}
+	})
+}
+
+// advanceWith calls body in the body of Advance for each of 100 entries, with the number of those that
+// are left. It checks that all of them come in order.
+func advanceWith(t *testing.T, body func(w *wheel.Wheel[int], left int)) {
+	t.Helper()
 	var w wheel.Wheel[int]
 	for i := range 100 {
 		w.Schedule(wheel.Tick(i), i)
@@ -90,9 +101,7 @@ func TestCountUntilInTheBodyOfAdvanceChangesNothing(t *testing.T) {
 			t.Fatalf("entry %d comes at tick %d, want entry %d", i, at, n)
 		}
 		n++
-		if got := w.CountUntil(99); got > 100-n+1 {
-			t.Fatalf("CountUntil is %d with %d entries left", got, 100-n)
-		}
+		body(&w, 100-n)
 	}
 	if n != 100 {
 		t.Fatalf("%d entries came, want 100", n)
