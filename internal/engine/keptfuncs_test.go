@@ -36,3 +36,31 @@ func TestAFunctionRunsAlthoughACallbackOfTheSameTickBlocks(t *testing.T) {
 		blocked.Wait()
 	}
 }
+
+// The driver locks the shard once for as many functions as it can keep, and one more.
+func TestTheDriverTakesFunctionsFromTheWheelInBatches(t *testing.T) {
+	eng := newSharedEngine(t, Config{Workers: 1})
+	withoutDriver(eng)
+	s := (*eng.openShards.Load())[0]
+	const n = 2*keptMax + 5
+	var ran sync.WaitGroup
+	ran.Add(n)
+	s.mu.Lock()
+	for range n {
+		s.armGoFunc(&GoFunc{F: CallbackOf(ran.Done)}, eng.Now(), false)
+	}
+	s.mu.Unlock()
+	now := eng.Now() + int64(time.Second)
+	var kept keptFuncs
+	for _, want := range []int64{keptMax + 1, keptMax, 4} { // of the next keptMax, one is kept already
+		c, fired := s.pop(now, nil, &kept)
+		if fired != want {
+			t.Errorf("%d functions were taken, want %d", fired, want)
+		}
+		if c.fn != nil {
+			kept.keep(eng, c.fn)
+		}
+	}
+	kept.start(eng)
+	testkit.Returns(t, "all functions", ran.Wait)
+}
