@@ -231,6 +231,9 @@ func (r *run) Failed(err error) {
 // Handles reports whether there is a handler of a kind.
 func (r *run) Handles(kind string) bool { return r.s.handlers[kind] != nil }
 
+// HasNext reports whether there is a NextFunc of a kind.
+func (r *run) HasNext(kind string) bool { return r.s.nexts[kind] != nil }
+
 // arm makes sure that a pass begins at a time or before. The caller holds mu.
 //
 // The timer of the runtime counts a duration, which a step of the wall clock does not change. So it is

@@ -85,6 +85,10 @@ type Watcher interface {
 	// Handles reports whether the Scheduler has a handler of a kind, as Rules.Handled does. It does not
 	// change while the Watcher is there.
 	Handles(kind string) bool
+
+	// HasNext reports whether the Scheduler has a NextFunc of a kind, as Rules.HasNext does. It does not
+	// change either.
+	HasNext(kind string) bool
 }
 
 // A Wake is a time at which the Scheduler must look at a timer.

@@ -53,7 +53,8 @@
 // All processes that run a Scheduler share the timers. They send heartbeats, and for each timer they are
 // ranked: the first one fires it when it is due, the second one Options.Standby later if the first one has not,
 // and so on. So if a process is killed, its timers are late by a Standby. A process fires only kinds that it
-// has handlers for, and leaves the others to those that have.
+// has handlers for, and timers with ByNext only if it has a NextFunc for their kind. It leaves the others to
+// processes that can fire them.
 //
 // The ranking decides nothing. The stream takes one firing and refuses all others. No lock, no lease and no
 // clock of a process is needed for that.

@@ -147,7 +147,7 @@ func (s *Store) consider(f *firing, rules durable.Rules, fired *durable.Fired) b
 		f.p.mu.Unlock()
 		return false
 	}
-	if delay := int64(s.members.delay(f.id, r.Kind)); delay > 0 && e != moves.Resume && e != moves.Die {
+	if delay := int64(s.members.delay(f.id, r)); delay > 0 && e != moves.Resume && e != moves.Die {
 		if at, _ := r.WakeAt(); now < at+delay { // the ranking has changed since it was told
 			s.tellView(f.id, &f.old)
 			f.p.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *Store) consider(f *firing, rules durable.Rules, fired *durable.Fired) b
 	}
 	f.p.mu.Unlock()
 	if !rules.Handles(r.Timer(f.id)) {
-		if !s.members.leave(f.id, r.Kind) {
+		if !s.members.leave(f.id, r) {
 			s.members.noteUnhandled(f.id, f.old.seq)
 			fired.Unhandled = append(fired.Unhandled, r.Timer(f.id))
 		}

@@ -21,8 +21,8 @@ import (
 // Members are the processes that use the streams. Each sends a heartbeat to all, not through the stream.
 //
 // They are for two purposes. One is that a timer is fired by one process without all trying: the processes
-// that have a handler of its kind are ranked for each timer, and each looks at it by a Standby later than the
-// one before. A wrong ranking costs work, and nothing else.
+// that can fire it are ranked for each timer, and each looks at it by a Standby later than the one before. A
+// wrong ranking costs work, and nothing else.
 //
 // The other is to find attempts whose process has ended. It has if it has said so, or if it was silent for
 // ownerSilence while the heartbeats of this process came back. A process that was only paused finds its
@@ -35,12 +35,12 @@ type members struct {
 
 	mu        sync.RWMutex
 	peers     map[instance]*peer
-	handles   func(kind string) bool // the kinds of the Run that is running on this store; nil: there is none
-	since     time.Time              // the heartbeats of this process have come back without a break since then
-	echo      time.Time              // when one has come back last
-	left      map[string]bool        // timers that are due and that are left to others, as they have a handler
-	asked     map[string]time.Time   // by kind: when a timer without a handler here was first due
-	unhandled map[string]uint64      // timers that were reported as ones without a handler, and their sequences
+	watcher   durable.Watcher      // that of the Run that is running on this store; nil: there is none
+	since     time.Time            // the heartbeats of this process have come back without a break since then
+	echo      time.Time            // when one has come back last
+	left      map[string]bool      // timers that are due and that are left to others, as they have a handler
+	asked     map[string]time.Time // by kind: when a timer without a handler here was first due
+	unhandled map[string]uint64    // timers that were reported as ones without a handler, and their sequences
 }
 
 // A peer is another process.
@@ -48,8 +48,9 @@ type peer struct {
 	heard   time.Time
 	runs    bool
 	kinds   map[string]bool
-	left    bool      // it has said goodbye
-	deadFor time.Time // when it was noticed that it has ended
+	nexts   map[string]bool // kinds with a NextFunc; nil: it has not said which
+	left    bool            // it has said goodbye
+	deadFor time.Time       // when it was noticed that it has ended
 }
 
 // A heartbeat is what a process says of itself.
@@ -57,6 +58,7 @@ type heartbeat struct {
 	Name  string   `json:"name"`
 	Runs  bool     `json:"runs,omitempty"`
 	Kinds []string `json:"kinds,omitempty"`
+	Nexts []string `json:"nexts"`           // those of Kinds with a NextFunc; null: the process does not say which
 	Hello bool     `json:"hello,omitempty"` // others reply with a heartbeat
 	Bye   bool     `json:"bye,omitempty"`
 }
@@ -128,18 +130,23 @@ func (m *members) run() {
 // send sends a heartbeat.
 func (m *members) send(h heartbeat) {
 	m.mu.RLock()
-	handles := m.handles
+	w := m.watcher
 	m.mu.RUnlock()
-	h.Runs = handles != nil
+	h.Runs = w != nil
 	h.Name = m.s.name.String()
+	h.Nexts = []string{}
 	if h.Runs {
 		for _, p := range m.s.parts {
 			p.mu.Lock()
 			names := p.index.kinds.names
 			p.mu.Unlock()
 			for _, kind := range names { // it only grows
-				if handles(kind) && !slices.Contains(h.Kinds, kind) {
-					h.Kinds = append(h.Kinds, kind)
+				if !w.Handles(kind) || slices.Contains(h.Kinds, kind) {
+					continue
+				}
+				h.Kinds = append(h.Kinds, kind)
+				if w.HasNext(kind) {
+					h.Nexts = append(h.Nexts, kind)
 				}
 			}
 		}
@@ -171,10 +178,10 @@ func (m *members) close() {
 	}
 }
 
-// runs says that a Run is running on this store, and which kinds it handles. nil means that there is none.
-func (m *members) runs(handles func(kind string) bool) {
+// runs says that a Run is running on this store. nil means that there is none.
+func (m *members) runs(w durable.Watcher) {
 	m.mu.Lock()
-	m.handles = handles
+	m.watcher = w
 	clear(m.left)
 	clear(m.asked)
 	clear(m.unhandled)
@@ -205,14 +212,23 @@ func (m *members) receive(msg *nats.Msg) {
 		m.peers[name] = p
 	}
 	p.heard, p.runs, p.left, p.deadFor = now, h.Runs, h.Bye, time.Time{}
-	p.kinds = make(map[string]bool, len(h.Kinds))
-	for _, kind := range h.Kinds {
-		p.kinds[kind] = true
+	p.kinds = setOf(h.Kinds)
+	p.nexts = nil
+	if h.Nexts != nil {
+		p.nexts = setOf(h.Nexts)
 	}
 	m.mu.Unlock()
 	if h.Hello {
 		m.soon()
 	}
+}
+
+func setOf(kinds []string) map[string]bool {
+	set := make(map[string]bool, len(kinds))
+	for _, kind := range kinds {
+		set[kind] = true
+	}
+	return set
 }
 
 // heardSelf notes that a heartbeat of this process has come back. After a break, all others get as much time
@@ -252,12 +268,14 @@ func (p *peer) isLive(now time.Time) bool {
 	return p.runs && !p.left && now.Sub(p.heard) <= rankSilence
 }
 
-// isRanked reports whether a peer takes part in firing timers of a kind. The caller holds the lock of the
-// members.
-func (p *peer) isRanked(kind string, now time.Time) bool { return p.kinds[kind] && p.isLive(now) }
+// isRanked reports whether a peer takes part in firing a timer: it has a handler of its kind, and with ByNext
+// a NextFunc. The caller holds the lock of the members.
+func (p *peer) isRanked(r *moves.Record, now time.Time) bool {
+	return p.kinds[r.Kind] && (!r.IsByNext() || p.nexts == nil || p.nexts[r.Kind]) && p.isLive(now)
+}
 
 // delay returns how long after others this process looks at a timer.
-func (m *members) delay(id, kind string) time.Duration {
+func (m *members) delay(id string, r *moves.Record) time.Duration {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if len(m.peers) == 0 {
@@ -266,7 +284,7 @@ func (m *members) delay(id, kind string) time.Duration {
 	now := time.Now()
 	rank, mine := 0, weight(m.s.name, id)
 	for name, p := range m.peers {
-		if p.isRanked(kind, now) && weight(name, id) > mine {
+		if p.isRanked(r, now) && weight(name, id) > mine {
 			rank++
 		}
 	}
@@ -281,27 +299,27 @@ func weight(name instance, id string) uint64 {
 	return mix(h.Sum64())
 }
 
-// leave reports whether another process handles a kind. Then the timer is left to it, until it ends.
-func (m *members) leave(id, kind string) bool {
+// leave reports whether another process can fire a timer. Then the timer is left to it, until it ends.
+func (m *members) leave(id string, r *moves.Record) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	if _, ok := m.asked[kind]; !ok {
-		m.asked[kind] = now
+	if _, ok := m.asked[r.Kind]; !ok {
+		m.asked[r.Kind] = now
 	}
-	if m.others(kind, now) {
+	if m.others(r, now) {
 		m.left[id] = true
 		return true
 	}
 	return false
 }
 
-// others reports whether another process handles a kind. If the kind is new, it may, until it has had the time
+// others reports whether another process can fire a timer. If the kind is new, it may, until it has had the time
 // to say so. The caller holds mu.
-func (m *members) others(kind string, now time.Time) bool {
-	isNew := now.Sub(m.asked[kind]) < rankSilence
+func (m *members) others(r *moves.Record, now time.Time) bool {
+	isNew := now.Sub(m.asked[r.Kind]) < rankSilence
 	for _, p := range m.peers {
-		if p.isRanked(kind, now) || isNew && p.isLive(now) {
+		if p.isRanked(r, now) || isNew && p.isLive(now) {
 			return true
 		}
 	}
@@ -339,7 +357,7 @@ func (m *members) count() int {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	n := 0
-	if m.handles != nil {
+	if m.watcher != nil {
 		n = 1
 	}
 	for _, p := range m.peers {
@@ -389,7 +407,7 @@ func (m *members) mayResume(id string, owner instance, p *part, now time.Time) b
 	if owner == m.s.name {
 		return !m.s.isRunning(id, p.index.view(id).record.Occurrence.Rev)
 	}
-	kind := p.index.view(id).record.Kind
+	r := p.index.view(id).record
 	m.mu.Lock()
 	if m.alive(owner, now) {
 		m.mu.Unlock()
@@ -398,14 +416,14 @@ func (m *members) mayResume(id string, owner instance, p *part, now time.Time) b
 	peer := m.peers[owner]
 	if peer == nil { // it has ended before this process began
 		m.mu.Unlock()
-		return now.Sub(m.since) > ownerSilence+m.delay(id, kind)
+		return now.Sub(m.since) > ownerSilence+m.delay(id, &r)
 	}
 	if peer.deadFor.IsZero() {
 		peer.deadFor = now
 	}
 	dead := peer.deadFor
 	m.mu.Unlock()
-	return now.Sub(dead) >= m.delay(id, kind)
+	return now.Sub(dead) >= m.delay(id, &r)
 }
 
 // isKnown reports whether a process was heard.
@@ -435,15 +453,15 @@ func (m *members) undecided() (ids []string) {
 	return ids
 }
 
-// reconsider looks again at a timer that was left to others: it is told to the watcher if none of them handles
-// its kind any more.
+// reconsider looks again at a timer that was left to others: it is told to the watcher if none of them can fire
+// it any more.
 func (m *members) reconsider(id string, now time.Time) {
 	p := m.s.part(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	v := p.index.view(id)
 	m.mu.Lock()
-	if v.record.State != moves.None && m.others(v.record.Kind, now) {
+	if v.record.State != moves.None && m.others(&v.record, now) {
 		m.mu.Unlock()
 		return
 	}

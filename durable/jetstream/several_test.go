@@ -57,14 +57,22 @@ func (b *book) len() int {
 // start opens a store and runs a Scheduler with handlers for some kinds.
 func (b *bed) start(t *testing.T, o Options, handlers map[string]durable.Handler) *node {
 	t.Helper()
+	return b.startWith(t, o, func(s *durable.Scheduler) {
+		for kind, h := range handlers {
+			s.Handle(kind, h)
+		}
+	})
+}
+
+// startWith opens a store and runs a Scheduler for which set has set handlers.
+func (b *bed) startWith(t *testing.T, o Options, set func(s *durable.Scheduler)) *node {
+	t.Helper()
 	n := &node{store: b.store(t, o)}
 	s, err := durable.New(n.store, durable.Options{Logger: o.Logger, Retry: durable.Retry{Min: 10 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, h := range handlers {
-		s.Handle(kind, h)
-	}
+	set(s)
 	n.s = s
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

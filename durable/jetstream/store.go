@@ -372,7 +372,7 @@ func (s *Store) Watch(w durable.Watcher) (stop func(), err error) {
 		s.before[i] = p.base + max(p.index.newest, p.index.consumed)
 		p.mu.Unlock()
 	}
-	s.members.runs(w.Handles)
+	s.members.runs(w)
 	return func() {
 		s.members.runs(nil)
 		s.watch.Lock()
@@ -409,7 +409,7 @@ func (s *Store) lookAt(id string, v *view) (at int64, ok bool) {
 	if at, ok = v.record.WakeAt(); !ok {
 		return 0, false
 	}
-	delay := int64(s.members.delay(id, v.record.Kind))
+	delay := int64(s.members.delay(id, &v.record))
 	if at > math.MaxInt64-delay {
 		return math.MaxInt64, true
 	}

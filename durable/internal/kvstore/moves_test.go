@@ -32,6 +32,7 @@ type noWatcher struct{}
 func (noWatcher) Wake(durable.Wake)   {}
 func (noWatcher) Gone(string)         {}
 func (noWatcher) Handles(string) bool { return true }
+func (noWatcher) HasNext(string) bool { return true }
 func (noWatcher) Failed(error)        {}
 
 func newMoveKit(t *testing.T, sort sort) *moveKit {

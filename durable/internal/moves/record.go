@@ -66,10 +66,13 @@ func (r *Record) Move(e Event) bool {
 	return true
 }
 
+// IsByNext reports whether the timer has ByNext.
+func (r *Record) IsByNext() bool { return r.Every == byNext }
+
 // Timer returns the timer without its payload.
 func (r *Record) Timer(id string) durable.Timer {
 	t := durable.Timer{ID: id, At: time.Unix(0, r.At), Kind: r.Kind, Every: time.Duration(r.Every), Rev: r.Rev}
-	if r.Every == byNext {
+	if r.IsByNext() {
 		t.Every, t.ByNext = 0, true
 	}
 	return t
