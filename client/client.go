@@ -14,7 +14,7 @@ type Options struct {
 	// Token is sent with each request. It is the text in the file that "foliot serve" has as --token-file.
 	Token string
 
-	// HTTPClient sends the requests, for example with certificates of your own. nil: one with a connection pool of its own.
+	// HTTPClient sends the requests, for example with your own certificates. nil: a new one, with its own connection pool.
 	// New makes a copy that does not follow redirects. Its Timeout is used as that of Options, if that is 0.
 	HTTPClient *http.Client
 

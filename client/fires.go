@@ -94,10 +94,10 @@ const (
 	maxEventID     = 1 << 10
 )
 
-// Fires listens to attempts as they happen. If the connection is lost, it is made again, and goes on after the last event: the
-// server keeps the last 10,000. It is made again until the context ends; only the first connection must succeed within
+// Fires listens to attempts as they happen, until the context ends. If the connection is lost, Fires connects again and
+// continues after the last event: the server keeps the last 10,000. Only the first connection must succeed within
 // Options.Retry.Attempts. A request that the server refuses ends it. The last pair has the error, which is that of the context
-// if this has ended.
+// if the context has ended.
 func (c *Client) Fires(ctx context.Context, q FireQuery) iter.Seq2[Fire, error] {
 	return func(yield func(Fire, error) bool) {
 		setDefault(&q.Silence, defaultSilence)
@@ -230,7 +230,7 @@ func (s *stream) listen(ctx context.Context, deliver func(Fire) bool) error {
 }
 
 // newLines returns a scanner of lines that end with CR, LF or both, as those of server-sent events do. A mark of the byte order
-// at the begin is skipped.
+// at the beginning is skipped.
 func newLines(r io.Reader) *bufio.Scanner {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

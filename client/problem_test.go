@@ -274,7 +274,7 @@ func TestNoServerIsNotUncertain(t *testing.T) {
 	}
 }
 
-// Over TLS the requests go by HTTP/2, which has hooks of its own.
+// Over TLS the requests go by HTTP/2, which has other hooks.
 func TestItWorksOverTLS(t *testing.T) {
 	f := &fake{timers: map[string]client.Timer{}}
 	server := httptest.NewUnstartedServer(f.handler())

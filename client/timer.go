@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Timer is a timer of the server. Webhook or Kind says who gets it, and one of At, After, Every and Cron when.
+// A Timer is a timer of the server. Webhook or Kind says what receives it, and At, After, Every or Cron when.
 type Timer struct {
 	// ID names the timer: 1 to 255 bytes of UTF-8 without control characters.
 	ID string

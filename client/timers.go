@@ -90,7 +90,7 @@ func (c *Client) Get(ctx context.Context, id string) (Timer, error) {
 }
 
 // Cancel cancels a timer. If it returns nil, the timer does not fire from now on. ErrNotFound says that nothing was armed: the
-// timer has fired, was cancelled before, or never was.
+// timer has fired, was cancelled before, or was never made.
 func (c *Client) Cancel(ctx context.Context, id string, on ...If) error {
 	path, err := timerPath(id)
 	if err == nil {

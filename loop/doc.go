@@ -37,7 +37,7 @@
 //
 // # Goroutines
 //
-// A loop has no goroutine of its own. Callbacks run on the goroutine that calls
+// A loop starts no goroutine. Callbacks run on the goroutine that calls
 // [Loop.Run], [Loop.RunUntilIdle] or [Loop.Step], and use the loop there without locks.
 // Other goroutines use [Loop.Post], which wakes the loop at once. [Loop.Hold] tells the
 // loop to wait for work that is done elsewhere and whose result will be posted:

@@ -111,7 +111,7 @@ does not compile.`,
 	flags := cmd.Flags()
 	flags.BoolVarP(&showDiff, "diff", "d", false, "print the changes as a unified diff and write nothing")
 	flags.BoolVarP(&o.Undo, "undo", "u", false, "go back to the standard library's timers")
-	flags.BoolVar(&tests, "tests", true, "change _test.go files too; they have to compile in any case")
+	flags.BoolVar(&tests, "tests", true, "change _test.go files too; they must compile in any case")
 	flags.BoolVar(&o.Context, "context", false, "change imports of context, too")
 	flags.BoolVar(&o.API, "api", false, "change timers even where other modules can see their types")
 	flags.BoolVar(&get, "get", false, "run go get if go.mod does not require Foliot")

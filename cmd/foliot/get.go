@@ -39,7 +39,7 @@ func newCancelCmd() *cobra.Command {
 		Use:   "cancel ID",
 		Short: "Cancel a timer of a server",
 		Long: `Cancel a timer of a server. If it says that the timer is cancelled, it does not fire from now
-on. If there is no such timer, it has fired, was cancelled before, or never was.` + remoteHelp,
+on. If there is no such timer, it has fired, was cancelled before, or was never made.` + remoteHelp,
 		Example: "  foliot cancel order-17\n  foliot cancel order-17 --if-rev 42",
 		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -32,8 +32,8 @@ func newPutCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "put ID",
 		Short: "Make or replace a timer of a server",
-		Long: `Make or replace a timer of a server. --webhook or --kind says who gets it when it is due, and
---at, --after, --every or --cron when that is.
+		Long: `Make or replace a timer of a server. --webhook or --kind says what receives it when it is
+due, and --at, --after, --every or --cron when that is.
 
 --at has a time such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, which is in
 the time zone of this machine unless it names another one.` + remoteHelp,

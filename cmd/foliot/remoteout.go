@@ -86,7 +86,7 @@ func (p *remotePrinter) one(t client.Timer) error {
 
 func (p *remotePrinter) flush() error { return p.table.Flush() }
 
-// receiverOf says who gets a timer.
+// receiverOf returns the receiver of a timer.
 func receiverOf(t client.Timer) string {
 	if t.Webhook != nil {
 		return visible(t.Webhook.URL)

@@ -24,7 +24,7 @@ import (
 	"github.com/foliot-go/foliot/client"
 )
 
-// The tests in this file run the client and its commands against "foliot serve", in a process of its own.
+// The tests in this file run the client and its commands against "foliot serve", in a separate process.
 
 // A serverProcess is a process of foliot serve.
 type serverProcess struct {
@@ -347,8 +347,8 @@ func putAll(ctx context.Context, c *client.Client, timers ...client.Timer) error
 	return nil
 }
 
-// listenUntil listens until enough returns true. It calls begin once the server has the connection, which a fire of its own
-// tells, or at once if it goes on after an event.
+// listenUntil listens until enough returns true. It calls begin once the server has the connection, which a fire of a timer of
+// listenUntil shows, or at once if it continues after an event.
 func listenUntil(ctx context.Context, c *client.Client, q client.FireQuery, enough func(client.Fire) bool, begin func() error) (n int, err error) {
 	const own = "listen-until"
 	probing, stop := context.WithCancel(ctx)

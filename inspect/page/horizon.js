@@ -32,7 +32,7 @@ export class Horizon {
 				tip: [`about ${timers(about)} due ${b.name}`, `${percent(armed ? b.count / armed : 0)} of all. Until then ${percent(armed ? all / armed : 0)} are due.`],
 			};
 		});
-		const empty = why ? `Not to be had: ${why}.` : armed === 0 ? "No timer is armed." : "";
+		const empty = why ? `Not available: ${why}.` : armed === 0 ? "No timer is armed." : "";
 		const y = [{ at: 0, label: "0" }];
 		const every = Math.ceil(top / 5);
 		for (let d = top; d >= 0 && scale(10 ** d) > 0.13; d -= every) y.push({ at: scale(10 ** d), label: count(10 ** d) });

@@ -45,7 +45,7 @@ export class Owners {
 }
 
 function note(armed, samples, why) {
-	if (why) return `Not to be had: ${why}.`;
+	if (why) return `Not available: ${why}.`;
 	if (armed === 0 || samples === 0) return "No timer is armed, so there is no function to name.";
 	return samples < armed ? `Estimated from ${number(samples)} of ${number(armed)} timers.` : "";
 }

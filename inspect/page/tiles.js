@@ -17,7 +17,7 @@ const lately = (name) => ({ history }) => `${number(history.since(name))} in the
 const figures = [
 	{
 		name: "Blocked workers", value: ({ stats }) => number(stats.Blocked), note: lately("blocked"), bad: ({ history }) => history.since("blocked") > 0,
-		about: "How often a callback blocked its worker, so that another goroutine had to go on. Each delays other timers by about 10 ms.",
+		about: "How often a callback blocked its worker, so that another goroutine took over. Each delays other timers by about 10 ms.",
 	},
 	{
 		name: "Panics", value: ({ stats }) => number(stats.Panics), note: lately("panics"), bad: ({ history }) => history.since("panics") > 0,
@@ -50,8 +50,8 @@ function median(stats, { ran }) {
 }
 
 function longest(stats, { ran }) {
-	if (ran.count > 0) return `${duration(ran.quantile(1))} at the most`;
-	return stats.Ran.Count > 0 ? `${duration(stats.Ran.Max)} at the most` : "none has run yet";
+	if (ran.count > 0) return `${duration(ran.quantile(1))} at most`;
+	return stats.Ran.Count > 0 ? `${duration(stats.Ran.Max)} at most` : "none has run yet";
 }
 
 export class Tiles {

@@ -52,7 +52,7 @@ export class Wheel {
 		const most = Math.max(1, ...all.flatMap((ring) => ring.cells.map((c) => c.count)));
 		for (const r of this.#rings) if (r.ring) this.#draw(r, most);
 		this.#turn();
-		if (document.activeElement !== this.host) set(this.host, { "aria-label": why ? `Timing wheel: not to be had: ${why}` : describe(all, this.#total) });
+		if (document.activeElement !== this.host) set(this.host, { "aria-label": why ? `Timing wheel: not available: ${why}` : describe(all, this.#total) });
 	}
 
 	// clear draws at the next update, whatever motion is wanted: another runtime was chosen.

@@ -162,7 +162,7 @@ func (b *build) keepPackages(roots []*packages.Package, o Options) error {
 	if len(broken) > 0 {
 		return &BrokenError{Errors: sortNotes(broken)}
 	}
-	// Checking a package again makes new types. So every package that depends on a kept one has to be checked
+	// Checking a package again makes new types. So every package that depends on a kept one must be checked
 	// again too. Such a package need not be a root: it may belong to another module, or be a variant built for
 	// the tests of a package it depends on.
 	depends := map[*packages.Package]bool{}

@@ -140,7 +140,7 @@ func moveSpecs(src []byte, paths map[string]string, module string) ([]byte, bool
 	return moveLines(src, tf, source, target, paths), true
 }
 
-// hasCommentsBetween reports whether a block has comments on lines of their own, rather than at the end of lines.
+// hasCommentsBetween reports whether a block has comments on separate lines, rather than at the end of lines.
 func hasCommentsBetween(tf *token.File, f *ast.File, block *ast.GenDecl) bool {
 	behind := map[*ast.CommentGroup]bool{}
 	for _, spec := range block.Specs {
