@@ -102,13 +102,7 @@ func (l *clusterStore) cancel(i int) (bool, error) {
 
 func (l *clusterStore) run(_, _ int, _ func(i int) time.Time, fired func(i int)) (func() error, error) {
 	l.fired = fired
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- l.scheduler.Run(ctx) }()
-	return func() error {
-		cancel()
-		return <-ended
-	}, nil
+	return runScheduler(l.scheduler), nil
 }
 
 func (l *clusterStore) close() error {

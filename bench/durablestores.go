@@ -155,13 +155,18 @@ func (l *localStore) cancel(id string) error {
 
 func (l *localStore) run(fired func(at time.Time)) (func() error, error) {
 	l.fired = fired
+	return runScheduler(l.scheduler), nil
+}
+
+// runScheduler starts Run of a scheduler. stop ends it and returns its error.
+func runScheduler(s *durable.Scheduler) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- l.scheduler.Run(ctx) }()
+	go func() { ended <- s.Run(ctx) }()
 	return func() error {
 		cancel()
 		return <-ended
-	}, nil
+	}
 }
 
 // loaded returns how many timers are in memory.
