@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 	"github.com/foliot-go/foliot/durable/internal/natstest"
 	"github.com/foliot-go/foliot/internal/testkit"
 )
@@ -64,23 +65,85 @@ func TestTheEndOfAnAttemptThatWasTakenOverChangesNothing(t *testing.T) {
 		if err != nil || len(fired.Fires) != 1 {
 			t.Fatalf("Fire returns %+v and %v", fired, err)
 		}
-		var taken []durable.Fire
-		eventually(t, "the attempt is taken over", func() bool {
-			m := second.members
-			m.mu.Lock()
-			if p := m.peers[first.name]; p != nil {
-				p.left = true // until the next heartbeat
-			}
-			m.mu.Unlock()
-			fired, err := second.Fire([]string{id}, rules)
-			taken = fired.Fires
-			return err == nil && len(taken) == 1
-		})
+		taken := takeOver(t, first, second, id, rules)
 		if ok, _, err := first.Finish(fired.Fires[0], end); ok || err != nil {
 			t.Errorf("Finish with %+v of an attempt that was taken over returns %t and %v", end, ok, err)
 		}
-		if ok, _, err := second.Finish(taken[0], durable.End{How: durable.Done}); !ok || err != nil || taken[0].Attempt != 2 {
-			t.Errorf("after Finish with %+v, the end of attempt %d returns %t and %v", end, taken[0].Attempt, ok, err)
+		if ok, _, err := second.Finish(taken, durable.End{How: durable.Done}); !ok || err != nil || taken.Attempt != 2 {
+			t.Errorf("after Finish with %+v, the end of attempt %d returns %t and %v", end, taken.Attempt, ok, err)
 		}
 	}
 }
+
+// takeOver lets a store take the attempt of another one over.
+func takeOver(t *testing.T, first, second *Store, id string, rules durable.Rules) (f durable.Fire) {
+	t.Helper()
+	eventually(t, "the attempt is taken over", func() bool {
+		m := second.members
+		m.mu.Lock()
+		if p := m.peers[first.name]; p != nil {
+			p.left = true // until the next heartbeat
+		}
+		m.mu.Unlock()
+		fired, err := second.Fire([]string{id}, rules)
+		if err != nil || len(fired.Fires) != 1 {
+			return false
+		}
+		f = fired.Fires[0]
+		return true
+	})
+	return f
+}
+
+// TestAProcessHasOneAttemptOfAnOccurrence lets another process take an attempt over and fail. The first process
+// starts no further attempt before the one that it has begun has ended, and looks at the timer then.
+func TestAProcessHasOneAttemptOfAnOccurrence(t *testing.T) {
+	b := one(t)
+	o := b.options(t)
+	first, second := b.store(t, o), b.store(t, o)
+	rules := durable.Rules{Now: time.Now().Add(2 * time.Hour), Attempts: -1, Handled: func(string) bool { return true }}
+	mustSchedule(t, first, "x")
+	fired, err := first.Fire([]string{"x"}, rules)
+	if err != nil || len(fired.Fires) != 1 {
+		t.Fatalf("Fire returns %+v and %v", fired, err)
+	}
+	taken := takeOver(t, first, second, "x", rules)
+	retry := time.Now().Add(time.Minute)
+	if ok, _, err := second.Finish(taken, durable.End{How: durable.Again, Retry: retry}); !ok || err != nil {
+		t.Fatalf("Finish of the attempt that was taken over returns %t and %v", ok, err)
+	}
+	p := first.part("x")
+	eventually(t, "the first process knows the end", func() bool { return p.view("x").record.State == moves.Retrying })
+	if got, err := first.Fire([]string{"x"}, rules); err != nil || len(got.Fires) != 0 {
+		t.Errorf("while its first attempt has not ended, a process fires %+v and %v", got.Fires, err)
+	}
+	w := wakes{told: make(chan durable.Wake, 10)}
+	stop, err := first.Watch(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if ok, _, err := first.Finish(fired.Fires[0], durable.End{How: durable.Done}); ok || err != nil {
+		t.Errorf("Finish of the attempt that was taken over returns %t and %v, want false", ok, err)
+	}
+	if got := testkit.Receive(t, w.told, "a look at the timer"); got.ID != "x" || got.At < retry.UnixNano() {
+		t.Errorf("after the end of the attempt the watcher is told %+v, want x after %v", got, retry)
+	}
+	got, err := first.Fire([]string{"x"}, rules)
+	if err != nil || len(got.Fires) != 1 || got.Fires[0].Attempt != 3 {
+		t.Errorf("after its first attempt has ended, the process fires %+v and %v, want attempt 3", got.Fires, err)
+	}
+}
+
+// wakes is a watcher that sends what it is told, as long as there is room.
+type wakes struct{ told chan durable.Wake }
+
+func (w wakes) Wake(x durable.Wake) {
+	select {
+	case w.told <- x:
+	default:
+	}
+}
+func (w wakes) Gone(string)         {}
+func (w wakes) Failed(error)        {}
+func (w wakes) Handles(string) bool { return true }

@@ -147,6 +147,10 @@ func (s *Store) consider(f *firing, rules durable.Rules, fired *durable.Fired) b
 		f.p.mu.Unlock()
 		return false
 	}
+	if e == moves.Retry && s.isRunning(f.id, r.Occurrence.Rev) {
+		f.p.mu.Unlock()
+		return false // Finish of the last attempt has not returned, and looks again
+	}
 	if delay := int64(s.members.delay(f.id, r)); delay > 0 && e != moves.Resume && e != moves.Die {
 		if at, _ := r.WakeAt(); now < at+delay { // the ranking has changed since it was told
 			s.tellView(f.id, &f.old)
@@ -251,11 +255,7 @@ func (s *Store) Finish(f durable.Fire, end durable.End) (ok bool, wait func() er
 	if h == nil || int(h.number) != f.Attempt {
 		return false, s.failure, nil
 	}
-	defer func() {
-		s.attempts.Lock()
-		delete(s.running, key)
-		s.attempts.Unlock()
-	}()
+	defer s.forget(key)
 	pause := backoff{50 * time.Millisecond, 2 * time.Second}
 	for {
 		ok, err := s.finish(f, end, h)
@@ -267,6 +267,20 @@ func (s *Store) Finish(f durable.Fire, end durable.End) (ok bool, wait func() er
 		}
 		s.log.Warn("jetstream: the end of an attempt cannot be stored; it is tried again", "id", f.ID, "attempt", f.Attempt, "error", err)
 		s.sleep(pause.pause())
+	}
+}
+
+// forget ends an attempt of this process. Until then this process starts no other attempt of the occurrence. So
+// the owner and the number in a record name one attempt, also if a number is given twice.
+func (s *Store) forget(key attempt) {
+	s.attempts.Lock()
+	delete(s.running, key)
+	s.attempts.Unlock()
+	p := s.part(key.id)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if v := p.index.view(key.id); v.record.State.IsRetrying() && v.record.Occurrence.Rev == key.rev {
+		s.tellView(key.id, &v)
 	}
 }
 
