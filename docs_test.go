@@ -171,7 +171,7 @@ func TestTheEventsInThePageAreThoseOfTheCode(t *testing.T) {
 	files := repositoryFiles(t)
 	for _, tt := range []struct{ folder, header, logged string }{
 		{"internal/engine", "| event | keys |", `(?:event\(|Warn\(|rescue\(|msg :?= )"foliot: ([^"]+)"`},
-		{"durable", "| line | level | more keys |", `(?:Info|Warn|Error)\("durable: ([^"]+)"`},
+		{"durable", "| line | level | more keys |", `(?:Debug|Info|Warn|Error)\("durable: ([^"]+)"`},
 		{"durable/jetstream", "| line of the store on JetStream | level | keys |", `(?:Info|Warn|Error)\("jetstream: ([^"]+)"`},
 	} {
 		logged := regexp.MustCompile(tt.logged)

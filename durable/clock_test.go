@@ -177,3 +177,40 @@ func TestClockStepsAfterDecision(t *testing.T) {
 		t.Errorf("the handler started %v before the deadline", -d)
 	}
 }
+
+// TestRunEndsBeforeTheDeadline ends Run after a timer was decided, and before its handler is called. No attempt
+// is counted.
+func TestRunEndsBeforeTheDeadline(t *testing.T) {
+	t.Parallel()
+	var clock *wallClock
+	decided := make(chan struct{})
+	back := sync.OnceFunc(func() {
+		clock.step(-time.Hour)
+		close(decided)
+	})
+	s, c := newScheduler(t, backStore{openLocal(t, t.TempDir()), back}, durable.Options{
+		Retry: durable.Retry{Attempts: 1}, Drain: 3 * time.Second,
+	})
+	clock = c
+	fires := make(chan durable.Fire, 1)
+	s.Handle("k", func(_ context.Context, f durable.Fire) error {
+		fires <- f
+		return nil
+	})
+	schedule(t, s, durable.Timer{ID: "a", Kind: "k", At: clock.now()})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := testkit.Async(func() error { return s.Run(ctx) })
+	testkit.Receive(t, decided, "the decision")
+	cancel()
+	if err := testkit.Receive(t, done, "Run"); err != nil {
+		t.Errorf("Run returned %v", err)
+	}
+	if st := s.Stats(); st.Postponed != 1 || st.Started != 0 || st.Died != 0 || st.Pending != 1 {
+		t.Errorf("after Run: %d postponed, %d started, %d died, %d pending, want 1, 0, 0, 1", st.Postponed, st.Started, st.Died, st.Pending)
+	}
+	clock.step(time.Hour)
+	start(t, s)
+	if f := testkit.Receive(t, fires, "the handler"); f.Attempt != 1 {
+		t.Errorf("the handler is called with attempt %d, want 1", f.Attempt)
+	}
+}

@@ -73,9 +73,10 @@
 //
 // A handler that returns an error or panics is called again: after a second, then after pauses that
 // double up to ten minutes, with jitter, 16 times in all. [Retry] has other values.
-// [RetryAfter] sets the pause of one attempt. [Drop] ends the attempts at once. When they are used up, the timer is dead: [Scheduler.Dead] lists
-// it, [Scheduler.Redrive] arms it again, [Scheduler.Discard] removes it. A dead timer does not hold its
-// ID: the same ID can be scheduled anew.
+// [RetryAfter] sets the pause of one attempt. [Postpone] is for a handler that could not begin: the call does
+// not count as an attempt. [Drop] ends the attempts at once. When they are used up, the timer is dead:
+// [Scheduler.Dead] lists it, [Scheduler.Redrive] arms it again, [Scheduler.Discard] removes it. A dead timer
+// does not hold its ID: the same ID can be scheduled anew.
 //
 // A kind without a handler is logged once. Its timers stay due, and fire in the next Run that has a
 // handler for it.

@@ -54,5 +54,25 @@ type retryAfter struct {
 
 func (e retryAfter) Unwrap() error { return e.error }
 
+// Postpone returns an error for a handler that could not begin its work, such as one that finds the queue of a
+// host full, or a program that ends. It is called again d from now, at most a year. The call does not count as
+// an attempt: the next one has the same Attempt, and a timer never dies by it. If the next occurrence of a
+// periodic timer comes first, the occurrence gives way to it. The error wraps err, which may be nil.
+//
+// Nothing bounds how often a handler postpones. With a d of 0, it is called again at once unless Run ends.
+func Postpone(err error, d time.Duration) error {
+	if err == nil {
+		err = errors.New("durable: call the handler later; this was no attempt")
+	}
+	return postponed{err, max(d, 0)}
+}
+
+type postponed struct {
+	error
+	pause time.Duration
+}
+
+func (e postponed) Unwrap() error { return e.error }
+
 // errRunning is returned by a Run that would be the second one.
 var errRunning = errors.New("durable: Run is already running on this store; a store has one Run at a time")

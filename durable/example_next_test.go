@@ -69,3 +69,27 @@ func ExampleRetryAfter() {
 	// attempt 1
 	// attempt 2
 }
+
+// A handler whose server is full. However often that happens, it uses no attempt.
+func ExamplePostpone() {
+	s, err := durable.New(storetest.NewMemory(), durable.Options{Retry: durable.Retry{Attempts: 1}})
+	check(err)
+	ctx, stop := context.WithCancel(context.Background())
+	free := 0 // places of the server
+	s.Handle("send", func(_ context.Context, f durable.Fire) error {
+		if free == 0 {
+			fmt.Println("the server is full, attempt", f.Attempt)
+			free = 1
+			return durable.Postpone(errors.New("the server is full"), 20*time.Millisecond)
+		}
+		fmt.Println("sent, attempt", f.Attempt)
+		stop()
+		return nil
+	})
+	_, err = s.Schedule(ctx, durable.Timer{ID: "mail", Kind: "send", At: time.Now()})
+	check(err)
+	check(s.Run(ctx))
+	// Output:
+	// the server is full, attempt 1
+	// sent, attempt 1
+}

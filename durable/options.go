@@ -50,7 +50,7 @@ type Options struct {
 type Retry struct {
 	Min      time.Duration // 0 means 1 s
 	Max      time.Duration // 0 means 10 min, or Min if that is longer
-	Attempts int           // the number of calls for an occurrence; 0 means 16, 1 no retry, -1 any number
+	Attempts int           // the number of attempts of an occurrence; 0 means 16, 1 no retry, -1 any number
 }
 
 // Late says what becomes of timers that came due while no Run was running.

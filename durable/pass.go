@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+var errNotDue = errors.New("Run ended before the timer was due, or due again after the wall clock was set back")
+
 // pass fires the timers that are due, as long as handlers are free. It is the callback of the timer
 // of the run. A handler that ends while timers are waiting for it calls it, too.
 //
@@ -200,13 +202,12 @@ func (r *run) handle(f Fire, wait func() error, ended func()) {
 		r.ahead.took(r.s.wall().Sub(f.At) + r.ahead.by())
 	}
 	if !r.awaitWall(f.At) {
-		r.finish(f, errors.New("Run ended before the timer was due, or due again after the wall clock was set back"), ended)
+		r.finish(f, Postpone(errNotDue, 0), ended) // its handler was not called
 		return
 	}
 	f.Late = max(r.s.wall().Sub(f.At), 0)
 	c := &r.s.counters
 	c.started.Add(1)
-	c.missed.Add(uint64(f.Missed))
 	r.s.late.Record(f.Late)
 	var err error
 	defer func() { r.finish(f, err, ended) }() // also if the handler calls Goexit
@@ -255,22 +256,31 @@ func (r *run) call(f Fire, err *error) {
 // endOf returns how an attempt ends after the handler has returned.
 func (r *run) endOf(f Fire, err error) End {
 	retry := r.s.opts.Retry
+	var later postponed
 	switch {
 	case err == nil || errors.Is(err, Drop):
 		return End{How: Done}
 	case errors.Is(err, EndSeries):
 		return End{How: Ended}
+	case errors.As(err, &later):
+		return End{How: Postponed, Retry: r.after(later.pause)}
 	case retry.exhausted(f.Attempt):
 		return End{How: Dead, Error: err.Error()}
 	}
 	pause := retry.pause(f.Attempt)
 	if after := (retryAfter{}); errors.As(err, &after) {
-		pause = min(after.pause, retryAfterMax)
+		pause = after.pause
 	}
+	return End{How: Again, Retry: r.after(pause)}
+}
+
+// after returns the time of the next call of a handler, after a pause.
+func (r *run) after(pause time.Duration) time.Time {
+	pause = min(pause, pauseMax)
 	if !r.manual {
 		pause += aheadMax // it is decided ahead, too, and its handler does not wait
 	}
-	return End{How: Again, Retry: r.s.wall().Add(pause)}
+	return r.s.wall().Add(pause)
 }
 
 // count counts and logs an attempt that has ended. ok is the result of Finish. If it is false, the
@@ -278,6 +288,9 @@ func (r *run) endOf(f Fire, err error) End {
 // is logged.
 func (r *run) count(f Fire, err error, end End, ok bool) {
 	c := &r.s.counters
+	if f.Attempt == 1 && end.How != Postponed { // other calls of the handler have the same Missed
+		c.missed.Add(uint64(f.Missed))
+	}
 	switch {
 	case end.How != Done && end.How != Ended:
 	case !ok:
@@ -291,6 +304,11 @@ func (r *run) count(f Fire, err error, end End, ok bool) {
 	}
 	log := r.s.opts.Logger.With("id", f.ID, "kind", f.Kind, "attempt", f.Attempt, "error", err)
 	switch {
+	case end.How == Postponed && ok:
+		c.postponed.Add(1)
+		log.Debug("durable: a timer was postponed; its handler is called again", "again", end.Retry)
+	case end.How == Postponed:
+		log.Debug("durable: a timer was postponed; its handler is not called again: the timer was replaced or cancelled, or the next occurrence comes first")
 	case !ok:
 		log.Warn("durable: a handler failed; it is not called again: its timer was replaced or cancelled, or the next occurrence comes first")
 	case end.How == Again:

@@ -58,6 +58,49 @@ func TestRetryAfterWrapsItsErrorAndIsBounded(t *testing.T) {
 	}
 }
 
+func TestPostponeWrapsItsErrorAndIsBounded(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("full")
+	if err := durable.Postpone(cause, time.Second); !errors.Is(err, cause) || err.Error() != "full" {
+		t.Errorf("Postpone returns %v, which does not wrap %v", err, cause)
+	}
+	if err := durable.Postpone(nil, -time.Second); err == nil {
+		t.Error("Postpone(nil, -1s) returns nil")
+	}
+	clock := foliot.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	store := storetest.NewMemory()
+	t.Cleanup(func() { store.Close() })
+	s, err := durable.New(store, durable.Options{
+		Clock:  clock,
+		Retry:  durable.Retry{Attempts: 1},
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := make(chan time.Time, 10)
+	pauses := []time.Duration{-1, 1<<63 - 1, time.Hour}
+	n := 0 // there is one call at a time
+	s.Handle("k", func(context.Context, durable.Fire) error {
+		calls <- clock.Now()
+		n++
+		return fmt.Errorf("not now: %w", durable.Postpone(cause, pauses[n-1]))
+	})
+	start(t, s)
+	began := clock.Now()
+	schedule(t, s, durable.Timer{ID: "x", Kind: "k", At: began})
+	for range 2 {
+		if at := testkit.Receive(t, calls, "a call"); !at.Equal(began) {
+			t.Errorf("the handler is called at %v, want %v", at, began)
+		}
+	}
+	testkit.Eventually(t, "two postponed calls", func() bool { return s.Stats().Postponed == 2 })
+	go clock.Advance(400 * 24 * time.Hour)
+	if after := testkit.Receive(t, calls, "the third call").Sub(began); after < 365*24*time.Hour {
+		t.Errorf("the third call comes after %v, want a year", after)
+	}
+}
+
 // TestRetryNotBeforeMin tests that another attempt comes after Retry.Min, although it is decided ahead.
 func TestRetryNotBeforeMin(t *testing.T) {
 	t.Parallel()

@@ -81,8 +81,8 @@ const (
 	// closeTime is how long the end of a run waits for a pass.
 	closeTime = time.Second
 
-	// retryAfterMax is the longest pause that RetryAfter can ask for.
-	retryAfterMax = 366 * 24 * time.Hour
+	// pauseMax is the longest pause that RetryAfter and Postpone can ask for.
+	pauseMax = 366 * 24 * time.Hour
 
 	// passMax is how many timers a pass fires in one commit.
 	passMax = 256

@@ -14,8 +14,8 @@ import (
 
 // A Handler handles one occurrence of a timer. If it returns nil, the occurrence is done. If it
 // returns [Drop], or an error that wraps it, the occurrence is done, too, and counts as dropped.
-// [EndSeries] ends a periodic timer. After any other error, and after a panic, it is called again later, as
-// Options.Retry or [RetryAfter] says.
+// [EndSeries] ends a periodic timer. [Postpone] has it called later, without an attempt. After any other error,
+// and after a panic, it is called again later, as Options.Retry or [RetryAfter] says.
 //
 // The context ends when the Drain of a Run that ends is almost over, and when the store fails. A
 // Handler should return soon then.
@@ -140,7 +140,7 @@ func (s *Scheduler) schedule(ctx context.Context, ts []Timer, c Condition) ([]ui
 }
 
 // Cancel removes a timer. If it returns true, no attempt starts from now on; if no attempt has
-// failed before, none has ever started. It returns false if nothing was armed: the timer is done, it
+// failed or was postponed before, none has ever started. It returns false if nothing was armed: the timer is done, it
 // is being handled now, or there was none. A periodic timer is armed for its next occurrence while
 // one is being handled.
 //

@@ -31,6 +31,7 @@ type Stats struct {
 	Handled   uint64 // occurrences that are done
 	Dropped   uint64 // occurrences that a handler has dropped
 	Retried   uint64 // attempts that have failed and are repeated
+	Postponed uint64 // attempts that do not count: Postpone ended them, or Run ended before their timers were due
 	Died      uint64 // occurrences whose attempts were used up
 	Skipped   uint64 // timers and occurrences that LateSkip has skipped
 	Missed    uint64 // occurrences of periodic timers that were passed over
@@ -43,7 +44,7 @@ type Stats struct {
 
 // counters are the counters of a Scheduler.
 type counters struct {
-	scheduled, cancelled, started, handled, dropped, retried, died, skipped, missed, panicked, steps atomic.Uint64
+	scheduled, cancelled, started, handled, dropped, retried, postponed, died, skipped, missed, panicked, steps atomic.Uint64
 }
 
 // Stats returns the state of the Scheduler and what it has done since New.
@@ -60,6 +61,7 @@ func (s *Scheduler) Stats() Stats {
 		Handled:   c.handled.Load(),
 		Dropped:   c.dropped.Load(),
 		Retried:   c.retried.Load(),
+		Postponed: c.postponed.Load(),
 		Died:      c.died.Load(),
 		Skipped:   c.skipped.Load(),
 		Missed:    c.missed.Load(),

@@ -133,7 +133,7 @@ type Fired struct {
 // An End is how an attempt ended.
 type End struct {
 	How   How
-	Retry time.Time // How == Again: the time of the next attempt
+	Retry time.Time // How == Again, Postponed: the time of the next attempt
 	Error string    // How == Dead: the error of the last attempt
 }
 
@@ -141,10 +141,11 @@ type End struct {
 type How int
 
 const (
-	Done  How = iota // the occurrence is done or dropped
-	Again            // it is tried again
-	Dead             // its attempts are used up
-	Ended            // it is done, and no further occurrence of the timer follows
+	Done      How = iota // the occurrence is done or dropped
+	Again                // it is tried again
+	Dead                 // its attempts are used up
+	Ended                // it is done, and no further occurrence of the timer follows
+	Postponed            // it is tried again, and the attempt does not count: the next one has the same number
 )
 
 // A Condition is what Schedule and Cancel demand of a timer. The zero Condition demands nothing.

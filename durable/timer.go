@@ -42,7 +42,8 @@ type Timer struct {
 type Fire struct {
 	Timer
 
-	// Attempt counts the calls of the handler for this occurrence. It is 1 the first time.
+	// Attempt counts the calls of the handler for this occurrence, except for those that [Postpone] has
+	// ended. It is 1 the first time.
 	Attempt int
 
 	// Missed is the number of occurrences of a periodic timer that were passed over since the last

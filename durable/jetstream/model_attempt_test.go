@@ -132,10 +132,11 @@ func (m model) handle(w *world, p int) {
 // ends are the ends of an attempt. After Yield, the next occurrence comes before another attempt, if
 // there is one.
 var ends = map[moves.Event]durable.End{
-	moves.Done:  {How: durable.Done},
-	moves.Die:   {How: durable.Dead},
-	moves.Again: {How: durable.Again, Retry: time.Unix(0, modelAt-1)},
-	moves.Yield: {How: durable.Again, Retry: time.Unix(0, modelAt)},
+	moves.Done:     {How: durable.Done},
+	moves.Die:      {How: durable.Dead},
+	moves.Again:    {How: durable.Again, Retry: time.Unix(0, modelAt-1)},
+	moves.Postpone: {How: durable.Postponed, Retry: time.Unix(0, modelAt-1)},
+	moves.Yield:    {How: durable.Again, Retry: time.Unix(0, modelAt)},
 }
 
 // handlerSteps tries the ends of a handler.
@@ -157,6 +158,9 @@ func (m model) handlerSteps(w *world, p int, try func(string, func(w *world) boo
 		if w.ps[p].attempt.every {
 			try("yield", func(w *world) bool { w.left.failures--; return end(w, moves.Yield) })
 		}
+	}
+	if w.left.postpones > 0 {
+		try("postpone", func(w *world) bool { w.left.postpones--; return end(w, moves.Postpone) })
 	}
 	if w.left.deaths > 0 {
 		try("die", func(w *world) bool { w.left.deaths--; return end(w, moves.Die) })

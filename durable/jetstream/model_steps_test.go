@@ -130,6 +130,9 @@ func (m model) apply(w *world, r *message) {
 		}
 		w.decided |= r.ends
 	}
+	if r.event == moves.Postpone { // the number is given again
+		w.begun[r.to.fired] = min(w.begun[r.to.fired], r.to.attempt)
+	}
 	if r.event == moves.Cancel && w.record.hasArmed() && w.begun[w.record.rev] > 0 {
 		w.fail(cancelledFired)
 	}

@@ -70,6 +70,8 @@ var troubles = []budget{
 	{losses: 1, timeouts: 1},
 	{repeats: 1, timeouts: 1},
 	{crashes: 1, failures: 1},
+	{postpones: 1},
+	{crashes: 1, postpones: 1},
 }
 
 func TestWalkOfOneCall(t *testing.T) {
@@ -82,6 +84,20 @@ func TestWalkOfOneCall(t *testing.T) {
 		all = append(all, model{before: 'p', scripts: [2]interleave.Script{"c"}, budget: b})
 	}
 	walkModels(t, all)
+}
+
+// TestWalkOfAPostponedAttempt visits the states of attempts that are postponed, while they are taken over by another
+// process, or their messages are lost or sent twice. So a number is given to more than one attempt.
+func TestWalkOfAPostponedAttempt(t *testing.T) {
+	for _, b := range []budget{
+		{silences: 1, postpones: 1}, {losses: 1, postpones: 2}, {repeats: 1, postpones: 2}, {timeouts: 1, postpones: 2},
+	} {
+		n, err := model{before: 's', budget: b}.walk()
+		if err != nil {
+			t.Error(err)
+		}
+		t.Logf("%d states with %+v", n, b)
+	}
 }
 
 // TestWalkOfManyStates visits the states of models that have very many.
@@ -100,6 +116,7 @@ func TestWalkOfManyStates(t *testing.T) {
 		b.ticks = 1
 		all = append(all, model{before: 'p', scripts: [2]interleave.Script{"s"}, budget: b})
 	}
+	all = append(all, model{before: 's', scripts: [2]interleave.Script{"c"}, budget: budget{silences: 1, postpones: 1}})
 	walkModels(t, all)
 }
 

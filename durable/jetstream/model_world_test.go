@@ -119,7 +119,7 @@ type world struct {
 	ended   bits              // revisions of which a handler has ended well
 	decided bits              // revisions that are done or dead
 	stopped bits              // revisions for which Cancel has returned true
-	begun   [seqMax + 1]uint8 // by revision: the greatest attempt that has begun
+	begun   [seqMax + 1]uint8 // by revision: the greatest attempt that has begun, and was not postponed
 	wrong   wrong
 }
 
@@ -131,6 +131,7 @@ type budget struct {
 	repeats           uint8 // requests that are repeated too early
 	timeouts          uint8 // calls and attempts that end before the result is known
 	failures          uint8 // handlers that fail
+	postpones         uint8 // handlers that postpone
 	deaths            uint8 // handlers that fail for the last time
 	ticks             uint8 // occurrences of a periodic timer
 }

@@ -296,12 +296,17 @@ func (c *nemesisChild) handle(_ context.Context, f durable.Fire) error {
 		if f.Attempt < 2 {
 			how = "again"
 		}
+	case k == 9 && rand.IntN(3) > 0:
+		how = "postponed"
 	}
 	c.say("end %s %d %d %s", f.ID, f.Rev, f.Attempt, how)
-	if how != "done" {
-		return errNemesis
+	switch how {
+	case "done":
+		return nil
+	case "postponed":
+		return durable.Postpone(errNemesis, 50*time.Millisecond+rand.N(50*time.Millisecond))
 	}
-	return nil
+	return errNemesis
 }
 
 func attemptName(f durable.Fire) string { return f.Key() + " " + strconv.Itoa(f.Attempt) }

@@ -18,6 +18,7 @@ func TestTheLedgerFindsFaults(t *testing.T) {
 		fired     = "1 10 start u1 5 1 9,1 11 end u1 5 1 done,1 12 kept u1 5 1 true,"
 		cancelled = "0 5 call 2 cancel u1 0,0 6 ack 2 true 0,"
 		shared    = "0 1 call 1 schedule h1 0,0 2 ack 1 true 5,"
+		postponed = "1 10 start u1 5 1 9,1 11 end u1 5 1 postponed,1 12 kept u1 5 1 true,"
 		left      = "0 90000 left 0"
 	)
 	for _, tt := range []struct{ name, want, events string }{
@@ -31,6 +32,9 @@ func TestTheLedgerFindsFaults(t *testing.T) {
 		{"no fault: the process was stopped during the attempt", "", scheduled + "1 10 start u1 5 1 9,1 10 trouble 6000,2 20 start u1 5 2 19,2 21 end u1 5 2 done,2 22 kept u1 5 2 true,1 6001 end u1 5 1 done,1 6002 kept u1 5 1 false," + left},
 		{"no fault: the process was stopped before the attempt, and it was cancelled meanwhile", "", scheduled + "1 3 trouble 6000,2 4 start u1 5 2 3,2 5 end u1 5 2 again,2 6 kept u1 5 2 true,0 7 call 2 cancel u1 0,0 8 ack 2 true 0,1 6001 start u1 5 1 3,1 6002 end u1 5 1 done,1 6003 kept u1 5 1 false," + left},
 		{"no fault: tried again", "", scheduled + "1 10 start u1 5 1 9,1 11 end u1 5 1 again,1 12 kept u1 5 1 true,2 20 start u1 5 2 19,2 21 end u1 5 2 done,2 22 kept u1 5 2 true," + left},
+		{"no fault: postponed", "", scheduled + postponed + "1 20 start u1 5 1 19,1 21 end u1 5 1 postponed,1 22 kept u1 5 1 true,2 30 start u1 5 1 23,2 32 end u1 5 1 done,2 33 kept u1 5 1 true," + left},
+		{"no fault: postponed, and the process was killed before that was kept", "", scheduled + "1 10 start u1 5 1 9,1 11 end u1 5 1 postponed,1 12 kill,2 20 start u1 5 2 19,2 21 end u1 5 2 done,2 22 kept u1 5 2 true," + left},
+		{"no fault: postponed, and cancelled", "", scheduled + postponed + "0 13 call 2 cancel u1 0,0 14 ack 2 true 0," + left},
 		{"no fault: dead", "", scheduled + "1 10 start u1 5 1 9,1 11 end u1 5 1 dead,1 12 kept u1 5 1 true,0 80 dead u1 5," + left},
 		{"no fault: replaced", "", shared + "1 3 call 1 schedule h1 0,1 4 ack 1 true 6,1 10 start h1 6 1 9,1 11 end h1 6 1 done,1 12 kept h1 6 1 true," + left},
 
@@ -38,6 +42,8 @@ func TestTheLedgerFindsFaults(t *testing.T) {
 
 		{"a timer is lost", "is lost", scheduled + left},
 		{"a retry is lost", "is lost", scheduled + "1 10 start u1 5 1 9,1 11 end u1 5 1 again,1 12 kept u1 5 1 true," + left},
+		{"a postponed timer is lost", "is lost", scheduled + postponed + left},
+		{"a postponed attempt goes on", "started while attempt 1 was handled", scheduled + "1 10 start u1 5 1 9,2 10 start u1 5 1 9,1 11 end u1 5 1 postponed,1 12 kept u1 5 1 true,2 21 end u1 5 1 done,2 22 kept u1 5 1 true," + left},
 		{"a timer is left", "1 timers are left", scheduled + fired + "0 80 has u2 9,0 90 left 1"},
 		{"what is left is not reported", "-1 timers are left", scheduled + fired},
 		{"a cancelled timer fires", "started after Cancel had returned true", scheduled + cancelled + fired + left},

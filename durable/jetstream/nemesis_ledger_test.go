@@ -23,7 +23,7 @@ import (
 //	ack N OK REV                 the call returned; OK is true, false, exists (ErrExists) or badrev (ErrRev)
 //	fail N                       the call returned another error: it may have happened or not, also later
 //	start ID REV ATTEMPT FROM    a handler begins; its firing was decided after the time FROM
-//	end ID REV ATTEMPT HOW       the handler returns; HOW is done, again or dead
+//	end ID REV ATTEMPT HOW       the handler returns; HOW is done, again, postponed or dead
 //	kept ID REV ATTEMPT OK       the end of the attempt is kept; OK is false if it has changed nothing. After trouble
 //	                             that is not certain: another process may have changed the timer again
 //	buried ID REV                the occurrence is dead: processes have ended during its attempts
@@ -117,6 +117,9 @@ type ledgerAttempt struct {
 	ok     bool
 }
 
+// isRepeated reports whether the handler is called again after this attempt.
+func (t *ledgerAttempt) isRepeated() bool { return t.how == "again" || t.how == "postponed" }
+
 func newLedger() *ledger {
 	return &ledger{ids: make(map[string]*account), calls: make(map[lifeCall]*ledgerCall), left: -1, count: make(map[string]int)}
 }
@@ -183,11 +186,13 @@ func (l *ledger) line(life int, text string) {
 			rev: uint64(number(3)), number: int(number(4)), life: life, from: number(5), start: at,
 		})
 	case "end":
-		if t := l.attempt(life, word(2), uint64(number(3)), int(number(4))); t != nil {
+		isOpen := func(t *ledgerAttempt) bool { return t.end == 0 }
+		if t := l.attempt(life, word(2), uint64(number(3)), int(number(4)), isOpen); t != nil {
 			t.end, t.how = at, word(5)
 		}
 	case "kept":
-		if t := l.attempt(life, word(2), uint64(number(3)), int(number(4))); t != nil {
+		isOpen := func(t *ledgerAttempt) bool { return t.end != 0 && t.kept == 0 }
+		if t := l.attempt(life, word(2), uint64(number(3)), int(number(4)), isOpen); t != nil {
 			t.kept, t.ok = at, word(5) == "true"
 		}
 	case "buried":
@@ -204,10 +209,11 @@ func (l *ledger) line(life int, text string) {
 	}
 }
 
-// attempt returns the attempt that a process has begun.
-func (l *ledger) attempt(life int, id string, rev uint64, number int) *ledgerAttempt {
-	for _, t := range slices.Backward(l.account(id).attempts) {
-		if t.life == life && t.rev == rev && t.number == number {
+// attempt returns the attempt that a process has begun: the first one that is open, because a number may come
+// again after it was postponed.
+func (l *ledger) attempt(life int, id string, rev uint64, number int, isOpen func(t *ledgerAttempt) bool) *ledgerAttempt {
+	for _, t := range l.account(id).attempts {
+		if t.life == life && t.rev == rev && t.number == number && isOpen(t) {
 			return t
 		}
 	}
@@ -252,7 +258,7 @@ func (l *ledger) check() {
 	}
 	for id, a := range l.ids {
 		slices.SortFunc(a.attempts, func(s, t *ledgerAttempt) int {
-			return cmp.Or(cmp.Compare(s.rev, t.rev), s.number-t.number)
+			return cmp.Or(cmp.Compare(s.rev, t.rev), s.number-t.number, cmp.Compare(s.start, t.start))
 		})
 		l.checkKeys(id, a)
 		l.checkAttempts(id, a)
@@ -301,13 +307,13 @@ func (l *ledger) checkAttempts(id string, a *account) {
 		last := a.attempts[i-1]
 		key := fmt.Sprintf("%s@%d", id, t.rev)
 		switch {
-		case last.number == t.number:
+		case last.number == t.number && last.how != "postponed":
 			l.problem("%s: attempt %d started twice", key, t.number)
 		case t.start < last.start && !l.isStale(last):
 			l.problem("%s: attempt %d started after attempt %d", key, last.number, t.number)
-		case last.kept != 0 && last.ok && last.how != "again" && last.kept < t.from:
+		case last.kept != 0 && last.ok && !last.isRepeated() && last.kept < t.from:
 			l.problem("%s: attempt %d started after attempt %d was %s", key, t.number, last.number, last.how)
-		case last.kept != 0 && last.how == "again" && last.kept <= t.start:
+		case last.kept != 0 && last.isRepeated() && last.kept <= t.start:
 		case !l.troubled(last.life, last.from, t.start, true):
 			l.problem("%s: attempt %d started while attempt %d was handled", key, t.number, last.number)
 		}
@@ -324,7 +330,7 @@ func (l *ledger) checkOutcomes(id string, a *account) {
 		over[rev] = how
 	}
 	for _, t := range a.attempts {
-		if t.kept != 0 && t.ok && t.how != "again" {
+		if t.kept != 0 && t.ok && !t.isRepeated() {
 			add(t.rev, t.how)
 		}
 	}
@@ -356,8 +362,8 @@ func (l *ledger) checkOnce(id string, a *account) {
 	}
 	over, failed := false, false
 	for _, t := range a.attempts {
-		over = over || t.end != 0 && t.how != "again" && (t.kept == 0 || t.ok)
-		failed = failed || t.how == "again"
+		over = over || t.end != 0 && !t.isRepeated() && (t.kept == 0 || t.ok)
+		failed = failed || t.isRepeated()
 	}
 	over = over || len(a.dead) > 0
 	if scheduled.isKnown() && !over && (cancel == nil || !cancel.cancels()) {
@@ -444,7 +450,10 @@ func (l *ledger) addAttempt(h *linear.History, a *account, i int, begin int64) {
 	if i > 0 && a.attempts[i-1].rev == t.rev {
 		last := a.attempts[i-1]
 		number, since = last.number, last.from
-		if !(last.kept != 0 && last.how == "again" && last.ok) {
+		if last.how == "postponed" && (last.kept != 0 && last.ok || last.number == t.number) {
+			number-- // it was given back
+		}
+		if !(last.kept != 0 && last.isRepeated() && last.ok) {
 			h.Add(linear.Call{Op: linear.Crash}, since, linear.Result{}, max(since, t.start))
 		}
 	}
@@ -454,8 +463,11 @@ func (l *ledger) addAttempt(h *linear.History, a *account, i int, begin int64) {
 	}
 	h.Add(linear.Call{Op: linear.Fire, Rev: t.rev, Attempt: t.number}, t.from, linear.Result{}, t.start)
 	op := linear.Done
-	if t.how == "again" {
+	switch t.how {
+	case "again":
 		op = linear.Fail
+	case "postponed":
+		op = linear.Postpone
 	}
 	switch {
 	case t.end == 0: // it was killed

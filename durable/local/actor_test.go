@@ -15,8 +15,8 @@ import (
 type actor struct {
 	s      *durable.Scheduler
 	report func(line string)
-	fails  func(f durable.Fire) bool // reports whether the handler fails
-	now    func() time.Time          // the wall clock; nil: that of the system
+	result func(f durable.Fire) string // how the handler ends: done, failed or postponed
+	now    func() time.Time            // the wall clock; nil: that of the system
 	calls  atomic.Int64
 
 	faulty bool // the store may fail: a call that returns an error is one without an ack
@@ -104,11 +104,14 @@ func (c *actor) handle(_ context.Context, f durable.Fire) error {
 	if !bytes.Equal(f.Payload, payloadOf(f.ID)) {
 		c.say("error %s has the payload %q", f.Key(), f.Payload)
 	}
-	if c.fails(f) {
-		c.say("end %s %d %d failed", f.ID, f.Rev, f.Attempt)
+	how := c.result(f)
+	c.say("end %s %d %d %s", f.ID, f.Rev, f.Attempt, how)
+	switch how {
+	case "failed":
 		return errors.New("the handler fails")
+	case "postponed":
+		return durable.Postpone(nil, time.Millisecond)
 	}
-	c.say("end %s %d %d done", f.ID, f.Rev, f.Attempt)
 	return nil
 }
 

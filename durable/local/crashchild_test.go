@@ -54,7 +54,7 @@ func (c *crashChild) run(dir string, o Options) error {
 		defer mu.Unlock()
 		fmt.Fprintf(os.Stdout, "@%s\n", line) // one write, so that it is reported when this returns
 	}
-	c.fails = failsSome
+	c.result = someFail
 	store, err := Open(dir, o)
 	if err != nil {
 		return err
@@ -89,19 +89,25 @@ func (c *crashChild) run(dir string, o Options) error {
 	return errors.Join(<-done, store.Close())
 }
 
-// failsSome makes the first attempts of some timers fail, and all attempts of others.
-func failsSome(f durable.Fire) bool {
+// someFail makes the first attempts of some timers fail, and all attempts of others. It postpones some.
+func someFail(f durable.Fire) string {
 	h := fnv.New32()
 	h.Write([]byte(f.Key()))
 	switch h.Sum32() % 8 {
 	case 0:
-		return true
+		return "failed"
 	case 1, 2:
-		return f.Attempt < 3
+		if f.Attempt < 3 {
+			return "failed"
+		}
 	case 3:
 		time.Sleep(3 * time.Millisecond)
+	case 4:
+		if rand.IntN(3) > 0 {
+			return "postponed"
+		}
 	}
-	return false
+	return "done"
 }
 
 // work schedules and cancels timers until the context ends or the process is killed.

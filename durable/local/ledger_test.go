@@ -17,7 +17,7 @@ import (
 //	call N OP ID REV          OP is series (a periodic timer; REV is 0), cancelrev (IfRev)
 //	ack N OK REV              the call returned; OK is true or false
 //	start ID REV ATTEMPT      a handler begins
-//	end ID REV ATTEMPT HOW    it returns; HOW is done or failed
+//	end ID REV ATTEMPT HOW    it returns; HOW is done, failed or postponed
 //	left N                    at the end: the number of timers in the store
 //
 // The calls on one ID come one after the other. A process that is killed reports nothing more, and
@@ -267,7 +267,7 @@ func (l *ledger) cancelled(id string, a *account, rev uint64) {
 	if rev == 0 {
 		return
 	}
-	if t := a.attempts[rev]; t != nil && t.last > 0 && t.ended != "failed" {
+	if t := a.attempts[rev]; t != nil && t.last > 0 && t.ended != "failed" && t.ended != "postponed" {
 		l.problem("%s: Cancel returned true while attempt %d of revision %d was handled or after it was done", id, t.last, rev)
 	}
 	a.cancelled[rev] = true
@@ -285,7 +285,7 @@ func (l *ledger) start(id string, rev uint64, attempt int) {
 		l.problem("%s: attempt %d started after it had an outcome", key, attempt)
 	case rev < a.replacedBy && (t.late || a.replacedIn != l.process):
 		l.problem("%s: attempt %d started after it was replaced by %d", key, attempt, a.replacedBy)
-	case attempt <= t.last:
+	case attempt < t.last || attempt == t.last && t.ended != "postponed":
 		l.problem("%s: attempt %d started after attempt %d", key, attempt, t.last)
 	case t.process == l.process && t.ended == "":
 		l.problem("%s: attempt %d started while attempt %d was handled", key, attempt, t.last)

@@ -47,8 +47,16 @@ func startScript(t *testing.T, fs vfs.FS, o Options, process int, report func(st
 	r := &scriptRun{t: t, store: store, clock: foliot.NewManualClock(time.Unix(1e9+100*int64(process), 0))}
 	r.now = r.clock.Now
 	r.report = report
-	r.fails = func(f durable.Fire) bool {
-		return strings.HasPrefix(f.ID, "f") && f.Attempt < 3 || strings.HasPrefix(f.ID, "d")
+	var called sync.Map // by Key
+	r.result = func(f durable.Fire) string {
+		_, again := called.LoadOrStore(f.Key(), true)
+		switch {
+		case strings.HasPrefix(f.ID, "f") && f.Attempt < 3 || strings.HasPrefix(f.ID, "d"):
+			return "failed"
+		case strings.HasPrefix(f.ID, "p") && !again:
+			return "postponed"
+		}
+		return "done"
 	}
 	r.s, err = durable.New(store, durable.Options{
 		Clock:  r.clock,
@@ -107,6 +115,7 @@ func (r *scriptRun) play() {
 	r.schedule(ctx, "absent", timer("b1", 0), durable.IfAbsent())
 	r.schedule(ctx, "schedule", timer("f1", 0))
 	r.schedule(ctx, "schedule", timer("d1", 0))
+	r.schedule(ctx, "schedule", timer("p1", 0))
 	r.clock.Advance(10 * time.Millisecond)
 	r.cancelSeries(ctx, "s1")
 	r.schedule(ctx, "schedule", timer("b3", 40*time.Millisecond))

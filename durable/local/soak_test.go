@@ -39,7 +39,7 @@ func soakOnce(t *testing.T, l *ledger, dir string, d time.Duration) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	a := &actor{fails: failsSome, report: func(line string) {
+	a := &actor{result: someFail, report: func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		l.line(line)

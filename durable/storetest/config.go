@@ -49,7 +49,7 @@ func Run(t *testing.T, c Config) {
 		c.Patience = 20 * time.Second
 	}
 	for _, group := range [][]test{
-		keptTests, failTests, outcomeTests, deadTests, cancelTests, replaceTests, conditionTests, periodicTests,
+		keptTests, failTests, outcomeTests, postponeTests, deadTests, cancelTests, replaceTests, conditionTests, periodicTests,
 		lateTests, runTests, handlerTests, validTests, listTests, revTests, closedTests, clockTests, linearTests, stressTests,
 	} {
 		for _, test := range group {

@@ -38,6 +38,7 @@
 //   - no handler starts early;
 //   - each ID and revision has one outcome: done, dropped, dead, cancelled, replaced or skipped, and a
 //     revision never goes back;
+//   - a call of a handler that was postponed counts no attempt;
 //   - Cancel and the conditions tell the truth while a timer is armed, handled, or waits for another
 //     attempt, and the operations on an ID are linearizable, the firing included;
 //   - periodic timers stay on their grid, and what they have missed is one Fire;

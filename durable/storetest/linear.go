@@ -58,15 +58,19 @@ func linearizable(k *kit) {
 	k.onRealClock()
 	k.handle(kind, func(_ context.Context, f durable.Fire) error {
 		from := int64(0)
-		if end, ok := ends.Load(f.Key()); ok {
-			from = end.(int64)
+		last, again := ends.Load(f.Key())
+		if again {
+			from = last.(int64)
 		}
 		h.add(f.ID, linear.Call{Op: linear.Fire, Rev: f.Rev, Attempt: f.Attempt}, from, linear.Result{}, h.now())
 		if f.Rev%3 == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		op, err := linear.Done, error(nil)
-		if f.Attempt < 3 && f.Rev%2 == 0 {
+		switch {
+		case f.Rev%5 == 1 && !again:
+			op, err = linear.Postpone, durable.Postpone(nil, 2*time.Millisecond)
+		case f.Attempt < 3 && f.Rev%2 == 0:
 			op, err = linear.Fail, errHandler
 		}
 		end := h.now()

@@ -158,6 +158,8 @@ func (k *moveKit) do(e moves.Event) bool {
 		return k.ends(durable.End{How: durable.Ended})
 	case moves.Again:
 		return k.ends(durable.End{How: durable.Again, Retry: k.now.Add(movePause)})
+	case moves.Postpone:
+		return k.ends(durable.End{How: durable.Postponed, Retry: k.now.Add(movePause)})
 	case moves.Yield:
 		return k.ends(durable.End{How: durable.Again, Retry: k.now.Add(2 * movePeriod)})
 	case moves.Die:

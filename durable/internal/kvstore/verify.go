@@ -140,7 +140,11 @@ func (v *verifier) record(id string, value []byte) {
 	if rev := max(r.Rev, r.Occurrence.Rev); rev > v.last {
 		v.report.damage("timer %q: it has revision %d, and only %d are reserved", id, rev, v.last)
 	}
-	if r.State.HasOccurrence() && (r.Occurrence.Attempt == 0 || r.Occurrence.Attempt == math.MaxUint32) {
+	first := uint32(1)
+	if r.State.IsRetrying() {
+		first = 0 // it was postponed
+	}
+	if r.State.HasOccurrence() && (r.Occurrence.Attempt < first || r.Occurrence.Attempt == math.MaxUint32) {
 		v.report.damage("timer %q: its attempt is number %d", id, r.Occurrence.Attempt)
 	}
 }

@@ -34,6 +34,8 @@ const (
 	endsSeries              // the table ends a series with an occurrence that is done
 	refusesSeries           // the table refuses Cancel of a series while an occurrence is handled
 	ignoresConditions       // Schedule ignores conditions
+	countsPostponed         // an attempt that was postponed counts
+	endsPostponed           // the table ends a timer that was postponed
 	faults
 )
 
@@ -46,6 +48,7 @@ var wrongMoves = map[fault]struct {
 	cancelsHandled:  {moves.Handling, moves.Cancel, moves.None},
 	refusesRetrying: {moves.Retrying, moves.Cancel, moves.Illegal},
 	endsFailed:      {moves.Handling, moves.Again, moves.None},
+	endsPostponed:   {moves.Handling, moves.Postpone, moves.None},
 	keepsDone:       {moves.Handling, moves.Done, moves.Handling},
 	endsSeries:      {moves.ArmedHandling, moves.Done, moves.None},
 	refusesSeries:   {moves.ArmedHandling, moves.Cancel, moves.Illegal},
@@ -150,6 +153,10 @@ func (s faulty) Finish(f durable.Fire, end durable.End) (bool, func() error, err
 			f.Rev = r.Occurrence.Rev
 		}
 		op.end()
+	case countsPostponed:
+		if end.How == durable.Postponed {
+			end.How = durable.Again
+		}
 	case forgetsWake:
 		s.finishing.Store(true)
 		defer s.finishing.Store(false)
@@ -209,6 +216,8 @@ func TestTheWalkFindsEveryPlantedFault(t *testing.T) {
 		endsSeries:        {before: "p", clock: 1},
 		refusesSeries:     {before: "p", actors: actors("c"), clock: 1},
 		ignoresConditions: {before: "s", actors: actors("S"), clock: 0},
+		countsPostponed:   {before: "s", clock: 2, results: "p"},
+		endsPostponed:     {before: "s", clock: 1, results: "p"},
 	}
 	for f := sound + 1; f < faults; f++ {
 		if err := sound.find(t, scenarios[f]); err != nil {

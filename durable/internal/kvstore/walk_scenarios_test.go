@@ -74,6 +74,10 @@ func TestWalkOfTwoActors(t *testing.T) {
 	))
 }
 
+func TestWalkOfTwoActorsAndAPostponedTimer(t *testing.T) {
+	walkAll(t, pairs(scenario{before: "s", results: "pd", clock: 2}))
+}
+
 func TestWalkOfTwoActorsAndACrash(t *testing.T) {
 	walkAll(t, append(
 		pairs(scenario{results: "d", clock: 1, crashes: 1}),
@@ -86,6 +90,7 @@ func TestWalkOfOneActorAndTwoCrashes(t *testing.T) {
 	for _, a := range interleave.Scripts(walkLetters, 1) {
 		all = append(all,
 			scenario{before: "s", actors: []interleave.Script{a}, results: "fd", clock: 2, crashes: 1},
+			scenario{before: "s", actors: []interleave.Script{a}, results: "pd", clock: 2, crashes: 1},
 			scenario{before: "s", actors: []interleave.Script{a}, results: "d", clock: 1, crashes: 2},
 		)
 	}
@@ -115,6 +120,7 @@ func TestWalkOfAPeriodicTimer(t *testing.T) {
 	for _, a := range interleave.Scripts("spRcCg", 1) {
 		all = append(all,
 			scenario{before: "p", actors: []interleave.Script{a}, results: "fd", clock: 3},
+			scenario{before: "p", actors: []interleave.Script{a}, results: "pd", clock: 3},
 			scenario{before: "p", actors: []interleave.Script{a}, results: "d", clock: 1, crashes: 1},
 			scenario{before: "q", actors: []interleave.Script{a}, results: "fd", clock: 2},
 			scenario{before: "q", actors: []interleave.Script{a, "c"}, results: "d", clock: 2},

@@ -28,7 +28,7 @@ import (
 type scenario struct {
 	before  string              // calls that have returned before the walk begins
 	actors  []interleave.Script // a letter for each call, see world.call
-	results string              // of handlers, in the order of their ends: d: done, f: failed; then d
+	results string              // of handlers, in the order of their ends: d: done, f: failed, p: postponed; then d
 	clock   int                 // how often the clock moves by a second
 	crashes int
 	small   bool // the cache is not complete
@@ -151,8 +151,13 @@ func (w *world) handle(f durable.Fire, life int) error {
 	}
 	end := &pending{linear.Call{Op: linear.Done, Rev: f.Rev}, w.now()}
 	var err error
-	if w.ended < len(w.c.results) && w.c.results[w.ended] == 'f' {
-		end.call.Op, err = linear.Fail, errWalk
+	if w.ended < len(w.c.results) {
+		switch w.c.results[w.ended] {
+		case 'f':
+			end.call.Op, err = linear.Fail, errWalk
+		case 'p':
+			end.call.Op, err = linear.Postpone, durable.Postpone(errWalk, time.Second)
+		}
 	}
 	w.ended++
 	w.pending[end] = true

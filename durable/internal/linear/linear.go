@@ -19,11 +19,12 @@ const (
 	Schedule Op = "schedule"
 	Cancel   Op = "cancel"
 	Get      Op = "get"
-	Fire     Op = "fire"   // a handler is called
-	Done     Op = "done"   // it has returned nil
-	Fail     Op = "fail"   // it has failed, and is called again
-	Crash    Op = "crash"  // the process has ended, and another one goes on
-	Hidden   Op = "hidden" // the process may have decided to call a handler, and has not called it
+	Fire     Op = "fire"     // a handler is called
+	Done     Op = "done"     // it has returned nil
+	Fail     Op = "fail"     // it has failed, and is called again
+	Postpone Op = "postpone" // it has not begun, and is called again with the same number
+	Crash    Op = "crash"    // the process has ended, and another one goes on
+	Hidden   Op = "hidden"   // the process may have decided to call a handler, and has not called it
 )
 
 // A Call is an operation.
@@ -32,7 +33,7 @@ type Call struct {
 	Every   bool   // Schedule: a periodic timer
 	Absent  bool   // Schedule: with IfAbsent
 	IfRev   bool   // Schedule, Cancel: with IfRev(Rev)
-	Rev     uint64 // of IfRev, and of the occurrence of Fire, Done and Fail
+	Rev     uint64 // of IfRev, and of the occurrence of Fire, Done, Fail and Postpone
 	Attempt int    // Fire: the number of the attempt
 	Lost    bool   // the process ended meanwhile: it may or may not have happened
 }
@@ -52,7 +53,7 @@ const (
 	over    phase = iota // it has an outcome
 	busy                 // its handler is running
 	cut                  // it was running when the process ended
-	waiting              // it has failed, and waits for another attempt
+	waiting              // it has failed or was postponed, and waits for another attempt
 )
 
 // A state is what there is of a timer.
@@ -65,7 +66,7 @@ type state struct {
 
 	phase   phase
 	fired   uint64 // the revision of the occurrence; 0: not known
-	attempt int    // how many have begun
+	attempt int    // how many have begun, without those that were postponed
 }
 
 // found reports whether Cancel finds something.
@@ -201,9 +202,12 @@ func (s state) end(c Call) (all []state) {
 	if c.Lost {
 		all = append(all, s)
 	}
-	if c.Op == Fail {
+	if c.Op == Fail || c.Op == Postpone {
 		next := s
 		next.phase = waiting
+		if c.Op == Postpone {
+			next.attempt--
+		}
 		all = append(all, next)
 	}
 	if c.Op == Done || s.every { // it may give way to the next occurrence

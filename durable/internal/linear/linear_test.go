@@ -20,6 +20,8 @@ func TestHistories(t *testing.T) {
 	done := step{Call{Op: Done, Rev: 5}, Result{}}
 	doneLost := step{Call{Op: Done, Rev: 5, Lost: true}, Result{}}
 	fail := step{Call{Op: Fail, Rev: 5}, Result{}}
+	postpone := step{Call{Op: Postpone, Rev: 5}, Result{}}
+	postponeLost := step{Call{Op: Postpone, Rev: 5, Lost: true}, Result{}}
 	cancelled := step{Call{Op: Cancel}, Result{OK: true}}
 	notCancelled := step{Call{Op: Cancel}, Result{}}
 	cancelLost := step{Call{Op: Cancel, Lost: true}, Result{}}
@@ -38,6 +40,13 @@ func TestHistories(t *testing.T) {
 		"fires once":                           {[]step{absent, schedule, present, fire, present, done, absent}, true},
 		"fires again after a failure":          {[]step{schedule, fire, fail, second, done, absent}, true},
 		"is cancelled after a failure":         {[]step{schedule, fire, fail, cancelled, absent}, true},
+		"is postponed":                         {[]step{schedule, fire, postpone, fire, postpone, fire, done, absent}, true},
+		"is postponed after a failure":         {[]step{schedule, fire, fail, second, postpone, second, done, absent}, true},
+		"is cancelled after it was postponed":  {[]step{schedule, fire, postpone, cancelled, absent}, true},
+		"is postponed in a crash":              {[]step{schedule, fire, postponeLost, crash, fire, done, absent}, true},
+		"is not postponed in a crash":          {[]step{schedule, fire, postponeLost, crash, second, done, absent}, true},
+		"counts an attempt that was postponed": {[]step{schedule, fire, postpone, second}, false},
+		"is lost after it was postponed":       {[]step{schedule, fire, postpone, absent}, false},
 		"is not cancelled while handled":       {[]step{schedule, fire, notCancelled, done}, true},
 		"is replaced while handled":            {[]step{schedule, fire, again, done, cancelled}, true},
 		"is repeated after a crash":            {[]step{schedule, fire, crash, second, done, absent}, true},
@@ -75,6 +84,8 @@ func TestHistories(t *testing.T) {
 		"is cancelled during an occurrence": {[]step{series, fire, nextThere, cancelled, done, absent}, true},
 		"is cut off during an occurrence":   {[]step{series, fire, crash, nextThere, second, done, next}, true},
 		"gives way to the next occurrence":  {[]step{series, fire, fail, next, doneNext, cancelled}, true},
+		"is postponed beyond the next":      {[]step{series, fire, postpone, next, doneNext, cancelled}, true},
+		"is postponed before the next":      {[]step{series, fire, postpone, fire, done, next}, true},
 		"is retried before the next":        {[]step{series, fire, fail, second, done, next}, true},
 		"ends after an occurrence":          {[]step{series, fire, done, absent}, false},
 		"fires an occurrence twice":         {[]step{series, fire, done, fire}, false},

@@ -128,6 +128,10 @@ func (r *Record) Finish(rev uint64, end durable.End) (ok, changed bool) {
 		ok = r.Move(Die)
 	case r.State == ArmedHandling && end.Retry.UnixNano() >= r.At:
 		r.Move(Yield)
+	case end.How == durable.Postponed:
+		ok = r.Move(Postpone)
+		r.Occurrence.RetryAt = end.Retry.UnixNano()
+		r.Occurrence.Attempt-- // Retry counts it again
 	default:
 		ok = r.Move(Again)
 		r.Occurrence.RetryAt = end.Retry.UnixNano()

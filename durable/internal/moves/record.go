@@ -30,7 +30,7 @@ type Record struct {
 type Occurrence struct {
 	At      int64
 	Rev     uint64
-	Attempt uint32 // of the attempts that were started
+	Attempt uint32 // of the attempts that were started, without those that were postponed
 	Missed  uint64
 	RetryAt int64 // retrying, armedRetrying: the time of the next attempt
 }

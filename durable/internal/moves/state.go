@@ -38,7 +38,8 @@ const (
 	Done                  // the handler is done
 	End                   // the handler is done, and no further occurrence follows
 	Again                 // the handler failed, and is called again
-	Yield                 // the handler of a periodic timer failed, and the next occurrence comes before another attempt
+	Postpone              // the handler did not begin, and is called again: the attempt does not count
+	Yield                 // the handler of a periodic timer failed or did not begin, and the next occurrence comes before another attempt
 	Die                   // the handler failed for the last time
 	Skip                  // the deadline of a timer that is due once came while no process ran
 	SkipTick              // the same of a periodic timer
@@ -46,7 +47,7 @@ const (
 )
 
 var eventNames = [Events]string{
-	"schedule", "cancel", "fire", "tick", "retry", "resume", "done", "end", "again", "yield", "die", "skip", "skipTick",
+	"schedule", "cancel", "fire", "tick", "retry", "resume", "done", "end", "again", "postpone", "yield", "die", "skip", "skipTick",
 }
 
 func (e Event) String() string { return eventNames[e] }
@@ -99,6 +100,8 @@ var Table = func() (m [States][Events]State) {
 		{End, ArmedHandling, None},
 		{Again, Handling, Retrying},
 		{Again, ArmedHandling, ArmedRetrying},
+		{Postpone, Handling, Retrying},
+		{Postpone, ArmedHandling, ArmedRetrying},
 		{Yield, ArmedHandling, Armed},
 		{Die, Handling, None},
 		{Die, ArmedHandling, Armed},

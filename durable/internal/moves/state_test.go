@@ -21,6 +21,7 @@ resume    .      .              handling  .         armedHandling  .
 done      .      .              none      .         armed          .
 end       .      .              none      .         none           .
 again     .      .              retrying  .         armedRetrying  .
+postpone  .      .              retrying  .         armedRetrying  .
 yield     .      .              .         .         armed          .
 die       .      .              none      .         armed          .
 skip      .      none           .         .         .              .
@@ -82,20 +83,24 @@ var machine = testkit.Machine[State, Event, uint8, facts]{
 	Impossible: map[State]map[Event]string{
 		None: {
 			Cancel: noTimer, Fire: noTimer, Tick: noTimer, Retry: noTimer, Resume: noTimer, Done: noTimer,
-			End: noTimer, Again: noTimer, Yield: noTimer, Die: noTimer, Skip: noTimer, SkipTick: noTimer,
+			End: noTimer, Again: noTimer, Postpone: noTimer, Yield: noTimer, Die: noTimer, Skip: noTimer, SkipTick: noTimer,
 		},
-		Armed: {Retry: noRetry, Resume: notCut, Done: noAttempt, End: noAttempt, Again: noAttempt, Yield: noAttempt, Die: noAttempt},
+		Armed: {
+			Retry: noRetry, Resume: notCut, Done: noAttempt, End: noAttempt, Again: noAttempt, Postpone: noAttempt,
+			Yield: noAttempt, Die: noAttempt,
+		},
 		Handling: {
 			Cancel: isHandled, Fire: noneArmed, Tick: noneArmed, Retry: overlapped, Yield: noNextOne,
 			Skip: noneArmed, SkipTick: noneArmed,
 		},
 		Retrying: {
-			Fire: noneArmed, Tick: noneArmed, Resume: notCut, Done: noAttempt, End: noAttempt, Again: noAttempt, Yield: noAttempt,
-			Die: noAttempt, Skip: noneArmed, SkipTick: once,
+			Fire: noneArmed, Tick: noneArmed, Resume: notCut, Done: noAttempt, End: noAttempt, Again: noAttempt,
+			Postpone: noAttempt, Yield: noAttempt, Die: noAttempt, Skip: noneArmed, SkipTick: once,
 		},
 		ArmedHandling: {Retry: overlapped, Skip: notSkipped},
 		ArmedRetrying: {
-			Resume: notCut, Done: noAttempt, End: noAttempt, Again: noAttempt, Yield: noAttempt, Die: noAttempt, Skip: notSkipped,
+			Resume: notCut, Done: noAttempt, End: noAttempt, Again: noAttempt, Postpone: noAttempt, Yield: noAttempt,
+			Die: noAttempt, Skip: notSkipped,
 		},
 	},
 	Facts: []facts{
@@ -124,7 +129,7 @@ func outcomeOf(f facts, e Event) (to facts, ok, starts bool) {
 		to = facts{armed: true, running: true}
 	case Retry:
 		to.running, to.waiting = true, false
-	case Again:
+	case Again, Postpone:
 		to.running, to.waiting = false, true
 	case Done, Yield, Die:
 		to.running = false
