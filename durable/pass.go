@@ -265,7 +265,7 @@ func (r *run) endOf(f Fire, err error) End {
 	case errors.As(err, &later):
 		return End{How: Postponed, Retry: r.after(later.pause)}
 	case retry.exhausted(f.Attempt):
-		return End{How: Dead, Error: err.Error()}
+		return End{How: Dead, Error: boundedError(err.Error())}
 	}
 	pause := retry.pause(f.Attempt)
 	if after := (retryAfter{}); errors.As(err, &after) {

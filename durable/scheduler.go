@@ -193,9 +193,18 @@ func (s *Scheduler) List(ctx context.Context, q Query) iter.Seq2[Timer, error] {
 }
 
 // Dead returns an iterator over the occurrences whose attempts are used up, in the order of their
-// IDs. There is at most one for each ID, the last one. Attempt is the number of attempts; the log has
-// the error of the last one. Dead yields an error at most once, at the end.
-func (s *Scheduler) Dead(ctx context.Context) iter.Seq2[Fire, error] { return s.store.Dead(ctx) }
+// IDs. There is at most one for each ID, the last one. Attempt is the number of attempts, and Error is that of
+// the last one. Dead yields an error at most once, at the end.
+func (s *Scheduler) Dead(ctx context.Context) iter.Seq2[Fire, error] {
+	return func(yield func(Fire, error) bool) {
+		for f, err := range s.store.Dead(ctx) {
+			f.Error = boundedError(f.Error) // an earlier version may have kept more
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
 
 // Redrive arms a dead timer for now, under a new revision. An occurrence of a periodic timer is armed
 // once. Redrive returns false if there is no dead timer with the ID, and [ErrExists] if there is a

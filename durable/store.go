@@ -37,7 +37,7 @@ type Store interface {
 	List(ctx context.Context, q Query) iter.Seq2[Timer, error]
 
 	// Dead returns the occurrences whose attempts are used up, in the order of their IDs. There is
-	// at most one for each ID, the last one.
+	// at most one for each ID, the last one. Fire.Error is that of its End.
 	Dead(ctx context.Context) iter.Seq2[Fire, error]
 
 	// Redrive arms a dead timer for a time, once, and removes it from the dead ones. It returns
@@ -123,7 +123,7 @@ type Fired struct {
 	Fires     []Fire  // the occurrences to be handled, in the order of ids
 	Skipped   []Timer // skipped by Rules.SkipBefore
 	Unhandled []Timer // due, but without a handler; they stay armed
-	Dead      []Fire  // cut off by a crash too often
+	Dead      []Fire  // cut off by a crash too often; Fire.Error says so
 
 	// Wait returns nil when the decision is kept. Handlers must not be called before. It is called at
 	// least once if something fires, is skipped or is dead.
@@ -134,7 +134,7 @@ type Fired struct {
 type End struct {
 	How   How
 	Retry time.Time // How == Again, Postponed: the time of the next attempt
-	Error string    // How == Dead: the error of the last attempt
+	Error string    // How == Dead: the error of the last attempt, at most 1 KiB of UTF-8
 }
 
 // How says how an attempt ended.

@@ -3,6 +3,7 @@ package durable
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -53,6 +54,10 @@ type Fire struct {
 
 	// Late is how long after At the handler was started.
 	Late time.Duration
+
+	// Error says why the last attempt of a dead timer failed: the text of the error, of which the first
+	// KiB is kept. It is empty unless Dead has returned the Fire.
+	Error string
 }
 
 // Key returns a name of the occurrence: ID and Rev. It is the same for each attempt, and different
@@ -65,6 +70,7 @@ const (
 	maxKind    = 63
 	minEvery   = time.Millisecond
 	maxPayload = 64 << 10
+	maxError   = 1 << 10
 )
 
 // lastAt is the latest time that an At can have: the end of the year 2261. So a time is an int64 of
@@ -98,6 +104,19 @@ func (t *Timer) check(payload int) error {
 			ErrTooLarge, t.ID, len(t.Payload), payload)
 	}
 	return nil
+}
+
+// boundedError returns the text of an error as Fire.Error has it: valid UTF-8 of at most maxError bytes.
+func boundedError(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxError {
+		return text
+	}
+	end := maxError
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }
 
 func checkID(id string) error {

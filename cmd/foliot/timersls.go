@@ -20,13 +20,13 @@ func newTimersLsCmd() *cobra.Command {
 		Use:   "ls DIR",
 		Short: "List timers",
 		Long: `List timers in the order of their IDs, or of their times with --by-due. With --dead it
-lists those whose attempts are used up.
+lists those whose attempts are used up, with the error of the last one.
 
 --from and --to take a time such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, now,
 or a duration from now such as 90m or -24h. --from is included, --to is not.
 
 For a periodic timer, the time and the revision are those of the next occurrence. Long
-payloads are cut off in the table; "foliot timers get" and --json show them in full.`,
+payloads and errors are cut off in the table; "foliot timers get" and --json show them in full.`,
 		Example: "  foliot timers ls timers\n  foliot timers ls --prefix order- timers\n  foliot timers ls --by-due --to 1h timers\n  foliot timers ls --limit 100 --after order-99 timers\n  foliot timers ls --dead --json timers",
 		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/foliot-go/foliot/durable"
@@ -25,6 +23,7 @@ type timerEntry struct {
 	Dead     bool      `json:"dead,omitempty"`
 	Attempts int       `json:"attempts,omitempty"` // of a dead one
 	Missed   int       `json:"missed,omitempty"`   // of a dead one
+	Error    string    `json:"error,omitempty"`    // of a dead one
 
 	// The payload is in one of these.
 	Payload *string `json:"payload,omitempty"`        // if it is UTF-8
@@ -52,24 +51,22 @@ func entryOf(t durable.Timer) timerEntry {
 
 func deadEntryOf(f durable.Fire) timerEntry {
 	e := entryOf(f.Timer)
-	e.Dead, e.Attempts, e.Missed = true, f.Attempt, f.Missed
+	e.Dead, e.Attempts, e.Missed, e.Error = true, f.Attempt, f.Missed, f.Error
 	return e
 }
 
-// payload returns the payload for a reader: text in quotes if it has characters that cannot be seen.
+// payload returns the payload for a reader.
 func (e *timerEntry) payload() string {
 	switch {
 	case e.Base64 != nil:
 		return "base64:" + base64.StdEncoding.EncodeToString(e.Base64)
 	case e.Payload == nil:
 		return ""
-	case strings.ContainsFunc(*e.Payload, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return strconv.Quote(*e.Payload)
 	}
-	return *e.Payload
+	return visible(*e.Payload)
 }
 
-// payloadWidth is the number of characters of a payload that a table shows.
+// payloadWidth is the number of characters of a payload and of an error that a table shows.
 const payloadWidth = 48
 
 // flushEvery is the number of rows after which a table is written. Its columns have equal widths until then only, but it
@@ -109,7 +106,7 @@ func (p *timerPrinter) header(dead bool) {
 	switch {
 	case p.json != nil:
 	case dead:
-		fmt.Fprintln(p.table, "ID\tKIND\tAT\tATTEMPTS\tMISSED\tREV\tPAYLOAD")
+		fmt.Fprintln(p.table, "ID\tKIND\tAT\tATTEMPTS\tMISSED\tREV\tPAYLOAD\tERROR")
 	default:
 		fmt.Fprintln(p.table, "ID\tKIND\tAT\tDUE\tEVERY\tREV\tPAYLOAD")
 	}
@@ -120,10 +117,7 @@ func (p *timerPrinter) row(e timerEntry) error {
 	if p.json != nil {
 		return p.json.Encode(e)
 	}
-	payload := []rune(e.payload())
-	if len(payload) > payloadWidth {
-		payload = append(payload[:payloadWidth-1], '…')
-	}
+	payload := cut(e.payload())
 	if p.rows++; p.rows%flushEvery == 0 {
 		if err := p.table.Flush(); err != nil {
 			return err
@@ -131,13 +125,13 @@ func (p *timerPrinter) row(e timerEntry) error {
 	}
 	var err error
 	if p.dead {
-		_, err = fmt.Fprintf(p.table, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", e.ID, e.Kind, showTime(e.At), e.Attempts, e.Missed, e.Rev, string(payload))
+		_, err = fmt.Fprintf(p.table, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", e.ID, e.Kind, showTime(e.At), e.Attempts, e.Missed, e.Rev, payload, cut(visible(e.Error)))
 	} else {
 		every := e.Every
 		if every == "" {
 			every = "-"
 		}
-		_, err = fmt.Fprintf(p.table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", e.ID, e.Kind, showTime(e.At), showDue(e.At.Sub(p.now)), every, e.Rev, string(payload))
+		_, err = fmt.Fprintf(p.table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", e.ID, e.Kind, showTime(e.At), showDue(e.At.Sub(p.now)), every, e.Rev, payload)
 	}
 	return err
 }
@@ -154,6 +148,9 @@ func (p *timerPrinter) one(e timerEntry) error {
 	line("kind", "%s", e.Kind)
 	if e.Dead {
 		line("dead", "after %d attempts", e.Attempts)
+		if e.Error != "" {
+			line("error", "%s", visible(e.Error))
+		}
 		line("at", "%s", showTime(e.At))
 		if e.Missed > 0 {
 			line("missed", "%d occurrences", e.Missed)

@@ -75,6 +75,33 @@ func TestTheEndOfAnAttemptThatWasTakenOverChangesNothing(t *testing.T) {
 	}
 }
 
+// TestTheErrorOfADeadTimerIsKnownToEachProcess kills a timer in one process, and asks another one why.
+func TestTheErrorOfADeadTimerIsKnownToEachProcess(t *testing.T) {
+	b := one(t)
+	o := b.options(t)
+	first, second := b.store(t, o), b.store(t, o)
+	mustSchedule(t, first, "x")
+	fired, err := first.Fire([]string{"x"}, durable.Rules{Now: time.Now().Add(2 * time.Hour), Attempts: -1, Handled: func(string) bool { return true }})
+	if err != nil || len(fired.Fires) != 1 {
+		t.Fatalf("Fire returns %+v and %v", fired, err)
+	}
+	if ok, _, err := first.Finish(fired.Fires[0], durable.End{How: durable.Dead, Error: "no use"}); !ok || err != nil {
+		t.Fatalf("Finish returns %t and %v", ok, err)
+	}
+	for name, s := range map[string]*Store{"the first": first, "the second": second} {
+		n := 0
+		for f, err := range s.Dead(t.Context()) {
+			if err != nil || f.ID != "x" || f.Error != "no use" {
+				t.Errorf("Dead of %s process yields %+v and %v, want x with its error", name, f, err)
+			}
+			n++
+		}
+		if n != 1 {
+			t.Errorf("Dead of %s process yields %d timers, want 1", name, n)
+		}
+	}
+}
+
 // takeOver lets a store take the attempt of another one over.
 func takeOver(t *testing.T, first, second *Store, id string, rules durable.Rules) (f durable.Fire) {
 	t.Helper()

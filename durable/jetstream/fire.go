@@ -206,7 +206,7 @@ func (s *Store) happen(f *firing, rules durable.Rules) {
 	}
 	if f.event == moves.Die {
 		m.hasDead = true
-		m.dead = moves.DeadRecord{Fire: f.fire, Err: moves.CutOff}
+		m.dead = moves.DeadRecord{Fire: f.fire}
 		f.dead = f.payload
 	}
 }
@@ -300,9 +300,9 @@ func (s *Store) finish(f durable.Fire, end durable.End, h *handling) (ok bool, e
 		x.payload = h.payload
 		if end.How == durable.Dead {
 			dead := f
-			dead.Late = 0
+			dead.Late, dead.Error = 0, end.Error
 			m.hasDead = true
-			m.dead = moves.DeadRecord{Fire: dead, Err: end.Error}
+			m.dead = moves.DeadRecord{Fire: dead}
 			x.dead = h.payload
 		}
 		return true, nil

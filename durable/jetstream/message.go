@@ -18,9 +18,6 @@ const recordHeader = "Foliot-Record"
 // has written it.
 const messageVersion = 1
 
-// errorMax is the number of bytes of the error of a dead timer that are kept.
-const errorMax = 2 << 10
-
 // An instance is the random name of an open Store.
 type instance [8]byte
 
@@ -83,7 +80,6 @@ func (m *message) encode(padded bool) string {
 	if m.hasDead {
 		d := m.dead
 		d.Fire.Payload = nil
-		d.Err = d.Err[:min(len(d.Err), errorMax)]
 		dead := d.Append(nil)
 		b = binary.AppendUvarint(b, uint64(len(dead)))
 		b = append(b, dead...)

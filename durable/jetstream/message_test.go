@@ -42,7 +42,7 @@ func FuzzDecodeMessage(f *testing.F) {
 	m := message{change: change{instance{1}, 300}, owner: instance{2}, hasDead: true}
 	m.record.Arm(&durable.Timer{ID: "a", At: time.Unix(1e9, 1), Kind: "k", Every: time.Hour, Payload: []byte("p")}, 7)
 	m.record.Happen("a", moves.Tick, m.record.DueAt(2e18, nil), func() uint64 { return 0 })
-	m.dead = moves.DeadRecord{Fire: durable.Fire{Timer: durable.Timer{ID: "a", Kind: "k", At: time.Unix(1e9, 1), Rev: 3}, Attempt: 16}, Err: "no use"}
+	m.dead = moves.DeadRecord{Fire: durable.Fire{Timer: durable.Timer{ID: "a", Kind: "k", At: time.Unix(1e9, 1), Rev: 3}, Attempt: 16, Error: "no use"}}
 	f.Add(m.encode(false))
 	f.Add(m.encode(true))
 	f.Add((&message{}).encode(false))
@@ -53,7 +53,8 @@ func FuzzDecodeMessage(f *testing.F) {
 		}
 		for _, padded := range []bool{false, true} {
 			again, err := decodeMessage("a", m.encode(padded), 9)
-			if err != nil || again.record != m.record || again.owner != m.owner || again.change != m.change || again.hasDead != m.hasDead {
+			if err != nil || again.record != m.record || again.owner != m.owner || again.change != m.change || again.hasDead != m.hasDead ||
+				again.dead.Fire.Error != m.dead.Fire.Error {
 				t.Errorf("%q is decoded to %+v, and after encoding to %+v, %v", header, m, again, err)
 			}
 		}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -27,6 +28,8 @@ var outcomeTests = []test{
 // deadTests test timers whose attempts are used up.
 var deadTests = []test{
 	{name: "A timer whose attempts are used up is dead", run: dies},
+	{name: "A dead timer has the error of its last attempt, also after reopening", run: deadError},
+	{name: "A timer whose attempts were cut off by crashes is dead, and says so", run: deadByCrashes, needs: needsCrash},
 	{name: "A dead timer holds no ID", run: deadHoldsNoID},
 	{name: "Redrive arms a dead timer for now under a new revision", run: redrives},
 	{name: "Redrive returns ErrExists if there is a timer", run: redriveExists},
@@ -243,6 +246,72 @@ func dies(k *kit) {
 	})
 	k.cancel("x", false)
 	k.advance(time.Hour, 2)
+}
+
+func deadError(k *kit) {
+	long := strings.Repeat("a", 1<<10-1) + "é" // the last character would be cut in two
+	errs := map[string]struct{ err, want string }{
+		"plain":   {"no use", "no use"},
+		"long":    {long, long[:1<<10-1]},
+		"invalid": {"\xffwas\xfe", "\uFFFDwas\uFFFD"},
+		"panics":  {"", "the handler panicked: of the test"},
+		"empty":   {"", ""},
+	}
+	k.handle(kind, func(_ context.Context, f durable.Fire) error {
+		switch {
+		case f.Error != "":
+			k.Errorf("a handler is called with the error %q", f.Error)
+		case f.Attempt == 1:
+			return errHandler
+		case f.ID == "panics":
+			panic("of the test")
+		}
+		return errors.New(errs[f.ID].err)
+	})
+	k.with(func(o *durable.Options) { o.Retry.Attempts = 2 })
+	k.ready()
+	for id := range errs {
+		k.schedule(id, 0)
+	}
+	k.waitFires(len(errs))
+	k.settle()
+	k.advance(time.Second, 2*len(errs))
+	k.eventually("the timers are dead", func() bool { return len(k.dead()) == len(errs) })
+	check := func() {
+		k.Helper()
+		for _, f := range k.dead() {
+			if want := errs[f.ID].want; f.Error != want {
+				k.Errorf("the error of %s is %q, want %q", f.ID, f.Error, want)
+			}
+		}
+	}
+	check()
+	k.reopen()
+	check()
+	if ok, err := k.s.Redrive(k.ctx, "plain"); !ok || err != nil {
+		k.Errorf("Redrive returns %t and %v", ok, err)
+	}
+	k.ready()
+	k.waitFires(2*len(errs) + 1) // without an error
+}
+
+func deadByCrashes(k *kit) {
+	k.with(func(o *durable.Options) { o.Retry.Attempts = 1 })
+	block := make(chan struct{})
+	defer close(block)
+	k.handle(kind, func(context.Context, durable.Fire) error { <-block; return nil })
+	k.ready()
+	k.schedule("x", 0)
+	for n := 1; n <= 2; n++ {
+		k.waitFires(n)
+		k.crash()
+		k.ready()
+	}
+	k.eventually("the timer is dead", func() bool { return len(k.dead()) == 1 })
+	if f := k.dead()[0]; f.Attempt != 2 || !strings.Contains(f.Error, "the process ended") {
+		k.Errorf("the dead timer has attempt %d and the error %q, want 2 and that the process ended", f.Attempt, f.Error)
+	}
+	k.absent("x")
 }
 
 func deadHoldsNoID(k *kit) {

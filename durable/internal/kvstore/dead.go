@@ -29,7 +29,7 @@ func (op *operation) dead(id string) (d moves.DeadRecord, ok bool, err error) {
 }
 
 // bury makes an occurrence dead.
-func (op *operation) bury(f durable.Fire, message string) error {
+func (op *operation) bury(f durable.Fire) error {
 	_, ok, err := op.dead(f.ID)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (op *operation) bury(f durable.Fire, message string) error {
 	if !ok {
 		op.s.dead.Add(1)
 	}
-	d := moves.DeadRecord{Fire: f, Err: message}
+	d := moves.DeadRecord{Fire: f}
 	op.batch.set(key(deadPrefix, f.ID), d.Append(nil))
 	return nil
 }

@@ -90,7 +90,7 @@ func (d *decision) happen(r *moves.Record, e moves.Event, t durable.Timer, due m
 	switch {
 	case e == moves.Die:
 		d.fired.Dead = append(d.fired.Dead, f)
-		return d.bury(f, moves.CutOff)
+		return d.bury(f)
 	case !fires:
 		d.fired.Skipped = append(d.fired.Skipped, t)
 		return nil
@@ -131,7 +131,8 @@ func (op *operation) finish(f durable.Fire, end durable.End) (ok bool, err error
 		return false, nil
 	}
 	if end.How == durable.Dead {
-		if err := op.bury(f, end.Error); err != nil {
+		f.Error = end.Error
+		if err := op.bury(f); err != nil {
 			return false, err
 		}
 	}

@@ -56,10 +56,10 @@ func FuzzDecodeRecord(f *testing.F) {
 
 // FuzzDecodeDead does the same for dead timers.
 func FuzzDecodeDead(f *testing.F) {
-	d := moves.DeadRecord{
-		Fire: durable.Fire{Timer: durable.Timer{ID: "a", Kind: "kind", At: time.Unix(1e9, 1), Every: time.Hour, Rev: 9, Payload: []byte("load")}, Attempt: 16, Missed: 2},
-		Err:  "failed",
-	}
+	d := moves.DeadRecord{Fire: durable.Fire{
+		Timer:   durable.Timer{ID: "a", Kind: "kind", At: time.Unix(1e9, 1), Every: time.Hour, Rev: 9, Payload: []byte("load")},
+		Attempt: 16, Missed: 2, Error: "failed",
+	}}
 	f.Add(d.Append(nil))
 	f.Add((&moves.DeadRecord{Fire: durable.Fire{Timer: durable.Timer{At: time.Unix(0, 0)}}}).Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -73,7 +73,7 @@ func FuzzDecodeDead(f *testing.F) {
 			t.Fatalf("%x is decoded to %+v, and encoded to %x: %v", b, d, encoded, err)
 		}
 		if !bytes.Equal(again.Append(nil), encoded) || again.Fire.Key() != d.Fire.Key() || !again.Fire.At.Equal(d.Fire.At) ||
-			!bytes.Equal(again.Fire.Payload, d.Fire.Payload) || again.Err != d.Err {
+			!bytes.Equal(again.Fire.Payload, d.Fire.Payload) || again.Fire.Error != d.Fire.Error {
 			t.Errorf("%x: decoded to %+v, and after encoding to %+v", b, d, again)
 		}
 	})

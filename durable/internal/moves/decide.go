@@ -85,7 +85,7 @@ const CutOff = "the process ended during the attempt"
 
 // Happen changes a record by an event that Next, Due.Event or OrSkip has returned. rev returns the revision of
 // the next occurrence of a periodic timer. fires says that an attempt starts: f is the occurrence then, without
-// its payload. It is the dead occurrence after Die.
+// its payload. After Die it is the dead occurrence, with its error.
 func (r *Record) Happen(id string, e Event, d Due, rev func() uint64) (f durable.Fire, fires bool) {
 	cutOff := r.Fire(id)
 	if !r.Move(e) {
@@ -99,6 +99,7 @@ func (r *Record) Happen(id string, e Event, d Due, rev func() uint64) (f durable
 		r.At, r.Rev, r.Missed = d.next, rev(), r.Missed+d.before+1
 		return f, false
 	case Die:
+		cutOff.Error = CutOff
 		return cutOff, false
 	case Fire:
 		r.At = d.latest

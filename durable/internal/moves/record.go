@@ -162,8 +162,7 @@ func DecodeRecord(b []byte) (r Record, rest []byte, err error) {
 
 // A DeadRecord is an occurrence whose attempts are used up.
 type DeadRecord struct {
-	Fire durable.Fire // with its payload
-	Err  string       // the error of the last attempt
+	Fire durable.Fire // with its payload and its error
 }
 
 // Append appends the record to b: version, and as uvarints or with their lengths before them: kind,
@@ -177,7 +176,7 @@ func (r *DeadRecord) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, f.Rev)
 	b = binary.AppendUvarint(b, uint64(f.Attempt))
 	b = binary.AppendUvarint(b, uint64(f.Missed))
-	b = appendString(b, r.Err)
+	b = appendString(b, f.Error)
 	return append(b, f.Payload...)
 }
 
@@ -195,7 +194,7 @@ func DecodeDead(id string, b []byte) (r DeadRecord, err error) {
 	f.Rev = d.uvarint(math.MaxUint64)
 	f.Attempt = int(d.uvarint(math.MaxInt32))
 	f.Missed = int(d.uvarint(math.MaxInt32))
-	r.Err = string(d.bytes(d.uvarint(math.MaxInt32)))
+	f.Error = string(d.bytes(d.uvarint(math.MaxInt32)))
 	if d.err == nil && len(d.b) > 0 {
 		f.Payload = append([]byte(nil), d.b...)
 	}
