@@ -143,7 +143,7 @@ func (s *Scheduler) begin() (*run, error) {
 	if r.timer, err = rt.NewTimer(r.pass); err != nil {
 		return nil, fmt.Errorf("durable: %w", err)
 	}
-	s.run = r
+	s.run, s.loaded = r, false
 	return r, nil
 }
 
@@ -305,6 +305,9 @@ func (r *run) loadFrom(ctx context.Context, from time.Time) {
 	r.horizon = horizon
 	r.loading = false
 	r.mu.Unlock()
+	r.s.mu.Lock()
+	r.s.loaded = true
+	r.s.mu.Unlock()
 	r.pass()
 }
 

@@ -31,6 +31,7 @@ type Scheduler struct {
 	handlers map[string]Handler  // not changed while a Run runs
 	nexts    map[string]NextFunc // likewise, of HandleNext
 	run      *run                // the Run that runs, or nil
+	loaded   bool                // the Run that has begun last has brought timers into memory
 
 	now func() time.Time // the wall clock of a test; nil means Options.Clock
 

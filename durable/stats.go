@@ -18,6 +18,11 @@ type Stats struct {
 	// wheel.Wheel.CountUntil.
 	DueSecond, DueMinute, DueHour int
 
+	// Loading is true until a Run has brought its timers into memory: all of them, or the million that is due
+	// next. It is true before the first Run, too, and each Run begins anew. Loaded and Pending say how far it
+	// is. Timers that are due fire meanwhile.
+	Loading bool
+
 	Loaded    int // timers in memory
 	Running   int // handlers that are running
 	Unhandled int // timers that are due and whose kind has no handler
@@ -72,6 +77,7 @@ func (s *Scheduler) Stats() Stats {
 	}
 	s.mu.Lock()
 	r := s.run
+	st.Loading = !s.loaded
 	s.mu.Unlock()
 	if r != nil {
 		now := s.wall().UnixNano()

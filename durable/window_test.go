@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -166,5 +167,49 @@ func TestWindowRetry(t *testing.T) {
 		if f := testkit.Receive(t, attempts, "the second attempts"); f.Attempt != 2 {
 			t.Errorf("%s: attempt %d, want 2", f.Key(), f.Attempt)
 		}
+	}
+}
+
+// haltStore stops in Waiting after some timers.
+type haltStore struct {
+	durable.Store
+	after  int
+	resume chan struct{}
+}
+
+func (s haltStore) Waiting(from time.Time) iter.Seq2[durable.Wake, error] {
+	return func(yield func(durable.Wake, error) bool) {
+		n := 0
+		for w, err := range s.Store.Waiting(from) {
+			if n == s.after {
+				<-s.resume
+			}
+			n++
+			if !yield(w, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestLoading looks at the statistics during a load, and after it.
+func TestLoading(t *testing.T) {
+	store := haltStore{openLocal(t, t.TempDir()), 30, make(chan struct{})}
+	s, clock := newScheduler(t, store, durable.Options{})
+	s.Handle("k", func(context.Context, durable.Fire) error { return nil })
+	timers := []durable.Timer{{ID: "due", Kind: "k", At: clock.now()}}
+	for i := range 99 {
+		timers = append(timers, durable.Timer{ID: fmt.Sprint(i), Kind: "k", At: clock.now().Add(time.Hour)})
+	}
+	schedule(t, s, timers...)
+	start(t, s)
+	testkit.Eventually(t, "the first timers", func() bool { return s.Stats().Loaded == 29 && s.Stats().Handled == 1 })
+	if st := s.Stats(); !st.Loading || st.Pending != 99 {
+		t.Errorf("during the load, Loading is %t and Pending is %d, want true and 99", st.Loading, st.Pending)
+	}
+	close(store.resume)
+	testkit.Eventually(t, "the end of the load", func() bool { return !s.Stats().Loading })
+	if st := s.Stats(); st.Loaded != 99 {
+		t.Errorf("after the load, Loaded is %d, want 99", st.Loaded)
 	}
 }

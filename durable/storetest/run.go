@@ -19,6 +19,7 @@ var runTests = []test{
 	{name: "A second Run at the same time is an error", run: secondRun},
 	{name: "A second Run of another Scheduler on the store is an error", run: secondScheduler, needs: needsOneNode},
 	{name: "Run after Run goes on", run: runAgain},
+	{name: "Stats.Loading is true until Run has brought the timers into memory", run: loads},
 	{name: "Nothing fires without Run", run: noRun},
 	{name: "Run returns when the store is closed", run: runClosed},
 	{name: "Calls with a context that has ended change nothing", run: endedContext},
@@ -29,6 +30,24 @@ var handlerTests = []test{
 	{name: "Handle twice for a kind panics", run: handlesTwice},
 	{name: "Handlers may call all methods", run: callsFromHandlers},
 	{name: "A handler that fails for many timers at once loses none", run: manyFail},
+}
+
+func loads(k *kit) {
+	const n = 20
+	for i := range n {
+		k.schedule(fmt.Sprint(i), time.Hour)
+	}
+	for range 2 {
+		if st := k.s.Stats(); !st.Loading || st.Loaded != 0 {
+			k.Errorf("before Run, Loading is %t and Loaded is %d, want true and 0", st.Loading, st.Loaded)
+		}
+		k.run()
+		k.eventually("the timers are loaded", func() bool { return !k.s.Stats().Loading })
+		if st := k.s.Stats(); st.Loaded != n || st.Pending != n || st.Loading {
+			k.Errorf("after the load, Loaded is %d, Pending is %d and Loading is %t, want %d, %d and false", st.Loaded, st.Pending, st.Loading, n, n)
+		}
+		k.reopen()
+	}
 }
 
 func drains(k *kit) {
