@@ -116,9 +116,9 @@
 // # Looking inside
 //
 // [Scheduler.Stats] has the number of pending, running and dead timers, counters of outcomes, and
-// histograms of lateness and of the time that writes take. Options.Logger gets failed attempts, panics,
-// dead timers and steps of the clock. The command foliot timers shows and changes the timers of a folder
-// while no process uses it.
+// histograms of lateness and of the time that writes take. [Scheduler.Runtime] is for package inspect.
+// Options.Logger gets failed attempts, panics, dead timers and steps of the clock. The command foliot timers
+// shows and changes the timers of a folder while no process uses it.
 //
 // # What it is not
 //

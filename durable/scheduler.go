@@ -228,6 +228,19 @@ func (s *Scheduler) Discard(ctx context.Context, id string) (ok bool, err error)
 	return s.store.Discard(ctx, id)
 }
 
+// Runtime returns the runtime of the Run that is running, or nil if none is. It is for those who look at it,
+// such as package inspect and a collector of metrics: its statistics say how late the system wakes the Run. It has
+// one timer, for the next deadline, and those of handlers that wait for their deadlines; the index of timers is not
+// in it. Each Run has another runtime, and shuts it down at its end. The caller must not shut it down.
+func (s *Scheduler) Runtime() *foliot.Runtime {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil {
+		return nil
+	}
+	return s.run.rt
+}
+
 // look starts the handlers of timers that were due when they were scheduled. It is for manual clocks
 // only: otherwise a timer of the runtime does that.
 func (s *Scheduler) look() {

@@ -19,6 +19,7 @@ var runTests = []test{
 	{name: "A second Run at the same time is an error", run: secondRun},
 	{name: "A second Run of another Scheduler on the store is an error", run: secondScheduler, needs: needsOneNode},
 	{name: "Run after Run goes on", run: runAgain},
+	{name: "Runtime returns that of the Run that is running", run: runtimes},
 	{name: "Stats.Loading is true until Run has brought the timers into memory", run: loads},
 	{name: "Nothing fires without Run", run: noRun},
 	{name: "Run returns when the store is closed", run: runClosed},
@@ -47,6 +48,32 @@ func loads(k *kit) {
 			k.Errorf("after the load, Loaded is %d, Pending is %d and Loading is %t, want %d, %d and false", st.Loaded, st.Pending, st.Loading, n, n)
 		}
 		k.reopen()
+	}
+}
+
+func runtimes(k *kit) {
+	k.handleDone()
+	if rt := k.s.Runtime(); rt != nil {
+		k.Errorf("before Run, Runtime returns %v, want nil", rt)
+	}
+	k.ready()
+	rt := k.s.Runtime()
+	if rt == nil {
+		k.Fatal("while Run runs, Runtime returns nil")
+	}
+	before := rt.Stats().Fired
+	k.schedule("x", time.Second)
+	k.advance(time.Second, 1)
+	if st := rt.Stats(); st.Fired == before {
+		k.Errorf("a timer has fired, and the runtime has not: %+v", st)
+	}
+	k.mustStop()
+	if rt := k.s.Runtime(); rt != nil {
+		k.Errorf("after Run, Runtime returns %v, want nil", rt)
+	}
+	k.ready()
+	if again := k.s.Runtime(); again == nil || again == rt {
+		k.Errorf("the second Run has the runtime %p, and the first one %p", again, rt)
 	}
 }
 
