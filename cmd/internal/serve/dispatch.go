@@ -68,13 +68,12 @@ func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
 		body = noPayload
 	}
 	begin := time.Now()
-	last := exhausted(s.cfg.Attempts, f.Attempt)
-	res := s.sender.Send(ctx, webhook.Request{URL: e.URL, Headers: e.Headers, Key: f.Key(), Body: body, Patient: last})
+	res := s.sender.Send(ctx, webhook.Request{URL: e.URL, Headers: e.Headers, Key: f.Key(), Body: body})
 	switch {
-	case res.Unsent && errors.Is(res.Err, webhook.ErrStopped):
-		return durable.RetryAfter(res.Err, 0) // the next process sends it
-	case res.Unsent && !last:
-		return durable.RetryAfter(res.Err, s.postponed())
+	case errors.Is(res.Err, webhook.ErrStopped):
+		return durable.Postpone(res.Err, 0) // the next process sends it
+	case res.Unsent:
+		return durable.Postpone(res.Err, s.pause())
 	}
 	s.metrics.webhook(res.Status, time.Since(begin))
 	switch {
@@ -85,7 +84,7 @@ func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
 		s.publish(&f, e, outcomeDone, res.Status)
 		return nil
 	}
-	if last {
+	if exhausted(s.cfg.Attempts, f.Attempt) {
 		s.dead.add(f.Key(), res.Err)
 		s.publish(&f, e, outcomeDead, res.Status)
 		return res.Err
@@ -97,10 +96,9 @@ func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
 	return res.Err
 }
 
-// postponed returns when a webhook is tried again that was not sent because too many wait for its host. The
-// times are far apart and differ, because such an attempt counts. The last attempt is never given up in this
-// way: no timer is dead before its webhook was sent.
-func (s *server) postponed() time.Duration {
+// pause returns when a webhook is tried again that was not sent because too many wait for its host. The times are
+// far apart and differ, because each try is written to the store.
+func (s *server) pause() time.Duration {
 	half := s.cfg.RetryMax/2 + 1
 	return half + rand.N(half)
 }

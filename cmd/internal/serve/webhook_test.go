@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -12,6 +13,10 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/foliot-go/foliot/cmd/internal/serve/webhook"
+	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/storetest"
 )
 
 // writeFile writes a file of a test and returns its path.
@@ -344,7 +349,52 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-// What waits for a host that hangs does not delay the end, and is sent by the next process.
+// A webhook that finds the queue of its host full is sent later, and uses no attempt by that.
+func TestAFullQueueUsesNoAttempt(t *testing.T) {
+	block := make(chan bool)
+	rc := receive(t, func(int, http.ResponseWriter, *http.Request) { <-block })
+	c, _ := testConfig(t)
+	c.Attempts = 1
+	set, err := c.check()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(set)
+	defer s.hub.Close()
+	s.sender = webhook.NewSender(webhook.Options{Policy: set.policy, Sends: 4, Room: 1}) // a host has one of the four
+	store := storetest.NewMemory()
+	defer store.Close()
+	d, err := durable.New(store, durable.Options{Retry: c.retry(), Logger: c.Logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.handle(d)
+	const n = 5
+	for i := range n {
+		timer, err := (&Spec{After: "1ms", Webhook: &Webhook{URL: rc.URL}}).timer(fmt.Sprint(i), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Schedule(t.Context(), timer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	eventually(t, func() bool { return d.Stats().Postponed >= 2*n }) // those that find no room, again and again
+	close(block)
+	eventually(t, func() bool { return d.Stats().Handled == n })
+	if st := d.Stats(); st.Retried != 0 || st.Died != 0 || len(rc.got()) != n {
+		t.Errorf("%d attempts were repeated, %d timers died and %d webhooks were sent, want 0, 0 and %d", st.Retried, st.Died, len(rc.got()), n)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// What waits for a host that hangs does not delay the end, uses no attempt, and is sent by the next process.
 func TestTheEndDoesNotWaitForThoseThatWait(t *testing.T) {
 	var hangs atomic.Bool
 	hangs.Store(true)
@@ -355,7 +405,7 @@ func TestTheEndDoesNotWaitForThoseThatWait(t *testing.T) {
 		}
 	})
 	dir := t.TempDir()
-	ts := start(t, func(c *Config) { c.Data, c.Concurrency = dir, 4 })
+	ts := start(t, func(c *Config) { c.Data, c.Concurrency, c.Attempts = dir, 4, 1 })
 	const n = 20
 	for i := range n {
 		ts.do("PUT", fmt.Sprintf("/v1/timers/%d", i), hook(rc.URL, "")).want(t, 201)
@@ -372,8 +422,9 @@ func TestTheEndDoesNotWaitForThoseThatWait(t *testing.T) {
 	if got := len(rc.got()); got != 1 {
 		t.Errorf("%d webhooks were sent, want 1", got)
 	}
-	start(t, func(c *Config) { c.Data = dir })
+	next := start(t, func(c *Config) { c.Data, c.Attempts = dir, 1 })
 	eventually(t, func() bool { return len(rc.got()) == n })
+	eventually(t, func() bool { return next.s.scheduler().Stats().Handled == n-1 })
 }
 
 // A calendar whose receiver says that it is gone ends.

@@ -64,16 +64,12 @@ func newQueue(places, room int) *queue {
 	return &queue{share: max(1, places/4), room: room, free: places, hosts: make(map[string]*host), stopped: make(chan struct{})}
 }
 
-// enter waits for a place. It returns the error of ctx if that ends first. Unless it is patient, it returns
-// errFull if too many wait, and ErrStopped after stop.
-func (q *queue) enter(ctx context.Context, name string, patient bool) (*place, error) {
-	stopped, err := q.stopped, ErrStopped
-	if patient {
-		stopped = nil
-	}
+// enter waits for a place. It returns the error of ctx if that ends first, errFull if too many wait, and
+// ErrStopped after stop.
+func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 	select {
-	case <-stopped: // also if a place is free
-		return nil, err
+	case <-q.stopped: // also if a place is free
+		return nil, ErrStopped
 	default:
 	}
 	q.mu.Lock()
@@ -82,7 +78,7 @@ func (q *queue) enter(ctx context.Context, name string, patient bool) (*place, e
 		h = &host{name: name}
 		q.hosts[name] = h
 	}
-	if h.wait.Len() >= q.room && !patient {
+	if h.wait.Len() >= q.room {
 		q.mu.Unlock()
 		return nil, errFull
 	}
@@ -93,10 +89,11 @@ func (q *queue) enter(ctx context.Context, name string, patient bool) (*place, e
 	q.grant()
 	q.mu.Unlock()
 
+	err := ErrStopped
 	select {
 	case p := <-w.granted:
 		return p, nil
-	case <-stopped:
+	case <-q.stopped:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -113,7 +110,7 @@ func (q *queue) enter(ctx context.Context, name string, patient bool) (*place, e
 	return nil, err
 }
 
-// stop ends all that wait and are not patient. It is called once.
+// stop ends all that wait. It is called once.
 func (q *queue) stop() { close(q.stopped) }
 
 // leave gives a place back. slow says that the send took long or had no response.

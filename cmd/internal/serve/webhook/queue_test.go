@@ -16,7 +16,7 @@ func take(t *testing.T, q *queue, host string) *place {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	p, err := q.enter(ctx, host, false)
+	p, err := q.enter(ctx, host)
 	if err != nil {
 		t.Fatalf("%s: %v", host, err)
 	}
@@ -31,7 +31,7 @@ func waits(t *testing.T, q *queue, host string) chan *place {
 	q.mu.Unlock()
 	got := make(chan *place, 1)
 	go func() {
-		if p, err := q.enter(context.Background(), host, false); err == nil {
+		if p, err := q.enter(context.Background(), host); err == nil {
 			got <- p
 		}
 	}()
@@ -95,7 +95,7 @@ func TestARoomIsBounded(t *testing.T) {
 	take(t, q, "a")
 	waits(t, q, "a")
 	waits(t, q, "a")
-	if _, err := q.enter(t.Context(), "a", false); !errors.Is(err, errFull) {
+	if _, err := q.enter(t.Context(), "a"); !errors.Is(err, errFull) {
 		t.Error(err)
 	}
 	take(t, q, "b")
@@ -106,18 +106,10 @@ func TestStopEndsThoseThatWait(t *testing.T) {
 	a := take(t, q, "a")
 	ended := make(chan error, 1)
 	go func() {
-		_, err := q.enter(context.Background(), "a", false)
+		_, err := q.enter(context.Background(), "a")
 		ended <- err
 	}()
 	for q.waitingNow() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	patient := make(chan error, 1)
-	go func() {
-		_, err := q.enter(context.Background(), "a", true) // the room is full
-		patient <- err
-	}()
-	for q.waitingNow() < 2 {
 		time.Sleep(time.Millisecond)
 	}
 	q.stop()
@@ -125,11 +117,8 @@ func TestStopEndsThoseThatWait(t *testing.T) {
 		t.Error(err)
 	}
 	a.leave(false)
-	if err := <-patient; err != nil {
-		t.Error(err)
-	}
 	for range 100 {
-		if _, err := q.enter(t.Context(), "b", false); !errors.Is(err, ErrStopped) { // there are free places
+		if _, err := q.enter(t.Context(), "b"); !errors.Is(err, ErrStopped) { // there are free places
 			t.Fatal(err)
 		}
 	}
@@ -157,7 +146,7 @@ func TestQueueKeepsItsBounds(t *testing.T) {
 				if rnd.IntN(4) == 0 {
 					time.AfterFunc(time.Duration(rnd.IntN(200))*time.Microsecond, cancel)
 				}
-				p, err := q.enter(ctx, fmt.Sprint(n), rnd.IntN(2) == 0)
+				p, err := q.enter(ctx, fmt.Sprint(n))
 				if err == nil {
 					if a, h := all.Add(1), hosts[n].Add(1); a > places || h > places/4 {
 						t.Errorf("%d places, %d of one host", a, h)

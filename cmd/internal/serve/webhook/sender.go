@@ -69,7 +69,7 @@ func NewSender(o Options) *Sender {
 	}}
 }
 
-// Stop ends all requests that wait for a place and are not patient. Those that are being sent go on.
+// Stop ends all requests that wait for a place. Those that are being sent go on.
 func (s *Sender) Stop() { s.queue.stop() }
 
 // SetSigner changes the secrets.
@@ -84,9 +84,6 @@ type Request struct {
 	Headers map[string]string
 	Key     string // names the occurrence
 	Body    []byte
-
-	// Patient says that the request waits for a place however many others do, and also after Stop.
-	Patient bool
 }
 
 // A Result is what became of an attempt.
@@ -103,7 +100,7 @@ func (s *Sender) Send(ctx context.Context, r Request) Result {
 	if err != nil {
 		return Result{Err: errors.New("the address of the webhook is not valid")}
 	}
-	place, err := s.queue.enter(ctx, hostKey(u.Host), r.Patient)
+	place, err := s.queue.enter(ctx, hostKey(u.Host))
 	if err != nil {
 		return Result{Unsent: true, Err: fmt.Errorf("the webhook was not sent to %s: %w", u.Host, err)}
 	}
