@@ -63,7 +63,7 @@ func (s *server) listDead(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 		list.Dead = append(list.Dead, Dead{
-			ID: f.ID, Rev: f.Rev, Key: f.Key(), Attempts: f.Attempt, Error: s.deadError(&f), At: f.At.UTC(),
+			ID: f.ID, Rev: f.Rev, Key: f.Key(), Attempts: f.Attempt, Error: f.Error, At: f.At.UTC(),
 		})
 	}
 	return writeJSON(w, http.StatusOK, list)

@@ -85,7 +85,6 @@ func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
 		return nil
 	}
 	if exhausted(s.cfg.Attempts, f.Attempt) {
-		s.dead.add(f.Key(), res.Err)
 		s.publish(&f, e, outcomeDead, res.Status)
 		return res.Err
 	}

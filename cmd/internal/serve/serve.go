@@ -31,7 +31,6 @@ type server struct {
 	hub         *stream.Hub
 	sender      *webhook.Sender
 	metrics     *metrics
-	dead        deadErrors
 
 	secrets atomic.Pointer[secrets]           // replaced by a reload
 	run     atomic.Pointer[durable.Scheduler] // nil until the store is open

@@ -141,7 +141,8 @@ func TestDeadTimers(t *testing.T) {
 			w.WriteHeader(500)
 		}
 	})
-	ts := start(t, nil)
+	dir := t.TempDir()
+	ts := start(t, func(c *Config) { c.Data = dir })
 	deadIDs := func(query string) (ids []string, next string) {
 		l := into[DeadList](t, ts.do("GET", "/v1/dead"+query, "").want(t, 200))
 		for _, d := range l.Dead {
@@ -159,6 +160,10 @@ func TestDeadTimers(t *testing.T) {
 		ts.do("PUT", "/v1/timers/"+id, hook(rc.URL, "")).want(t, 201)
 	}
 	eventually(t, func() bool { ids, _ := deadIDs(""); return len(ids) == 3 })
+	if err := ts.end(); err != nil {
+		t.Fatal(err)
+	}
+	ts = start(t, func(c *Config) { c.Data = dir }) // the errors are kept
 	first, next := deadIDs("?limit=2")
 	second, end := deadIDs("?limit=2&cursor=" + next)
 	if fmt.Sprint(first, second) != "[a b] [c]" || end != "" {
