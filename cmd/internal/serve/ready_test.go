@@ -66,20 +66,3 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
 }
-
-func TestLoaded(t *testing.T) {
-	for _, tt := range []struct {
-		st   durable.Stats
-		want bool
-	}{
-		{durable.Stats{Exact: true}, true},
-		{durable.Stats{Exact: false}, false},
-		{durable.Stats{Exact: true, Pending: 3, Loaded: 2}, false},
-		{durable.Stats{Exact: true, Pending: 3, Loaded: 1, Running: 1, Unhandled: 1}, true},
-		{durable.Stats{Exact: true, Pending: 5 << 20, Loaded: 1 << 20}, true},
-	} {
-		if got := loaded(&tt.st); got != tt.want {
-			t.Errorf("%+v: %v", tt.st, got)
-		}
-	}
-}

@@ -229,8 +229,7 @@ func (s *server) serve(ctx context.Context, tcp *net.TCPListener) error {
 func (s *server) awaitLoaded(ctx context.Context, d *durable.Scheduler, url string) {
 	const look = 5 * time.Millisecond
 	for tick := time.NewTicker(look); ; {
-		st := d.Stats()
-		if loaded(&st) {
+		if !d.Stats().Loading {
 			tick.Stop()
 			break
 		}
@@ -243,9 +242,4 @@ func (s *server) awaitLoaded(ctx context.Context, d *durable.Scheduler, url stri
 	}
 	s.ready.Store(true)
 	fmt.Fprintf(s.cfg.Ready, "foliot: serving on %s\n", url)
-}
-
-// loaded reports whether a scheduler that runs has brought its timers into memory.
-func loaded(st *durable.Stats) bool {
-	return st.Exact && st.Loaded+st.Running+st.Unhandled >= min(st.Pending, 1<<20)
 }
