@@ -6,6 +6,7 @@ require (
 	github.com/foliot-go/foliot/bench v0.0.0
 	github.com/foliot-go/foliot/client v0.0.0
 	github.com/foliot-go/foliot/durable v0.0.0
+	github.com/foliot-go/foliot/prometheus v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
@@ -104,4 +105,5 @@ replace (
 	github.com/foliot-go/foliot/bench => ../bench
 	github.com/foliot-go/foliot/client => ../client
 	github.com/foliot-go/foliot/durable => ../durable
+	github.com/foliot-go/foliot/prometheus => ../prometheus
 )

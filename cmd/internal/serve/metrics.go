@@ -11,6 +11,7 @@ import (
 
 	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/durable"
+	foliotprom "github.com/foliot-go/foliot/prometheus"
 )
 
 // metrics are what /metrics shows.
@@ -61,6 +62,13 @@ func newMetrics(s *server) *metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
+}
+
+// add adds the metrics of the runtime of the scheduler. rt is nil if the scheduler has ended meanwhile.
+func (m *metrics) add(rt *foliot.Runtime) {
+	if rt != nil {
+		m.registry.MustRegister(foliotprom.NewCollector(rt, nil))
+	}
 }
 
 func (m *metrics) request(method, path string, status int, took time.Duration) {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,12 @@ func TestReadiness(t *testing.T) {
 	s.ready.Store(true)
 	get("/readyz").want(t, 200)
 
+	lint(t, s)
+}
+
+// lint checks the metrics of a server.
+func lint(t *testing.T, s *server) {
+	t.Helper()
 	problems, err := testutil.GatherAndLint(s.metrics.registry)
 	if err != nil {
 		t.Fatal(err)
@@ -65,4 +72,21 @@ func TestReadiness(t *testing.T) {
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
+}
+
+// The metrics of a server that runs have those of the scheduler and of its runtime.
+func TestMetricsOfARunningServer(t *testing.T) {
+	ts := start(t, nil)
+	ts.do("PUT", "/v1/timers/a", `{"after":"1ms","kind":"k"}`).want(t, 201)
+	eventually(t, func() bool { return ts.s.scheduler().Stats().Handled == 1 })
+	body := ts.do("GET", "/metrics", "").want(t, 200).body
+	for _, want := range []string{
+		"foliot_durable_handled_total 1\n", "foliot_durable_postponed_total 0\n", "foliot_serve_ready 1\n",
+		"foliot_workers 1\n", "foliot_timers_fired_total ", "foliot_timer_lateness_seconds_count ", "foliot_build_info{",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the metrics have no %q:\n%s", want, body)
+		}
+	}
+	lint(t, ts.s)
 }

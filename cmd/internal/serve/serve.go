@@ -240,6 +240,7 @@ func (s *server) awaitLoaded(ctx context.Context, d *durable.Scheduler, url stri
 			return
 		}
 	}
+	s.metrics.add(d.Runtime())
 	s.ready.Store(true)
 	fmt.Fprintf(s.cfg.Ready, "foliot: serving on %s\n", url)
 }
