@@ -43,6 +43,8 @@ func api(t *testing.T, nc *nats.Conn, subject string, request any) map[string]an
 func TestOpenRefusesAStreamThatDoesNotFit(t *testing.T) {
 	b := one(t)
 	nc := b.connect()
+	keep := b.options(t) // the server removes the folder of its streams with the last of them, also while it makes another
+	api(t, nc, "STREAM.CREATE."+keep.Stream, configOf(keep.Stream, keep, 1))
 	for field, change := range map[string]func(c *streamConfig){
 		"subjects":             func(c *streamConfig) { c.Subjects = []string{c.Name + ".other"} },
 		"storage":              func(c *streamConfig) { c.Storage = "memory" },
