@@ -174,3 +174,4 @@ func (w wakes) Wake(x durable.Wake) {
 func (w wakes) Gone(string)         {}
 func (w wakes) Failed(error)        {}
 func (w wakes) Handles(string) bool { return true }
+func (w wakes) HasNext(string) bool { return true }
