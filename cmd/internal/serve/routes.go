@@ -4,13 +4,11 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
 )
 
-// A route is one request that the server knows. The mux, the metrics and the description of the API are made
-// from the list of routes.
+// A route is one request that the server knows. The router, the metrics and the description of the API are
+// made from the list of routes.
 type route struct {
 	method string
 	path   string
@@ -49,30 +47,6 @@ func (s *server) pageRoutes() []route {
 		{method: "GET", path: "/{$}", serve: page, open: true, early: true},
 		{method: "GET", path: "/page/", serve: page, open: true, early: true},
 	}
-}
-
-// handler returns the handler of all requests.
-func (s *server) handler() http.Handler {
-	mux := http.NewServeMux()
-	methods := make(map[string][]string)
-	for _, rt := range append(s.routes(), s.pageRoutes()...) {
-		mux.Handle(rt.method+" "+rt.path, s.wrap(rt))
-		methods[rt.path] = append(methods[rt.path], rt.method)
-		if rt.method == "GET" {
-			methods[rt.path] = append(methods[rt.path], "HEAD")
-		}
-	}
-	for path, allowed := range methods {
-		slices.Sort(allowed)
-		allow := strings.Join(allowed, ", ")
-		mux.Handle(path, s.wrap(route{path: path, early: true, serve: func(_ http.ResponseWriter, r *http.Request) error {
-			return problem(http.StatusMethodNotAllowed, "The method %s is not allowed here; use one of: %s.", r.Method, allow).with("Allow", allow)
-		}}))
-	}
-	mux.Handle("/", s.wrap(route{path: "/", early: true, serve: func(_ http.ResponseWriter, r *http.Request) error {
-		return problem(http.StatusNotFound, "There is nothing at this path; /openapi.json describes the requests. An ID with a slash is written with %%2F.")
-	}}))
-	return mux
 }
 
 // wrap adds to a route what all have: checks, the form of errors, and metrics.
