@@ -83,6 +83,11 @@ type FireQuery struct {
 	// longer than the time between two signs of life of the server.
 	Silence time.Duration
 
+	// OnMissed, if it is not nil, is called when the server says that it has not kept events that Fires has not delivered: the
+	// program was too slow, or the connection was lost for too long, or the server was started again. The numbers are those of
+	// the first and the last event, of all kinds; some of them may never have been given to an event.
+	OnMissed func(from, to uint64)
+
 	// OnReconnect, if it is not nil, is called when the connection was lost, before it is made again.
 	OnReconnect func(error)
 }
@@ -95,9 +100,9 @@ const (
 )
 
 // Fires listens to attempts as they happen, until the context ends. If the connection is lost, Fires connects again and
-// continues after the last event: the server keeps the last 10,000. Only the first connection must succeed within
-// Options.Retry.Attempts. A request that the server refuses ends it. The last pair has the error, which is that of the context
-// if the context has ended.
+// continues after the last event, or where the stream began if there was none: the server keeps the last 10,000.
+// FireQuery.OnMissed receives what is lost. Only the first connection must succeed within Options.Retry.Attempts. A request
+// that the server refuses ends it. The last pair has the error, which is that of the context if the context has ended.
 func (c *Client) Fires(ctx context.Context, q FireQuery) iter.Seq2[Fire, error] {
 	return func(yield func(Fire, error) bool) {
 		setDefault(&q.Silence, defaultSilence)
@@ -208,18 +213,13 @@ func (s *stream) listen(ctx context.Context, deliver func(Fire) bool) error {
 		if !complete {
 			continue
 		}
-		s.last = e.id
-		if e.name == "fire" {
-			f := Fire{EventID: e.id}
-			if err := json.Unmarshal(e.data, &f); err != nil {
-				return fmt.Errorf("an event cannot be read: %w", err)
-			}
-			silence.Stop() // the loop body may take its time
-			if !deliver(f) {
-				return nil
-			}
-			silence.Reset(limit)
+		s.last = e.id  // also if there was no event: it is where the stream begins
+		silence.Stop() // what follows may take its time
+		more, err := s.dispatch(&e, deliver)
+		if err != nil || !more {
+			return err
 		}
+		silence.Reset(limit)
 		e = event{id: e.id}
 	}
 	err = lines.Err()
@@ -227,6 +227,27 @@ func (s *stream) listen(ctx context.Context, deliver func(Fire) bool) error {
 		err = io.ErrUnexpectedEOF
 	}
 	return failed(err)
+}
+
+// dispatch hands an event that is complete to the program. It returns false if that wants no more.
+func (s *stream) dispatch(e *event, deliver func(Fire) bool) (more bool, err error) {
+	switch e.name {
+	case "fire":
+		f := Fire{EventID: e.id}
+		if err := json.Unmarshal(e.data, &f); err != nil {
+			return false, fmt.Errorf("an event cannot be read: %w", err)
+		}
+		return deliver(f), nil
+	case "missed":
+		var gap struct{ From, To uint64 }
+		if err := json.Unmarshal(e.data, &gap); err != nil {
+			return false, fmt.Errorf("an event cannot be read: %w", err)
+		}
+		if s.query.OnMissed != nil {
+			s.query.OnMissed(gap.From, gap.To)
+		}
+	}
+	return true, nil
 }
 
 // newLines returns a scanner of lines that end with CR, LF or both, as those of server-sent events do. A mark of the byte order

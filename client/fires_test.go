@@ -130,6 +130,35 @@ func TestALostConnectionGoesOnAfterTheLastEvent(t *testing.T) {
 	}
 }
 
+// A connection that has brought no event goes on where it began.
+func TestAStreamWithoutEventsGoesOnWhereItBegan(t *testing.T) {
+	s := &stage{texts: []string{"id: 41\n\n", "id: 42\n", ":\n\n", fire(43, "a")}}
+	c := newClient(t, s, client.Options{})
+	listen(t, c, client.FireQuery{}, 1)
+	if want := []string{"", "41", "41", "41"}; !slices.Equal(s.asked, want) {
+		t.Errorf("Last-Event-ID %q, want %q", s.asked, want)
+	}
+}
+
+func TestMissedEventsAreTold(t *testing.T) {
+	s := &stage{texts: []string{
+		fire(1, "a") + "id: 9\nevent: missed\ndata: {\"from\":2,\"to\":9}\n\n", "event: missed\nid: 99\ndata: {\"from\":10,\"to\":99,\"more\":1}\n\n" + fire(100, "b"),
+	}}
+	var missed []uint64
+	c := newClient(t, s, client.Options{})
+	listen(t, c, client.FireQuery{OnMissed: func(from, to uint64) { missed = append(missed, from, to) }}, 2)
+	if want := []uint64{2, 9, 10, 99}; !slices.Equal(missed, want) {
+		t.Errorf("missed %d, want %d", missed, want)
+	}
+	if want := []string{"", "9"}; !slices.Equal(s.asked, want) {
+		t.Errorf("Last-Event-ID %q, want %q", s.asked, want)
+	}
+	s = &stage{texts: s.texts}
+	if ids := listen(t, newClient(t, s, client.Options{}), client.FireQuery{}, 2); !slices.Equal(ids, []string{"a", "b"}) {
+		t.Errorf("without OnMissed: fires %q", ids)
+	}
+}
+
 func TestTheLastEventOfBeforeIsSent(t *testing.T) {
 	s := &stage{texts: []string{": nothing\n\n", fire(8, "a")}}
 	c := newClient(t, s, client.Options{})
@@ -190,6 +219,7 @@ func TestFiresThatCannotBeReadEndTheLoop(t *testing.T) {
 		"not JSON":       {"event: fire\ndata: {\n\n", nil},
 		"a wrong type":   {"event: fire\ndata: {\"id\":1}\n\n", nil},
 		"no data":        {"event: fire\n\n", nil},
+		"a wrong gap":    {"event: missed\ndata: {\"from\":-1}\n\n", nil},
 		"a long ID":      {"id: " + long[:2000] + "\n\n", nil},
 		"a strange ID":   {"id: a\x00b\n\n", nil},
 		"unauthorized":   {"status 401", client.ErrUnauthorized},

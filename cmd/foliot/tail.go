@@ -20,7 +20,7 @@ func newTailCmd() *cobra.Command {
 		Short: "Print the timers of a server as they fire",
 		Long: `Print each attempt to deliver a timer of a server, and its outcome, as it happens: done, retry,
 dead or dropped. If the connection is lost, it is made again, and what happened meanwhile is
-printed. An interrupt ends it.` + remoteHelp,
+printed, as far as the server has kept it. An interrupt ends it.` + remoteHelp,
 		Example: "  foliot tail\n  foliot tail --kind expire --count 1 --json",
 		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -29,6 +29,9 @@ printed. An interrupt ends it.` + remoteHelp,
 			}
 			q.OnReconnect = func(err error) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "foliot: the connection is lost (%s), and is made again\n", visible(err.Error()))
+			}
+			q.OnMissed = func(from, to uint64) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "foliot: the server has not kept the events %d to %d\n", from, to)
 			}
 			return r.do(func(c *client.Client) error {
 				n := 0

@@ -2,7 +2,9 @@ package serve
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,6 +84,13 @@ func (s *server) listenFires(w http.ResponseWriter, r *http.Request) error {
 	if last != "" && err != nil {
 		return badRequest("Last-Event-ID is not the number of an event; send the last id as it was received, or leave it out.")
 	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // a proxy must not hold events back
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
 	l, err := s.hub.Listen(v.Get("kind"), after, last != "")
 	if err != nil {
 		return problem(http.StatusServiceUnavailable, "No listener can be added: %v. Try again later.", err).with("Retry-After", "10")
@@ -94,9 +103,6 @@ func (s *server) listenFires(w http.ResponseWriter, r *http.Request) error {
 	}
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Time{}) // it is for the request, which has been read
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // a proxy must not hold events back
 	w.WriteHeader(http.StatusOK)
 	send := func(parts ...[]byte) error {
 		err := rc.SetWriteDeadline(time.Now().Add(patience))
@@ -108,7 +114,11 @@ func (s *server) listenFires(w http.ResponseWriter, r *http.Request) error {
 		// A deadline that passes while nothing is written would end a stream of HTTP/2.
 		return errors.Join(err, rc.Flush(), rc.SetWriteDeadline(time.Time{}))
 	}
-	if send() != nil {
+	var begin []byte
+	if id, fresh := l.Position(); fresh {
+		begin = positionFrame(id)
+	}
+	if send(begin) != nil {
 		return nil
 	}
 	for {
@@ -116,16 +126,34 @@ func (s *server) listenFires(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return nil // the client has left, or the server ends
 		}
-		if missed && send([]byte(": some events are not kept any more\n\n")) != nil {
-			return nil
-		}
-		if len(frames) == 0 && !missed {
-			frames = [][]byte{[]byte(":\n\n")}
+		switch {
+		case missed != (stream.Gap{}):
+			frames = slices.Insert(frames, 0, missedFrame(missed))
+		case len(frames) == 0:
+			frames = append(frames, beatFrame(l))
 		}
 		if send(frames...) != nil {
 			return nil
 		}
 	}
+}
+
+// positionFrame returns a block without data. It is no event, but sets the ID of the last event: a client that
+// comes back gets what came after it, also if it has got no event.
+func positionFrame(id uint64) []byte { return fmt.Appendf(nil, "id: %d\n\n", id) }
+
+// missedFrame returns the event that says that others are not kept any more.
+func missedFrame(g stream.Gap) []byte {
+	return fmt.Appendf(nil, "id: %d\nevent: missed\ndata: {\"from\":%d,\"to\":%d}\n\n", g.To, g.From, g.To)
+}
+
+// beatFrame returns what is sent to a listener for which there is nothing: where it is, if events of other
+// kinds have moved it on, or a comment.
+func beatFrame(l *stream.Listener) []byte {
+	if id, fresh := l.Position(); fresh {
+		return positionFrame(id)
+	}
+	return []byte(":\n\n")
 }
 
 // newHub returns the hub of the server.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ type listener struct {
 type sentEvent struct {
 	id    string
 	name  string
+	data  string
 	event FireEvent
 }
 
@@ -52,8 +54,17 @@ func listen(t *testing.T, ts *testServer, path string, headers ...string) *liste
 	return &listener{t, resp, bufio.NewReader(resp.Body)}
 }
 
-// next returns the next event. Comments are left out.
+// next returns the next event. Comments and positions are left out.
 func (l *listener) next() (e sentEvent) {
+	l.t.Helper()
+	for e.name == "" {
+		e = l.block()
+	}
+	return e
+}
+
+// block returns the next block. It has no name if it is no event.
+func (l *listener) block() (e sentEvent) {
 	l.t.Helper()
 	for {
 		line, err := l.in.ReadString('\n')
@@ -68,13 +79,15 @@ func (l *listener) next() (e sentEvent) {
 		case "event":
 			e.name = value
 		case "data":
+			e.data = value
+			if e.name != "fire" {
+				break
+			}
 			if err := json.Unmarshal([]byte(value), &e.event); err != nil {
 				l.t.Fatal(err)
 			}
 		case "":
-			if e.id != "" {
-				return e
-			}
+			return e
 		}
 	}
 }
@@ -116,10 +129,92 @@ func TestLastEventIDCatchesUp(t *testing.T) {
 			}
 		}
 	}
-	for _, foreign := range []string{"0", "1", "18446744073709551615"} { // of another process
-		if e := listen(t, ts, "/v1/fires", "Last-Event-ID", foreign).next(); e.id != ids[0] {
+	if e := listen(t, ts, "/v1/fires", "Last-Event-ID", "0").next(); e.id != ids[0] {
+		t.Errorf("after 0: event %s, want %s", e.id, ids[0])
+	}
+	for _, foreign := range []string{"1", "18446744073709551615"} { // of another process
+		again := listen(t, ts, "/v1/fires", "Last-Event-ID", foreign)
+		if e := again.next(); e.name != "missed" {
+			t.Errorf("after %s: %+v", foreign, e)
+		}
+		if e := again.next(); e.id != ids[0] {
 			t.Errorf("after %s: event %s, want %s", foreign, e.id, ids[0])
 		}
+	}
+}
+
+// A listener that has got no event yet can come back without missing any.
+func TestAStreamBeginsWithItsPosition(t *testing.T) {
+	ts := start(t, nil)
+	first := listen(t, ts, "/v1/fires?kind=k")
+	position := first.block()
+	if position.id == "" || position.name != "" || position.data != "" {
+		t.Fatalf("%+v", position)
+	}
+	first.resp.Body.Close()
+	ts.do("PUT", "/v1/timers/a", `{"after":"0s","kind":"k"}`).want(t, 201)
+	eventually(t, func() bool { return ts.s.scheduler().Stats().Handled == 1 })
+	again := listen(t, ts, "/v1/fires?kind=k", "Last-Event-ID", position.id)
+	if e := again.block(); e.event.ID != "a" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Events of other kinds move the position of a listener, so that it does not seem to miss what it does not want.
+func TestAPositionMovesOnWithOtherKinds(t *testing.T) {
+	ts := start(t, func(c *Config) { c.beat = 20 * time.Millisecond })
+	all, rare := listen(t, ts, "/v1/fires"), listen(t, ts, "/v1/fires?kind=rare")
+	for range 3 {
+		ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: "a"}}, &envelope{Kind: "k"}, outcomeDone, 0)
+	}
+	var last sentEvent
+	for range 3 {
+		last = all.next()
+	}
+	for {
+		e := rare.block()
+		if e.name != "" || e.id > last.id {
+			t.Fatalf("%+v", e)
+		}
+		if e.id == last.id {
+			break
+		}
+	}
+	if e := rare.block(); e.id != "" {
+		t.Errorf("the position is sent twice: %+v", e)
+	}
+}
+
+func TestMissedEventsAreAnnounced(t *testing.T) {
+	ts := start(t, nil)
+	l := listen(t, ts, "/v1/fires")
+	const more = 100
+	for range keepEvents + more {
+		ts.s.hub.Publish("", func(id uint64) []byte { return fmt.Appendf(nil, "id: %d\nevent: fire\ndata: {}\n\n", id) })
+	}
+	first, err := strconv.ParseUint(l.block().id, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := listen(t, ts, "/v1/fires", "Last-Event-ID", strconv.FormatUint(first+1, 10))
+	oldest := first + more + 1
+	want := fmt.Sprintf(`{"from":%d,"to":%d}`, first+2, oldest-1)
+	if e := again.block(); e.name != "missed" || e.data != want || e.id != strconv.FormatUint(oldest-1, 10) {
+		t.Errorf("%+v, want %s", e, want)
+	}
+	if e := again.block(); e.id != strconv.FormatUint(oldest, 10) {
+		t.Errorf("%+v, want %d", e, oldest)
+	}
+}
+
+// HEAD has the header of a stream and ends.
+func TestHeadOfAStream(t *testing.T) {
+	ts := start(t, nil)
+	if r := ts.do("HEAD", "/v1/fires", "").want(t, 200); r.header.Get("Content-Type") != "text/event-stream" {
+		t.Error(r.header)
+	}
+	if n := ts.s.hub.Listeners(); n != 0 {
+		t.Errorf("%d listeners", n)
 	}
 }
 
@@ -127,6 +222,7 @@ func TestLastEventIDCatchesUp(t *testing.T) {
 func TestListenersOutliveTheLimitOfRequests(t *testing.T) {
 	ts := start(t, func(c *Config) { c.requestLimit, c.beat = 100*time.Millisecond, 20*time.Millisecond })
 	l := listen(t, ts, "/v1/fires")
+	l.block() // its position
 	for range 15 {
 		if line, err := l.in.ReadString('\n'); err != nil || line != ":\n" {
 			t.Fatalf("%q %v", line, err)

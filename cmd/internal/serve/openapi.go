@@ -15,7 +15,8 @@ import (
 type doc struct {
 	id      string
 	summary string
-	body    any // of the request; nil: none
+	text    string // what else there is to say; may be empty
+	body    any    // of the request; nil: none
 	params  []param
 	result  any            // of the response with status 200; nil: text of the type media
 	media   string         // of the response; empty: JSON
@@ -85,7 +86,7 @@ type describer struct{ schemas openapi3.Schemas }
 func (g *describer) operation(rt route) (*openapi3.Operation, error) {
 	d := rt.doc
 	op := openapi3.NewOperation()
-	op.OperationID, op.Summary = d.id, d.summary
+	op.OperationID, op.Summary, op.Description = d.id, d.summary, d.text
 	op.Security = openapi3.NewSecurityRequirements()
 	if !rt.open {
 		op.Security.With(openapi3.NewSecurityRequirement().Authenticate("token")).With(openapi3.NewSecurityRequirement())

@@ -146,8 +146,11 @@ func (h *Hub) pump() {
 }
 
 // Listen adds a listener for events of a kind, or for all if kind is empty. If resume is true, it begins
-// after the event with the number after, or with the oldest event that is kept if that one is not kept any
-// more or is not of this Hub. Otherwise it begins with the next event. The caller must call Leave.
+// after the event with the number after; with 0 it begins with the oldest event that is kept. Otherwise it
+// begins with the next event. The caller must call Leave.
+//
+// A number that this Hub has not given out yet is of another process whose clock was ahead. What came after
+// it is not known, so the listener has missed all events before the oldest one.
 func (h *Hub) Listen(kind string, after uint64, resume bool) (*Listener, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,29 +163,37 @@ func (h *Hub) Listen(kind string, after uint64, resume bool) (*Listener, error) 
 		return nil, ErrFull
 	}
 	l := &Listener{hub: h, kind: kind, wake: make(chan struct{}, 1), next: h.next, index: len(h.listeners)}
-	if resume {
+	switch {
+	case !resume:
+	case after == 0:
+		l.next = h.first
+	case after >= h.next:
+		l.next = 1
+	default:
 		l.next = after + 1
-		if after >= h.next {
-			l.next = h.first
-		}
+	}
+	if resume {
+		l.told = l.next - 1
 	}
 	l.wake <- struct{}{}
 	h.listeners = append(h.listeners, l)
 	return l, nil
 }
 
-// take returns up to max of the events that come next. missed says that others before them are not kept.
-func (l *Listener) take(max int) (frames [][]byte, missed bool) {
+// take returns up to max of the events that come next, and those before them that are not kept.
+func (l *Listener) take(max int) (frames [][]byte, missed Gap) {
 	h := l.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if l.next < h.first {
-		l.next, missed = h.first, true
+		missed = Gap{l.next, h.first - 1}
+		l.next, l.told = h.first, missed.To
 	}
 	for looked := 0; l.next < h.next && len(frames) < max && looked < lookMax; looked++ {
 		e := &h.ring[l.next%uint64(len(h.ring))]
 		if l.kind == "" || e.kind == l.kind {
 			frames = append(frames, e.frame)
+			l.told = l.next
 		}
 		l.next++
 	}
@@ -195,25 +206,25 @@ const (
 	takeMax = 64  // events that Next returns
 )
 
-// Next waits for events, and returns some. missed says that there were others before them that are not kept
+// Next waits for events, and returns some. missed is where there were others before them that are not kept
 // any more. Without events it returns after Options.Beat, so that the caller can find out whether its reader
 // is still there. It returns ErrClosed after Close, and the error of ctx when that ends.
-func (l *Listener) Next(ctx context.Context) (frames [][]byte, missed bool, err error) {
+func (l *Listener) Next(ctx context.Context) (frames [][]byte, missed Gap, err error) {
 	for {
 		if !l.more {
 			select {
 			case <-l.wake:
 			case <-ctx.Done():
-				return nil, false, ctx.Err()
+				return nil, Gap{}, ctx.Err()
 			case <-l.hub.closed:
 				if frames, missed = l.take(takeMax); len(frames) > 0 {
 					return frames, missed, nil
 				}
-				return nil, false, ErrClosed
+				return nil, Gap{}, ErrClosed
 			}
 		}
 		beat := l.beat.Swap(false)
-		if frames, missed = l.take(takeMax); len(frames) > 0 || missed || beat {
+		if frames, missed = l.take(takeMax); len(frames) > 0 || missed != (Gap{}) || beat {
 			return frames, missed, nil
 		}
 	}
