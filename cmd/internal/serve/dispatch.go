@@ -14,7 +14,7 @@ import (
 
 // waitingRoom is how many handlers may wait for a place to send besides those that send. A handler that waits
 // for a host that hangs must not take the place of one for another host. So the scheduler starts more
-// handlers than webhooks are sent at a time, and one host may have half of this room.
+// handlers than webhooks are sent at a time, and a host may have as much of this room as it leaves to others.
 const waitingRoom = 10_000
 
 // handle sets the handlers of all kinds that serve makes.

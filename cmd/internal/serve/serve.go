@@ -60,7 +60,7 @@ func newServer(s *setup) *server {
 		crossOrigin: http.NewCrossOriginProtection(),
 		hub:         newHub(s.beat),
 		sender: webhook.NewSender(webhook.Options{
-			Policy: s.policy, Sends: s.Concurrency, Room: waitingRoom / 2, Timeout: s.webhookLimit,
+			Policy: s.policy, Sends: s.Concurrency, Room: waitingRoom, Timeout: s.webhookLimit,
 			UserAgent: "foliot/" + s.Version,
 		}),
 	}

@@ -11,12 +11,16 @@ import (
 // of them only, and the hosts that were slow last time may hold one share together. So a receiver that hangs
 // leaves places to others, however many sends wait for it. Hosts that wait take turns.
 //
+// The room for sends that wait is shared, too. A host may fill as much of it as it leaves free, and a slow one
+// an eighth of that. When a host becomes slow, sends that have waited for it beyond that end. So however many
+// hosts hang, others find room.
+//
 // A host is in at most one of the lists turns and slowTurns. It is in the one of its class if and only if a
 // send waits for it and it holds fewer places than it may. So a place that becomes free is given on without a
 // look at hosts that cannot take it.
 type queue struct {
 	share int // places that one host may hold; also those that all slow hosts may hold
-	room  int // sends that may wait for one host
+	room  int // sends that may wait
 
 	stopped chan struct{} // closed by stop
 
@@ -41,7 +45,7 @@ type host struct {
 }
 
 type waiter struct {
-	granted chan *place // has room for 1
+	granted chan *place // has room for 1; nil says that there is no room any more
 }
 
 // A place is the right to send one request.
@@ -78,7 +82,7 @@ func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 		h = &host{name: name}
 		q.hosts[name] = h
 	}
-	if h.wait.Len() >= q.room {
+	if h.wait.Len() >= q.limit(h) {
 		q.mu.Unlock()
 		return nil, errFull
 	}
@@ -92,6 +96,9 @@ func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 	err := ErrStopped
 	select {
 	case p := <-w.granted:
+		if p == nil {
+			return nil, errFull
+		}
 		return p, nil
 	case <-q.stopped:
 	case <-ctx.Done():
@@ -101,7 +108,9 @@ func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 	defer q.mu.Unlock()
 	select {
 	case p := <-w.granted: // both happened; the place is not used
-		q.release(p)
+		if p != nil {
+			q.release(p)
+		}
 	default:
 		h.wait.Remove(e)
 		q.waiting--
@@ -120,6 +129,33 @@ func (p *place) leave(slow bool) {
 	defer q.mu.Unlock()
 	p.h.slow = slow
 	q.release(p)
+	q.evict(p.h)
+}
+
+// slowRoom is the part of the free room that a slow host may fill: an eighth.
+const slowRoom = 8
+
+// limit returns how many sends may wait for a host. The caller holds mu.
+func (q *queue) limit(h *host) int {
+	free := q.room - q.waiting
+	if h.slow {
+		free /= slowRoom
+	}
+	return free
+}
+
+// evict ends the latest sends that wait for a slow host, until there are no more than may wait. The caller
+// holds mu.
+func (q *queue) evict(h *host) {
+	if !h.slow {
+		return
+	}
+	for h.wait.Len() > q.limit(h) {
+		w := h.wait.Remove(h.wait.Back()).(*waiter)
+		q.waiting--
+		w.granted <- nil
+	}
+	q.settle(h)
 }
 
 // release gives a place to the next host. The caller holds mu.

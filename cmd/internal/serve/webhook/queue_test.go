@@ -91,7 +91,7 @@ func TestSlowHostsShare(t *testing.T) {
 }
 
 func TestARoomIsBounded(t *testing.T) {
-	q := newQueue(4, 2)
+	q := newQueue(4, 4)
 	take(t, q, "a")
 	waits(t, q, "a")
 	waits(t, q, "a")
@@ -99,6 +99,35 @@ func TestARoomIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 	take(t, q, "b")
+}
+
+// However many hosts hang, there is room for another one.
+func TestHostsThatHangLeaveRoom(t *testing.T) {
+	const room, hosts = 80, 6
+	q := newQueue(4, room)
+	for i := range hosts {
+		host := fmt.Sprint("host", i)
+		hangs := take(t, q, host)
+		for range (room - q.waitingNow() + 1) / 2 {
+			waits(t, q, host)
+		}
+		if _, err := q.enter(t.Context(), host); !errors.Is(err, errFull) {
+			t.Fatal(err)
+		}
+		hangs.leave(true)
+		q.mu.Lock()
+		if n, most := q.hosts[host].wait.Len(), (room-q.waiting)/slowRoom; n > most || n == 0 {
+			t.Errorf("%d wait for host %d, want at most %d", n, i, most)
+		}
+		q.mu.Unlock()
+	}
+	if free := room - q.waitingNow(); free < room/3 {
+		t.Errorf("%d of %d are free", free, room)
+	}
+	take(t, q, "good")
+	for range room / 6 {
+		waits(t, q, "good")
+	}
 }
 
 func TestStopEndsThoseThatWait(t *testing.T) {

@@ -34,7 +34,7 @@ const (
 type Options struct {
 	Policy    *Policy
 	Sends     int           // that run at a time
-	Room      int           // sends that may wait for one host
+	Room      int           // sends that may wait; one host has half of it at most
 	Timeout   time.Duration // of a send; 0 means 30 s
 	UserAgent string
 	Resolver  *net.Resolver // nil means that of the system
