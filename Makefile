@@ -6,6 +6,7 @@ STRESSTIME  ?= 5m
 STRESSCOUNT ?= 20
 KILLS       ?= 500
 NEMESIS     ?= 10m
+CROWD       ?= 10000
 
 # Who is in the figures of README and docs: all but the peers that take longest.
 RACED ?= std,goroutines,channel,foliot,precise,slack-1ms,slack-10ms,drop-in,context,tasks,tasks-slack,queue,wheel,loop,durable,durable-nosync,cluster,pebble,sqlite-poll,asynq,bare-publish,nats-schedule,ttl,go-cache,ttlcache,otter,parts,lists,heap,thw,asyncio,node
@@ -79,6 +80,10 @@ crash: ## kill a process with durable timers KILLS (500) times with and without 
 .PHONY: nemesis
 nemesis: ## kill, stop and cut off processes and servers that share durable timers for NEMESIS (10m), and check the books
 	NEMESIS=$(NEMESIS) go test -count=1 -v -timeout=0 -run='^TestNemesis$$' ./durable/jetstream
+
+.PHONY: crowd
+crowd: ## serve CROWD (10000) listeners beside receivers that misbehave, and check that timers are on time
+	FOLIOT_CROWD=$(CROWD) go test -count=1 -v -timeout=10m -run='^TestCrowd$$' ./cmd/internal/serve
 
 .PHONY: bench
 bench: ## measure Foliot beside the standard library
