@@ -41,6 +41,16 @@ func TestConditions(t *testing.T) {
 	ts.do("PUT", "/v1/timers/none", body, "If-Match", etag(first)).want(t, 412)
 	ts.do("PUT", "/v1/timers/none", body, "If-Match", "*").want(t, 412)
 	ts.do("PUT", "/v1/timers/a", body, "If-Match", "W/"+etag(second)).want(t, 412)
+	ts.do("PUT", "/v1/timers/a", body, "If-Match", `"a,b",,"x y"`).want(t, 400)
+	ts.do("PUT", "/v1/timers/a", body, "If-Match", `"a,b",, W/"c", "0`+etag(second)[1:]).want(t, 412)
+	for tags, status := range map[string]int{
+		"*": 304, "W/" + etag(second): 304, `"a,b", ` + etag(second): 304, "W/" + etag(first) + "," + etag(second): 304,
+		etag(first): 200, "W/" + etag(first): 200, "": 200, "17": 200, `"0` + etag(second)[1:]: 200,
+	} {
+		ts.do("GET", "/v1/timers/a", "", "If-None-Match", tags).want(t, status)
+	}
+	ts.do("GET", "/v1/timers/a", "", "If-None-Match", etag(first), "If-None-Match", etag(second)).want(t, 304)
+	ts.do("GET", "/v1/timers/none", "", "If-None-Match", "*").want(t, 404)
 	third := into[Timer](t, ts.do("PUT", "/v1/timers/a", body, "If-Match", `"x", `+etag(first)+`,`+etag(second)).want(t, 200)).Rev
 	fourth := into[Timer](t, ts.do("PUT", "/v1/timers/a", body, "If-Match", "*").want(t, 200)).Rev
 	for _, c := range [][]string{
@@ -68,61 +78,77 @@ func TestBadBodies(t *testing.T) {
 	ts := start(t, nil)
 	long := strings.Repeat("x", 64<<10)
 	for body, status := range map[string]int{
-		``:                                         400,
-		`null`:                                     400,
-		`[]`:                                       400,
-		`{`:                                        400,
-		`{"after":"1s","kind":"k"} {}`:             400,
-		`{"after":"1s","kind":"k","colour":1}`:     400,
-		`{"after":"1s","after":"2s","kind":"k"}`:   400,
-		`{"After":"1s","kind":"k"}`:                400,
-		`{"after":1,"kind":"k"}`:                   400,
-		`{"after":"1s","kind":["k"]}`:              400,
-		`{"after":"1s","kind":"k","id":"x"}`:       400,
-		`{"after":"soon","kind":"k"}`:              400,
-		`{"after":"-1s","kind":"k"}`:               400,
-		`{"after":"2562047h","kind":"k"}`:          400,
-		`{"at":"tomorrow","kind":"k"}`:             400,
-		`{"at":"9999-01-01T00:00:00Z","kind":"k"}`: 400,
-		`{"at":"1500-01-01T00:00:00Z","kind":"k"}`: 400,
-		`{"at":"2040-01-01T00:00:00Z","after":"1s","kind":"k"}`: 400,
-		`{"kind":"k"}`:   400,
-		`{"after":"1s"}`: 400,
-		`{"after":"1s","kind":"k","webhook":{"url":"http://x"}}`:                     400,
-		`{"after":"1s","kind":"a b"}`:                                                400,
-		`{"after":"1s","kind":"` + strings.Repeat("k", 64) + `"}`:                    400,
-		`{"every":"1h","cron":"* * * * *","kind":"k"}`:                               400,
-		`{"every":"1us","kind":"k"}`:                                                 400,
-		`{"every":"0s","after":"1s","kind":"k"}`:                                     400,
-		`{"every":"-1h","kind":"k"}`:                                                 400,
-		`{"cron":"* * *","kind":"k"}`:                                                400,
-		`{"cron":"61 * * * *","kind":"k"}`:                                           400,
-		`{"cron":"TZ=UTC * * * * *","kind":"k"}`:                                     400,
-		`{"cron":"CRON_TZ=","kind":"k"}`:                                             400,
-		`{"cron":"@every 1s","kind":"k"}`:                                            400,
-		`{"cron":"0 0 30 2 *","kind":"k"}`:                                           400,
-		`{"cron":"* * * * *","tz":"Mars/Phobos","kind":"k"}`:                         400,
-		`{"cron":"* * * * *","tz":"Local","kind":"k"}`:                               400,
-		`{"cron":"* * * * *","tz":"../etc/passwd","kind":"k"}`:                       400,
-		`{"after":"1s","tz":"UTC","kind":"k"}`:                                       400,
-		`{"after":"1s","webhook":{}}`:                                                400,
-		`{"after":"1s","webhook":{"url":""}}`:                                        400,
-		`{"after":"1s","webhook":{"url":"ftp://x"}}`:                                 400,
-		`{"after":"1s","webhook":{"url":"//x"}}`:                                     400,
-		`{"after":"1s","webhook":{"url":"http://"}}`:                                 400,
-		`{"after":"1s","webhook":{"url":"http://u:p@x"}}`:                            400,
-		`{"after":"1s","webhook":{"url":"http://x/#a"}}`:                             400,
-		`{"after":"1s","webhook":{"url":"http://x/\u0000"}}`:                         400,
-		`{"after":"1s","webhook":{"url":"http://x","verb":"GET"}}`:                   400,
-		`{"after":"1s","webhook":{"url":"http://x","headers":{"a":1}}}`:              400,
-		`{"after":"1s","webhook":{"url":"http://x","headers":{"a b":""}}}`:           400,
-		`{"after":"1s","webhook":{"url":"http://x","headers":{"a":"b\r\nc"}}}`:       400,
-		`{"after":"1s","webhook":{"url":"http://x","headers":{"Host":"y"}}}`:         400,
-		`{"after":"1s","webhook":{"url":"http://x","headers":{"Webhook-Id":"y"}}}`:   400,
-		`{"after":"1s","webhook":{"url":"http://x","headers":{"content-type":"y"}}}`: 400,
-		"{\"after\":\"1s\",\"kind\":\"k\",\"payload\":\"\xff\"}":                     400,
-		`{"after":"1s","kind":"k","payload":"` + long + `"}`:                         413,
-		`{"after":"1s","kind":"k","payload":"` + strings.Repeat(long, 17) + `"}`:     413,
+		``:                                       400,
+		`null`:                                   400,
+		`[]`:                                     400,
+		`{"after":null,"every":"1h","kind":"k"}`: 400,
+		`{"after":"1h","kind":"k","webhook":null}`:                         400,
+		`{"after":"1h","webhook":{"url":"http://x","headers":null}}`:       400,
+		`{"after":"1h","webhook":{"url":"http://x","headers":{"A":null}}}`: 400,
+		`{`:                                                                       400,
+		`{"after":"1s","kind":"k"} {}`:                                            400,
+		`{"after":"1s","kind":"k","colour":1}`:                                    400,
+		`{"after":"1s","after":"2s","kind":"k"}`:                                  400,
+		`{"After":"1s","kind":"k"}`:                                               400,
+		`{"after":1,"kind":"k"}`:                                                  400,
+		`{"after":"1s","kind":["k"]}`:                                             400,
+		`{"after":"1s","kind":"k","id":"x"}`:                                      400,
+		`{"after":"soon","kind":"k"}`:                                             400,
+		`{"after":"-1s","kind":"k"}`:                                              400,
+		`{"after":"2562047h","kind":"k"}`:                                         400,
+		`{"at":"tomorrow","kind":"k"}`:                                            400,
+		`{"at":"2040-01-01 01:00:00Z","kind":"k"}`:                                400,
+		`{"at":"2040-01-01T01:00:00","kind":"k"}`:                                 400,
+		`{"at":"2040-02-30T01:00:00Z","kind":"k"}`:                                400,
+		`{"at":"9999-01-01T00:00:00Z","kind":"k"}`:                                400,
+		`{"at":"1500-01-01T00:00:00Z","kind":"k"}`:                                400,
+		`{"at":"2040-01-01T00:00:00Z","after":"1s","kind":"k"}`:                   400,
+		`{"kind":"k"}`:                                                            400,
+		`{"after":"1s"}`:                                                          400,
+		`{"after":"1s","kind":"k","webhook":{"url":"http://x"}}`:                  400,
+		`{"after":"1s","kind":"a b"}`:                                             400,
+		`{"after":"1s","kind":"` + strings.Repeat("k", 64) + `"}`:                 400,
+		`{"every":"1h","cron":"* * * * *","kind":"k"}`:                            400,
+		`{"every":"1us","kind":"k"}`:                                              400,
+		`{"every":"0s","after":"1s","kind":"k"}`:                                  400,
+		`{"every":"-1h","kind":"k"}`:                                              400,
+		`{"cron":"* * *","kind":"k"}`:                                             400,
+		`{"cron":"61 * * * *","kind":"k"}`:                                        400,
+		`{"cron":"TZ=UTC * * * * *","kind":"k"}`:                                  400,
+		`{"cron":"CRON_TZ=","kind":"k"}`:                                          400,
+		`{"cron":"@every 1s","kind":"k"}`:                                         400,
+		`{"cron":"0 0 30 2 *","kind":"k"}`:                                        400,
+		`{"cron":"* * * * *","tz":"Mars/Phobos","kind":"k"}`:                      400,
+		`{"cron":"* * * * *","tz":"Local","kind":"k"}`:                            400,
+		`{"cron":"* * * * *","tz":"../etc/passwd","kind":"k"}`:                    400,
+		`{"after":"1s","tz":"UTC","kind":"k"}`:                                    400,
+		`{"after":"1s","webhook":{}}`:                                             400,
+		`{"after":"1s","webhook":{"url":""}}`:                                     400,
+		`{"after":"1s","webhook":{"url":"ftp://x"}}`:                              400,
+		`{"after":"1s","webhook":{"url":"//x"}}`:                                  400,
+		`{"after":"1s","webhook":{"url":"http://"}}`:                              400,
+		`{"after":"1s","webhook":{"url":"http://u:p@x"}}`:                         400,
+		`{"after":"1s","webhook":{"url":"http://x:0"}}`:                           400,
+		`{"after":"1s","webhook":{"url":"http://x:65536"}}`:                       400,
+		`{"after":"1s","webhook":{"url":"http://x","headers":{"a":"1","A":"2"}}}`: 400,
+		`{"after":"1s","kind":"\ud800"}`:                                          400,
+		`{"after":"1s","kind":"k","payload":"\ud800"}`:                            400,
+		`{"after":"1s","kind":"k","payload":{"a":1,"a":2}}`:                       400,
+		`{"after":"1s","kind":"k","payload":` + strings.Repeat("[", 9001) + strings.Repeat("]", 9001) + `}`:   400,
+		`{"after":"1s","kind":"k","payload":` + strings.Repeat("[", 30000) + strings.Repeat("]", 30000) + `}`: 400,
+		`{"after":"1s","kind":"k","payload":` + strings.Repeat("[", 500000):                                   400,
+		`{"after":"1s","webhook":{"url":"http://x/#a"}}`:                                                      400,
+		`{"after":"1s","webhook":{"url":"http://x/\u0000"}}`:                                                  400,
+		`{"after":"1s","webhook":{"url":"http://x","verb":"GET"}}`:                                            400,
+		`{"after":"1s","webhook":{"url":"http://x","headers":{"a":1}}}`:                                       400,
+		`{"after":"1s","webhook":{"url":"http://x","headers":{"a b":""}}}`:                                    400,
+		`{"after":"1s","webhook":{"url":"http://x","headers":{"a":"b\r\nc"}}}`:                                400,
+		`{"after":"1s","webhook":{"url":"http://x","headers":{"Host":"y"}}}`:                                  400,
+		`{"after":"1s","webhook":{"url":"http://x","headers":{"Webhook-Id":"y"}}}`:                            400,
+		`{"after":"1s","webhook":{"url":"http://x","headers":{"content-type":"y"}}}`:                          400,
+		"{\"after\":\"1s\",\"kind\":\"k\",\"payload\":\"\xff\"}":                                              400,
+		`{"after":"1s","kind":"k","payload":"` + long + `"}`:                                                  413,
+		`{"after":"1s","kind":"k","payload":"` + strings.Repeat(long, 17) + `"}`:                              413,
 	} {
 		r := ts.do("PUT", "/v1/timers/bad", body)
 		if r.status != status {
@@ -134,6 +160,24 @@ func TestBadBodies(t *testing.T) {
 	ts.do("GET", "/v1/timers/bad", "").want(t, 404)
 	if r := ts.do("GET", "/v1/timers", ""); strings.TrimSpace(r.body) != `{"timers":[]}` {
 		t.Error(r.body)
+	}
+}
+
+// The deepest payload that is accepted can be read, listed and sent.
+func TestTheDeepestPayload(t *testing.T) {
+	ts := start(t, nil)
+	l := listen(t, ts, "/v1/fires")
+	payload := strings.Repeat(`{"":[`, maxDepth/2) + `"[[\\\"["` + strings.Repeat("]}", maxDepth/2)
+	timer := `"kind":"k","payload":` + payload + `}`
+	ts.do("POST", "/v1/timers", `{"timers":[{"id":"a","after":"1h",`+timer+`]}`).want(t, 200)
+	for _, path := range []string{"/v1/timers/a", "/v1/timers"} {
+		if r := ts.do("GET", path, "").want(t, 200); !strings.Contains(r.body, payload) {
+			t.Errorf("%s: %.100s", path, r.body)
+		}
+	}
+	ts.do("PUT", "/v1/timers/a", `{"after":"0s",`+timer).want(t, 200)
+	if e := l.next().event; string(e.Payload) != payload {
+		t.Errorf("%.100s", e.Payload)
 	}
 }
 

@@ -25,12 +25,29 @@ func decodeBody(w http.ResponseWriter, r *http.Request, v any) error {
 	return decode(body, v)
 }
 
+// errNull says that there is a null where a value of another type belongs. Only a payload may be null.
+var errNull = errors.New("null")
+
+// noNulls refuses nulls, which would otherwise be taken for fields that are left out.
+var noNulls = json.WithUnmarshalers(json.JoinUnmarshalers(
+	notNull[string](), notNull[*Webhook](), notNull[map[string]string](), notNull[[]NamedSpec](), notNull[Spec](), notNull[NamedSpec](),
+))
+
+func notNull[T any]() *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(in *jsontext.Decoder, _ *T) error {
+		if in.PeekKind() == 'n' {
+			return errNull
+		}
+		return errors.ErrUnsupported // the default decodes it
+	})
+}
+
 // decode decodes JSON strictly.
 func decode(body []byte, v any) error {
 	if len(body) == 0 {
 		return badRequest("There is no body; send a JSON object.")
 	}
-	err := json.Unmarshal(body, v, json.RejectUnknownMembers(true))
+	err := json.Unmarshal(body, v, json.RejectUnknownMembers(true), noNulls)
 	if err == nil {
 		return nil
 	}
@@ -46,6 +63,8 @@ func decode(body []byte, v any) error {
 		return badRequest("There is no field %s; correct its name or leave it out.", where)
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return badRequest("The field %s occurs twice; send it once.", where)
+	case errors.Is(err, errNull):
+		return badRequest("%s is null; send a value or leave it out.", where)
 	}
 	if s, ok := errors.AsType[*json.SemanticError](err); ok {
 		return badRequest("%s has the wrong type: a JSON %s cannot be used there.", where, s.JSONKind)

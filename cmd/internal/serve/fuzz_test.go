@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"reflect"
 	"testing"
 	"time"
@@ -171,6 +172,28 @@ func FuzzCalendar(f *testing.F) {
 		after := time.Unix(unix%(1<<34), 0)
 		if next := c.next(after); !next.IsZero() && !next.After(after) {
 			t.Fatalf("%q in %q: %v comes after %v", expr, tz, next, after)
+		}
+	})
+}
+
+// Each ID is found in its path, however it is escaped, and no path has two routes.
+func FuzzPath(f *testing.F) {
+	for _, id := range strangeIDs {
+		f.Add(id, "/v1/timers/"+id)
+	}
+	timer := &idPath{segments: []string{"v1", "timers", idSegment}}
+	redrive := &idPath{segments: []string{"v1", "dead", idSegment, "redrive"}}
+	f.Fuzz(func(t *testing.T, id, path string) {
+		for _, escaped := range []string{escape(id), url.PathEscape(id)} {
+			if got := timer.match("/v1/timers/" + escaped); got != id {
+				t.Fatalf("%s: ID %q, want %q", escaped, got, id)
+			}
+			if got := redrive.match("/v1/dead/" + escaped + "/redrive"); got != id {
+				t.Fatalf("%s: ID %q, want %q", escaped, got, id)
+			}
+		}
+		if timer.match(path) != "" && redrive.match(path) != "" {
+			t.Fatalf("%q has two routes", path)
 		}
 	})
 }

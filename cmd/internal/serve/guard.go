@@ -28,8 +28,12 @@ func (s *server) guard(r *http.Request, open bool) error {
 	return nil
 }
 
-// localHost reports whether the Host of a request is a name of this machine itself.
+// localHost reports whether the Host of a request is a name of this machine itself, or empty. A browser always
+// sends one; some programs that use HTTP/1.0 do not.
 func localHost(host string) bool {
+	if host == "" {
+		return true
+	}
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h

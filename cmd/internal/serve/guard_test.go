@@ -103,6 +103,12 @@ func TestForeignHostsAreRefusedWithoutAToken(t *testing.T) {
 	for _, host := range []string{"localhost", "LOCALHOST:1", "localhost.:80", "127.0.0.1", "127.3.2.1:9", "[::1]", "[::1]:80", "[::ffff:127.0.0.1]:80"} {
 		ts.do("GET", "/v1/timers", "", "Host", host).want(t, 200)
 	}
+	for text, status := range map[string]int{
+		"GET /healthz HTTP/1.0\r\n\r\n": 200, "GET /healthz HTTP/1.0\r\nHost: evil.example\r\n\r\n": 403,
+		"GET http://evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n": 403, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n": 200,
+	} {
+		ts.raw(text).want(t, status)
+	}
 }
 
 func TestBadConfigurations(t *testing.T) {

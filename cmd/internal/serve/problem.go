@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/foliot-go/foliot/durable"
 )
@@ -82,8 +83,8 @@ func (p *Problem) write(w http.ResponseWriter) {
 	for name, value := range p.headers {
 		w.Header().Set(name, value)
 	}
-	body, err := json.Marshal(p)
-	if err != nil { // a detail is not UTF-8
+	body, err := json.Marshal(p, jsontext.AllowInvalidUTF8(true)) // a detail may quote what was sent
+	if err != nil {
 		body = []byte(`{}`)
 	}
 	w.Header().Set("Content-Type", "application/problem+json")

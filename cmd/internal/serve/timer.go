@@ -56,6 +56,10 @@ const (
 const (
 	maxPayload = 64 << 10
 	maxKind    = 63
+
+	// maxDepth is how deep a payload may be. JSON is encoded and decoded up to a depth of 10,000, and a payload
+	// is within the JSON of a timer, and this in that of a list.
+	maxDepth = 9_000
 )
 
 // timer returns the durable timer that a Spec describes, as of now. An error is a Problem.
@@ -64,6 +68,9 @@ func (s *Spec) timer(id string, now time.Time) (durable.Timer, error) {
 	e := envelope{Kind: s.Kind, Payload: s.Payload}
 	if len(s.Payload) > maxPayload {
 		return t, problem(413, "payload has %d bytes; at most %d are allowed. Store it elsewhere and send its name.", len(s.Payload), maxPayload)
+	}
+	if depth(s.Payload) > maxDepth {
+		return t, badRequest("payload has more than %d levels; send it as a string.", maxDepth)
 	}
 	if err := s.target(&e); err != nil {
 		return t, err
@@ -84,6 +91,29 @@ func (s *Spec) timer(id string, now time.Time) (durable.Timer, error) {
 	}
 	t.Payload = payload
 	return t, nil
+}
+
+// depth returns how deep the arrays and objects of a JSON value are nested.
+func depth(v jsontext.Value) (deepest int) {
+	if len(v) < 2*maxDepth { // each level has two brackets
+		return 0
+	}
+	now, quoted := 0, false
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			now++
+			deepest = max(deepest, now)
+		case c == ']' || c == '}':
+			now--
+		}
+	}
+	return deepest
 }
 
 // target sets what happens when the timer is due.

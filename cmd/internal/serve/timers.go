@@ -115,18 +115,9 @@ func (s *server) getTimer(w http.ResponseWriter, r *http.Request) error {
 		return problem(http.StatusNotFound, "There is no timer with this ID: it is done or cancelled, or was never made. /v1/dead has those that gave up.")
 	}
 	w.Header().Set("ETag", etag(t.Rev))
-	if tags := r.Header.Get("If-None-Match"); tags != "" {
-		c := conditions{any: tags == "*"}
-		if !c.any {
-			c.revs, _ = parseETags(tags) // a condition that is not understood is none
-		}
-		for _, rev := range c.revs {
-			c.any = c.any || rev == t.Rev
-		}
-		if c.any {
-			w.WriteHeader(http.StatusNotModified)
-			return nil
-		}
+	if notModified(r.Header, t.Rev) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
 	}
 	return writeJSON(w, http.StatusOK, show(&t))
 }

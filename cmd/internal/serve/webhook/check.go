@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -31,6 +32,8 @@ func CheckURL(raw string) error {
 		return errors.New("it has no host; write it as https://example.com/path")
 	case u.User != nil:
 		return errors.New("it has a user name; put the header Authorization into headers instead")
+	case !validPort(u.Port()):
+		return errors.New("its port is not a number from 1 to 65535")
 	case u.Fragment != "":
 		return errors.New("it has a fragment, which is never sent; leave out # and the rest")
 	}
@@ -42,15 +45,27 @@ func CheckURL(raw string) error {
 	return nil
 }
 
+// validPort reports whether a port is empty or can be connected to.
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
+}
+
 // CheckHeaders returns an error if a webhook cannot have headers.
 func CheckHeaders(headers map[string]string) error {
 	if len(headers) > maxHeaders {
 		return fmt.Errorf("there are %d; at most %d are allowed", len(headers), maxHeaders)
 	}
 	size := 0
+	seen := make(map[string]bool, len(headers))
 	for name, value := range headers {
 		size += len(name) + len(value)
+		lower := strings.ToLower(name)
+		twice := seen[lower]
+		seen[lower] = true
 		switch {
+		case twice:
+			return fmt.Errorf("%q occurs twice, in upper and lower case; send it once", lower)
 		case !httpguts.ValidHeaderFieldName(name):
 			return fmt.Errorf("%q is not the name of a header", name)
 		case !httpguts.ValidHeaderFieldValue(value):
