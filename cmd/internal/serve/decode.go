@@ -12,18 +12,28 @@ import (
 // maxBody is the largest size of the body of a request: 1 MiB.
 const maxBody = 1 << 20
 
-// decodeBody reads the body of a request into v. Unknown fields, duplicate ones, wrong types and anything
-// after the value are errors. An error is a Problem or an http.MaxBytesError.
-func decodeBody(w http.ResponseWriter, r *http.Request, v any) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return err
-		}
+// maxDiscard is how much of a body that is too large is read and thrown away: 16 MiB. Many clients send all of
+// a body before they look at the response, which they lose if the connection is closed meanwhile.
+const maxDiscard = 16 << 20
+
+// decodeBody reads the body of a request into v. Unknown fields, duplicate ones, nulls, wrong types and anything
+// after the value are errors. An error is a Problem.
+func decodeBody(r *http.Request, v any) error {
+	if r.ContentLength > maxBody && r.Header.Get("Expect") != "" {
+		return errBodyTooLarge // the client waits, and does not send it
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	switch {
+	case err != nil:
 		return badRequest("The body cannot be read to its end. Send it within a minute.")
+	case len(body) > maxBody:
+		_, _ = io.CopyN(io.Discard, r.Body, maxDiscard)
+		return errBodyTooLarge
 	}
 	return decode(body, v)
 }
+
+var errBodyTooLarge = problem(http.StatusRequestEntityTooLarge, "The body is too large; at most %d bytes are allowed.", maxBody).with("Connection", "close")
 
 // errNull says that there is a null where a value of another type belongs. Only a payload may be null.
 var errNull = errors.New("null")

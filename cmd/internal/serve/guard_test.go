@@ -234,6 +234,21 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 	ts.do("GET", "/v1/timers/slow", "").want(t, 404)
 }
 
+// A client that sends all of a large body before it reads gets the response. One that asks before gets it at once.
+func TestHugeBodiesAreRefused(t *testing.T) {
+	ts := start(t, nil)
+	const size = 8 << 20
+	for _, headers := range []string{fmt.Sprintf("Content-Length: %d\r\n\r\n", size), fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size)} {
+		text := "PUT /v1/timers/huge HTTP/1.1\r\nHost: localhost\r\n" + headers + strings.Repeat("x", size)
+		if strings.HasPrefix(headers, "T") {
+			text += "\r\n0\r\n\r\n"
+		}
+		ts.raw(text).want(t, 413)
+	}
+	ts.raw(fmt.Sprintf("PUT /v1/timers/huge HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", size)).want(t, 413)
+	ts.do("GET", "/v1/timers/huge", "").want(t, 404)
+}
+
 func TestHugeHeadersAreRefused(t *testing.T) {
 	ts := start(t, nil)
 	r, err := ts.try("GET", "/v1/timers", "", "X-Huge", strings.Repeat("x", 128<<10))

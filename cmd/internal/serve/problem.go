@@ -53,9 +53,6 @@ func problemOf(err error, log *slog.Logger) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return problem(http.StatusRequestEntityTooLarge, "The body is too large; at most %d bytes are allowed.", tooLarge.Limit)
-	}
 	switch {
 	case errors.Is(err, durable.ErrInvalid):
 		return badRequest("%s", plain(err, durable.ErrInvalid))

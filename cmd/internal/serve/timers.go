@@ -39,7 +39,7 @@ func (s *server) putTimer(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var spec Spec
-	if err := decodeBody(w, r, &spec); err != nil {
+	if err := decodeBody(r, &spec); err != nil {
 		return err
 	}
 	t, err := spec.timer(r.PathValue("id"), time.Now())
@@ -152,7 +152,7 @@ func (s *server) deleteTimer(w http.ResponseWriter, r *http.Request) error {
 // postTimers makes or replaces many timers, all or none.
 func (s *server) postTimers(w http.ResponseWriter, r *http.Request) error {
 	var batch Batch
-	if err := decodeBody(w, r, &batch); err != nil {
+	if err := decodeBody(r, &batch); err != nil {
 		return err
 	}
 	ts, err := batch.durable(time.Now())
