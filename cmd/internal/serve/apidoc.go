@@ -27,7 +27,7 @@ var (
 		},
 	}
 	docGet = doc{
-		id: "getTimer", summary: "Read a timer", result: Timer{}, etag: true,
+		id: "getTimer", summary: "Read a timer", result: Timer{}, etag: true, cached: true,
 		params: []param{header("If-None-Match", "Status 304 without a body if the timer has this revision.")},
 		errors: map[int]string{400: "The ID is not valid.", 404: "There is no timer with this ID."},
 	}

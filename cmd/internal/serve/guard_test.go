@@ -149,6 +149,17 @@ func TestBadConfigurations(t *testing.T) {
 	}
 }
 
+// The line that says that the server is ready has the address that was asked for.
+func TestTheAddressIsTheOneThatWasAskedFor(t *testing.T) {
+	token := writeFile(t, "secret")
+	for listen, want := range map[string]string{"127.0.0.1:0": "http://127.0.0.1:", "localhost:0": "http://127.0.0.1:", "0.0.0.0:0": "http://0.0.0.0:"} {
+		ts := start(t, func(c *Config) { c.Listen, c.TokenFile = listen, token })
+		if log := ts.log.String(); !strings.Contains(log, "foliot: serving on "+want) {
+			t.Errorf("%s: %s", listen, log)
+		}
+	}
+}
+
 // writeCert writes a certificate for a name, and its key.
 func writeCert(t *testing.T, dir, name string) {
 	t.Helper()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -65,7 +64,7 @@ func start(t *testing.T, change func(c *Config)) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.ListenTCP("tcp", set.addr)
+	ln, err := listenTCP(set.addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ type doc struct {
 	media   string         // of the response; empty: JSON
 	created bool           // the response may also have status 201
 	etag    bool           // the response has an ETag
+	cached  bool           // the response may also have status 304, without a body
 	errors  map[int]string // by status
 }
 
@@ -114,6 +115,9 @@ func (g *describer) operation(rt route) (*openapi3.Operation, error) {
 	if d.created {
 		created := *ok
 		op.AddResponse(http.StatusCreated, created.WithDescription("Made; there was no timer with this ID."))
+	}
+	if d.cached {
+		op.AddResponse(http.StatusNotModified, openapi3.NewResponse().WithDescription("The timer has the revision that If-None-Match names."))
 	}
 	problems := map[int]string{}
 	for status, text := range d.errors {

@@ -91,7 +91,7 @@ func Run(ctx context.Context, c Config) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
-	ln, err := net.ListenTCP("tcp", set.addr)
+	ln, err := listenTCP(set.addr)
 	if err != nil {
 		return fmt.Errorf("--listen %s: %w", c.Listen, err)
 	}
@@ -123,6 +123,15 @@ func Run(ctx context.Context, c Config) error {
 			}
 		}
 	}
+}
+
+// listenTCP listens on an address. With "tcp" the address 0.0.0.0 would mean those of IPv6, too.
+func listenTCP(addr *net.TCPAddr) (*net.TCPListener, error) {
+	network := "tcp"
+	if addr.IP.To4() != nil {
+		network = "tcp4"
+	}
+	return net.ListenTCP(network, addr)
 }
 
 // reload reads the files with secrets again. If one of them is not valid, all stay as they are.
