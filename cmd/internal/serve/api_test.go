@@ -284,6 +284,43 @@ func TestListPages(t *testing.T) {
 	}
 }
 
+// A page of large timers is cut short, and the next one goes on.
+func TestPagesOfLargeTimers(t *testing.T) {
+	ts := start(t, nil)
+	const n = 300
+	payload := `"` + strings.Repeat("x", maxPayload-2) + `"`
+	for first := 0; first < n; first += 10 {
+		var timers []string
+		for i := first; i < first+10; i++ {
+			timers = append(timers, fmt.Sprintf(`{"id":"t-%03d","at":"2040-01-01T00:00:00Z","webhook":{"url":"http://example.com"},"payload":%s}`, i, payload))
+		}
+		ts.do("POST", "/v1/timers", `{"timers":[`+strings.Join(timers, ",")+`]}`).want(t, 200)
+	}
+	for _, query := range []string{"limit=1000", "limit=1000&order=due"} {
+		seen, pages := 0, 0
+		for cursor := ""; ; pages++ {
+			r := ts.do("GET", "/v1/timers?"+query+cursor, "").want(t, 200)
+			if len(r.body) > maxPage+2*maxPayload {
+				t.Errorf("a page has %d bytes", len(r.body))
+			}
+			l := into[List](t, r)
+			for _, timer := range l.Timers {
+				if timer.ID != fmt.Sprintf("t-%03d", seen) {
+					t.Fatalf("%s after %d timers", timer.ID, seen)
+				}
+				seen++
+			}
+			if l.Next == "" {
+				break
+			}
+			cursor = "&cursor=" + l.Next
+		}
+		if seen != n || pages < 2 {
+			t.Errorf("%s: %d timers on %d pages", query, seen, pages+1)
+		}
+	}
+}
+
 func TestPathsAndMethodsThatDoNotExist(t *testing.T) {
 	ts := start(t, nil)
 	for _, path := range []string{"/v1", "/v1/", "/v2/timers", "/favicon.ico", "/v1/timers/a/b", "/v1/dead/x/y/z"} {

@@ -22,6 +22,10 @@ type List struct {
 const (
 	defaultLimit = 100
 	maxLimit     = 1000
+
+	// maxPage is the size of a page in bytes, about, without its last timer: 8 MiB. A page of large timers has
+	// fewer than were asked for, so that one request needs little memory.
+	maxPage = 8 << 20
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -151,6 +155,7 @@ func (s *server) listTimers(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list := List{Timers: []Timer{}}
+	size := 0
 	for t, err := range s.scheduler().List(r.Context(), q.durable()) {
 		if err != nil {
 			return err
@@ -162,8 +167,8 @@ func (s *server) listTimers(w http.ResponseWriter, r *http.Request) error {
 		if q.kind != "" && shown.Kind != q.kind {
 			continue
 		}
-		if len(list.Timers) == q.limit {
-			last := &list.Timers[q.limit-1]
+		if n := len(list.Timers); n == q.limit || size > maxPage {
+			last := &list.Timers[n-1]
 			c := cursor{ID: last.ID}
 			if q.byDue {
 				c.At = last.At
@@ -172,6 +177,7 @@ func (s *server) listTimers(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 		list.Timers = append(list.Timers, shown)
+		size += shown.size()
 	}
 	return writeJSON(w, http.StatusOK, list)
 }

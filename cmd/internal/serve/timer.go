@@ -46,6 +46,19 @@ type Timer struct {
 	Kind    string         `json:"kind,omitzero"`
 }
 
+// size returns the size of the timer in a response in bytes, about.
+func (t *Timer) size() int {
+	const fields = 128 // names, revision and time
+	n := fields + len(t.ID) + len(t.Cron) + len(t.Payload)
+	if t.Webhook != nil {
+		n += len(t.Webhook.URL)
+		for name, value := range t.Webhook.Headers {
+			n += len(name) + len(value)
+		}
+	}
+	return n
+}
+
 // The kinds of durable timers that serve makes. The kind that a client chooses is in the envelope, because a
 // durable scheduler knows its kinds before it runs.
 const (
