@@ -207,6 +207,27 @@ func TestMissedEventsAreAnnounced(t *testing.T) {
 	}
 }
 
+// A client of HTTP/1.0 gets a stream, too. It ends with the connection.
+func TestStreamsOfHTTP10(t *testing.T) {
+	ts := start(t, nil)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(ts.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /v1/fires HTTP/1.0\r\n\r\n")
+	eventually(t, func() bool { return ts.s.hub.Listeners() == 1 })
+	ts.do("PUT", "/v1/timers/a", `{"after":"0s","kind":"k"}`).want(t, 201)
+	in := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil || resp.StatusCode != 200 || len(resp.TransferEncoding) != 0 {
+		t.Fatal(resp, err)
+	}
+	if e := (&listener{t, resp, bufio.NewReader(resp.Body)}).next(); e.event.ID != "a" {
+		t.Errorf("%+v", e)
+	}
+}
+
 // HEAD has the header of a stream and ends.
 func TestHeadOfAStream(t *testing.T) {
 	ts := start(t, nil)

@@ -106,6 +106,7 @@ func TestPathsAreTakenAsTheyAre(t *testing.T) {
 			ts.raw(rawRequest(method, path, "")).want(t, 404)
 		}
 	}
+	ts.raw(rawRequest("OPTIONS", "*", "")).want(t, 404)
 	ts.raw("CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n").want(t, 404)
 }
 

@@ -158,7 +158,10 @@ func (s *server) httpServer() *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(errorLog(s.log).Handler(), slog.LevelDebug),
+
+		DisableGeneralOptionsHandler: true, // each request is guarded
+
+		ErrorLog: slog.NewLogLogger(errorLog(s.log).Handler(), slog.LevelDebug),
 	}
 	if s.secrets.Load().cert != nil {
 		h.TLSConfig = &tls.Config{
