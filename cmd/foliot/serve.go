@@ -40,6 +40,9 @@ Each flag has an environment variable: FOLIOT_LISTEN for --listen, FOLIOT_TOKEN_
 			if err != nil {
 				return err
 			}
+			// The client of net/http prints what a receiver sends without being asked by package log.
+			slog.SetLogLoggerLevel(slog.LevelDebug)
+			slog.SetDefault(log)
 			c.Logger, c.Ready, c.Version = log, cmd.ErrOrStderr(), version()
 			if check {
 				if err := serve.Check(c); err != nil {

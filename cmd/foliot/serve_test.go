@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -254,5 +255,47 @@ func TestServeReloads(t *testing.T) {
 	s.signal(syscall.SIGTERM)
 	if s.wait(20 * time.Second); strings.Contains(s.log.String(), "geheim") {
 		t.Errorf("a token is in the log: %s", s.log)
+	}
+}
+
+// A receiver cannot write into the log: not by what it sends on a connection that is idle.
+func TestServeLogsNothingOfReceivers(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	closed := make(chan bool, 1)
+	go func() {
+		conn, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		in := bufio.NewReader(conn)
+		if _, err := http.ReadRequest(in); err != nil {
+			return
+		}
+		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		time.Sleep(100 * time.Millisecond) // the connection is idle
+		fmt.Fprint(conn, "forged-line")
+		_, _ = io.Copy(io.Discard, in)
+		closed <- true
+	}()
+	s := startServe(t, nil, "--log-format", "json")
+	s.do("PUT", "/v1/timers/a", fmt.Sprintf(`{"after":"0s","webhook":{"url":"http://%s"}}`, ln.Addr()))
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the connection stays open")
+	}
+	s.signal(syscall.SIGTERM)
+	if code := s.wait(20 * time.Second); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	for line := range strings.Lines(s.log.String()) {
+		if strings.Contains(line, "forged-line") || !strings.HasPrefix(line, "{") && !strings.HasPrefix(line, "foliot: serving on ") {
+			t.Errorf("the log has %s", line)
+		}
 	}
 }
