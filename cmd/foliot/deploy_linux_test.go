@@ -137,8 +137,17 @@ func TestTheUnitIsWellFormed(t *testing.T) {
 		t.Error(fault)
 	}
 	for _, wrong := range []struct{ old, new string }{
-		{"[Install]", "[Instal]"}, {"[Install]", "[Install"}, {"[Install]", "[Service]"}, {"NoNewPrivileges=", "NoNewPrivilege="}, {"NoNewPrivileges=yes", "NoNewPrivileges"},
-		{"ExecStart=/", "ExecStart="}, {"RestrictRealtime=", "RestrictSUIDSGID="}, {"ExecStart=", "ExecStop="}, {"WantedBy=", "After="}, {"Type=", "Type ="}, {"Type=", " Type="},
+		{"[Install]", "[Instal]"},
+		{"[Install]", "[Install"},
+		{"[Install]", "[Service]"},
+		{"NoNewPrivileges=", "NoNewPrivilege="},
+		{"NoNewPrivileges=yes", "NoNewPrivileges"},
+		{"ExecStart=/", "ExecStart="},
+		{"RestrictRealtime=", "RestrictSUIDSGID="},
+		{"ExecStart=", "ExecStop="},
+		{"WantedBy=", "After="},
+		{"Type=", "Type ="},
+		{"Type=", " Type="},
 	} {
 		if len(lintUnit(strings.Replace(unit, wrong.old, wrong.new, 1))) == 0 {
 			t.Errorf("%s instead of %s is no fault", wrong.new, wrong.old)
