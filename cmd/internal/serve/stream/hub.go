@@ -72,7 +72,12 @@ func (h *Hub) Close() {
 // Publish adds an event. frame returns what listeners get, by the number of the event.
 func (h *Hub) Publish(kind string, frame func(id uint64) []byte) {
 	h.mu.Lock()
-	e := event{kind, frame(h.next)}
+	h.add(event{kind, frame(h.next)})
+	h.mu.Unlock()
+}
+
+// add adds the next event and wakes the pump. The caller holds mu.
+func (h *Hub) add(e event) {
 	if h.next-h.first == uint64(len(h.ring)) {
 		h.forget()
 	}
@@ -81,9 +86,7 @@ func (h *Hub) Publish(kind string, frame func(id uint64) []byte) {
 	for h.bytes += len(e.frame); h.bytes > h.opts.KeepBytes && h.next-h.first > 1; {
 		h.forget()
 	}
-	heard := len(h.listeners) > 0
-	h.mu.Unlock()
-	if heard {
+	if len(h.listeners) > 0 {
 		select {
 		case h.wake <- struct{}{}:
 		default:
