@@ -24,13 +24,18 @@ func newServeCmd() *cobra.Command {
 due calls back by a signed webhook or by server-sent events. Timers are kept in a folder and
 survive the process. docs/serve.md describes the requests, and so does /openapi.json.
 
+With --nats they are kept in NATS instead. Any number of servers with the same --nats share the
+work, and each of them has all timers. It needs NATS 2.12 or later with JetStream. A server that
+cannot reach NATS at the start waits for it. Put a password into a file for --nats-creds, or into
+FOLIOT_NATS: other users of the machine can see flags.
+
 Without --token-file only this machine can use the server. When it is ready, it prints its
 address on standard error. SIGTERM and SIGINT end it in order, a second one at once. SIGHUP
 reads the files with the token, the certificate and the signing secrets again.
 
 Each flag has an environment variable: FOLIOT_LISTEN for --listen, FOLIOT_TOKEN_FILE for
 --token-file, and so on. A flag wins over its variable.`,
-		Example: "  foliot serve\n  foliot serve --listen :7357 --token-file token --tls-cert cert.pem --tls-key key.pem\n  foliot serve --check --listen :7357 --token-file token",
+		Example: "  foliot serve\n  foliot serve --listen :7357 --token-file token --tls-cert cert.pem --tls-key key.pem\n  foliot serve --nats nats://a:4222,nats://b:4222,nats://c:4222\n  foliot serve --check --listen :7357 --token-file token",
 		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setFromEnv(cmd.Flags()); err != nil {
@@ -44,8 +49,11 @@ Each flag has an environment variable: FOLIOT_LISTEN for --listen, FOLIOT_TOKEN_
 			slog.SetLogLoggerLevel(slog.LevelDebug)
 			slog.SetDefault(log)
 			c.Logger, c.Ready, c.Version = log, cmd.ErrOrStderr(), version()
+			if c.NATS != "" && !cmd.Flags().Changed("data") {
+				c.Data = "" // the default
+			}
 			if check {
-				if err := serve.Check(c); err != nil {
+				if err := serve.Check(cmd.Context(), c); err != nil {
 					return runError{err}
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "foliot: the configuration is valid")
@@ -60,6 +68,9 @@ Each flag has an environment variable: FOLIOT_LISTEN for --listen, FOLIOT_TOKEN_
 	f := cmd.Flags()
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:7357", "address and port; port 0 means any")
 	f.StringVar(&c.Data, "data", "./foliot-data", "folder that keeps the timers")
+	f.StringVar(&c.NATS, "nats", "", "addresses of servers of NATS that keep the timers instead of a folder, with commas between them")
+	f.StringVar(&c.NATSCreds, "nats-creds", "", "file with the credentials for NATS")
+	f.IntVar(&c.Replicas, "replicas", 3, "servers of NATS that keep each timer: 1, 3 or 5")
 	f.StringVar(&c.TokenFile, "token-file", "", "file with the token that requests must have")
 	f.StringVar(&c.TLSCert, "tls-cert", "", "file with the certificate, as PEM")
 	f.StringVar(&c.TLSKey, "tls-key", "", "file with the key of the certificate, as PEM")

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,10 @@ import (
 // A Config is what the flags of the command say.
 type Config struct {
 	Listen       string // address and port; port 0 means any
-	Data         string // the folder that keeps the timers
+	Data         string // the folder that keeps the timers; empty with NATS
+	NATS         string // addresses of servers of NATS that keep the timers, with commas between them; empty: Data does
+	NATSCreds    string // file with the credentials for NATS; empty: there is none
+	Replicas     int    // how many servers of NATS keep each timer
 	TokenFile    string // empty: no token, and loopback only
 	TLSCert      string
 	TLSKey       string
@@ -36,6 +40,7 @@ type Config struct {
 	requestLimit time.Duration // how long a request may take to arrive, for tests; 0 means the default
 	patience     time.Duration // how long a listener may take to read, for tests; 0 means the default
 	beat         time.Duration // between two comments to idle listeners, for tests; 0 means the default
+	stream       string        // the name of the stream in NATS, for tests; empty means the default
 }
 
 // setup is a Config that was checked, with what was read for it.
@@ -70,6 +75,15 @@ func (c Config) check() (*setup, error) {
 		return nil, fmt.Errorf("--retry-min %v: it must be more than 0", c.RetryMin)
 	case c.RetryMax < c.RetryMin:
 		return nil, fmt.Errorf("--retry-max %v: it must be at least --retry-min, which is %v", c.RetryMax, c.RetryMin)
+	case c.NATS != "" && c.Data != "":
+		return nil, fmt.Errorf("--nats and --data %s exclude each other; leave out one of them, or make FOLIOT_DATA empty", c.Data)
+	case c.NATS == "" && c.NATSCreds != "":
+		return nil, errors.New("--nats-creds is for --nats; give both or none")
+	}
+	if c.NATS != "" {
+		if err := c.checkNATS(); err != nil {
+			return nil, err
+		}
 	}
 	allow := c.WebhookAllow
 	if loopback {
@@ -90,11 +104,15 @@ func (c *Config) retry() durable.Retry {
 }
 
 // Check returns an error if a server with this configuration could not start. It listens on nothing and
-// changes nothing. The folder of the timers is not opened, so that a running server can have it open.
-func Check(c Config) error {
+// changes nothing. The folder of the timers is not opened, so that a running server can have it open. With
+// NATS it looks at what is there. Servers that cannot be reached are no error, because Run waits for them.
+func Check(ctx context.Context, c Config) error {
 	s, err := c.check()
 	if err != nil {
 		return err
+	}
+	if s.NATS != "" {
+		return lookAtNATS(ctx, &s.Config)
 	}
 	return checkFolder(s.Data)
 }

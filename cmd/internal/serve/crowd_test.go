@@ -18,18 +18,6 @@ import (
 	"time"
 )
 
-// TestMain makes the test binary a crowd of listeners if it is started as one.
-func TestMain(m *testing.M) {
-	if of := os.Getenv("FOLIOT_CROWD_OF"); of != "" {
-		if err := beCrowd(of, os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
-
 // beCrowd opens streams of the server at an address. args are the number of streams, the number of events that
 // each of them must get, and the number of streams of which one never reads. It prints a line when all are
 // open, and one when each that reads has got its events. It ends with the standard input.

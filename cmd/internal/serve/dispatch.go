@@ -36,14 +36,26 @@ func nextOccurrence(t durable.Timer, after time.Time) time.Time {
 	return c.next(after)
 }
 
-// fireEvent hands an occurrence to the listeners. It is done then: the event is kept for those that come
-// back.
-func (s *server) fireEvent(_ context.Context, f durable.Fire) error {
+// keepLimit is how long an attempt may wait until its event is kept. The last attempt waits for as long as
+// it takes. Others give their place to webhooks, and are made again.
+const keepLimit = 30 * time.Second
+
+// fireEvent hands an occurrence to the listeners. It is done when the event is kept: those that come back
+// get it, too.
+func (s *server) fireEvent(ctx context.Context, f durable.Fire) error {
 	e, err := decodeEnvelope(f.Payload)
 	if err != nil {
 		return s.dropped(&f, err)
 	}
-	s.publish(&f, e, outcomeDone, 0)
+	if !exhausted(s.cfg.Attempts, f.Attempt) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, keepLimit)
+		defer cancel()
+	}
+	if err := s.backend.Load().events.keep(ctx, s.event(&f, e, outcomeDone, 0)); err != nil {
+		return durable.RetryAfter(err, 0)
+	}
+	s.metrics.fires.WithLabelValues(outcomeDone).Inc()
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -42,32 +43,32 @@ const (
 	maxListeners   = 12_000
 	beatEvery      = 15 * time.Second
 
+	// catchUpLimit is how long a listener that comes back may wait until this process has the events of
+	// others.
+	catchUpLimit = 5 * time.Second
+
 	// listenerPatience is how long a listener may take to read what is sent to it.
 	listenerPatience = 10 * time.Second
 )
 
-// publish sends an event to the listeners.
-func (s *server) publish(f *durable.Fire, e *envelope, outcome string, status int) {
+// event returns the event of an attempt.
+func (s *server) event(f *durable.Fire, e *envelope, outcome string, status int) *event {
 	ev := FireEvent{
 		ID: f.ID, Rev: f.Rev, Key: f.Key(), Attempt: f.Attempt, LateUs: f.Late.Microseconds(),
 		Outcome: outcome, Status: status, Kind: e.Kind, Payload: e.Payload,
 	}
-	s.metrics.fires.WithLabelValues(outcome).Inc()
 	data, err := json.Marshal(&ev)
 	if err != nil { // a payload that was damaged in the store
 		ev.Payload = nil
-		if data, err = json.Marshal(&ev); err != nil {
-			return
-		}
+		data, _ = json.Marshal(&ev)
 	}
-	s.hub.Publish(e.Kind, func(id uint64) []byte {
-		frame := make([]byte, 0, len(data)+64)
-		frame = append(frame, "id: "...)
-		frame = strconv.AppendUint(frame, id, 10)
-		frame = append(frame, "\nevent: fire\ndata: "...)
-		frame = append(frame, data...)
-		return append(frame, "\n\n"...)
-	})
+	return &event{name: eventName(ev.Key, ev.Attempt), kind: e.Kind, data: data}
+}
+
+// publish sends the event of an attempt to the listeners. It does not wait until the event is kept.
+func (s *server) publish(f *durable.Fire, e *envelope, outcome string, status int) {
+	s.metrics.fires.WithLabelValues(outcome).Inc()
+	s.backend.Load().events.post(s.event(f, e, outcome, status))
 }
 
 // listenFires sends server-sent events until the client leaves or the server ends.
@@ -90,6 +91,15 @@ func (s *server) listenFires(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		w.WriteHeader(http.StatusOK)
 		return nil
+	}
+	if last != "" {
+		// Another process may have sent the last event before this one has it.
+		ctx, cancel := context.WithTimeout(r.Context(), catchUpLimit)
+		err := s.backend.Load().events.catchUp(ctx)
+		cancel()
+		if err != nil {
+			return problem(http.StatusServiceUnavailable, "The events cannot be read now: %v. Try again soon.", err).with("Retry-After", "1")
+		}
 	}
 	l, err := s.hub.Listen(v.Get("kind"), after, last != "")
 	if err != nil {

@@ -136,10 +136,16 @@ func TestBadConfigurations(t *testing.T) {
 		"--retry-max":            func(c *Config) { c.RetryMax = 1 },
 		"is a file":              func(c *Config) { c.Data = token },
 		"--data is empty":        func(c *Config) { c.Data = "" },
+		"exclude each other":     func(c *Config) { c.NATS, c.Replicas = "nats://localhost", 3 },
+		"is for --nats":          func(c *Config) { c.NATSCreds = token },
+		"--replicas 2":           func(c *Config) { c.Data, c.NATS, c.Replicas = "", "localhost", 2 },
+		"address 2 cannot":       func(c *Config) { c.Data, c.NATS, c.Replicas = "", "localhost,nats://u:secret\n@x", 1 },
+		"address 1 begins with":  func(c *Config) { c.Data, c.NATS, c.Replicas = "", "http://localhost", 1 },
+		"no credentials of NATS": func(c *Config) { c.Data, c.NATS, c.NATSCreds, c.Replicas = "", "localhost", token, 1 },
 	} {
 		c := base
 		change(&c)
-		err := Check(c)
+		err := Check(t.Context(), c)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

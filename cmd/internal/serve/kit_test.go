@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A testServer is a server on a port of its own, with a folder of its own.
+// A testServer is a server with its own port. Its timers are in a folder, or on NATS below TestOnNATS.
 type testServer struct {
 	t   *testing.T
 	s   *server
@@ -46,15 +46,37 @@ func (b *syncBuffer) String() string {
 // testConfig returns a configuration for tests.
 func testConfig(t *testing.T) (Config, *syncBuffer) {
 	log := &syncBuffer{}
-	return Config{
-		Listen: "127.0.0.1:0", Data: t.TempDir(), Concurrency: 16, Attempts: 3,
+	c := Config{
+		Listen: "127.0.0.1:0", Concurrency: 16, Attempts: 3,
 		RetryMin: 20 * time.Millisecond, RetryMax: 50 * time.Millisecond, Version: "test",
 		Logger: slog.New(slog.NewTextHandler(log, nil)), Ready: log,
-	}, log
+	}
+	newPlace(t)(&c)
+	return c, log
+}
+
+// A place sets where a server keeps its timers. Servers with the same place have the same timers.
+type place func(c *Config)
+
+// newPlace returns a place that no other test has.
+func newPlace(t *testing.T) place {
+	if strings.HasPrefix(t.Name(), "TestOnNATS/") {
+		return newNATSPlace(t)
+	}
+	dir := t.TempDir()
+	return func(c *Config) { c.Data = dir }
 }
 
 // start starts a server, and waits until it is ready.
 func start(t *testing.T, change func(c *Config)) *testServer {
+	t.Helper()
+	ts := launch(t, change)
+	eventually(t, func() bool { return ts.s.ready.Load() })
+	return ts
+}
+
+// launch starts a server.
+func launch(t *testing.T, change func(c *Config)) *testServer {
 	t.Helper()
 	c, log := testConfig(t)
 	if change != nil {
@@ -82,7 +104,6 @@ func start(t *testing.T, change func(c *Config)) *testServer {
 			t.Errorf("the server ended with: %v", err)
 		}
 	})
-	eventually(t, func() bool { return s.ready.Load() })
 	scheme := "http"
 	if set.secrets.cert != nil {
 		scheme = "https"

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -22,6 +23,7 @@ type metrics struct {
 	webhooks *prometheus.CounterVec
 	sent     prometheus.Histogram
 	fires    *prometheus.CounterVec
+	lost     prometheus.Counter
 	handler  http.Handler
 }
 
@@ -44,17 +46,26 @@ func newMetrics(s *server) *metrics {
 		fires: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "foliot_serve_fires_total", Help: "Attempts by their outcome.",
 		}, []string{"outcome"}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "foliot_serve_events_lost_total", Help: "Events of webhooks that listeners may not get, because NATS has not acknowledged them.",
+		}),
 	}
 	gauge := func(name, help string, value func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
-	m.registry.MustRegister(m.requests, m.took, m.webhooks, m.sent, m.fires,
+	m.registry.MustRegister(m.requests, m.took, m.webhooks, m.sent, m.fires, m.lost,
 		gauge("foliot_serve_listeners", "Listeners of /v1/fires.", s.hub.Listeners),
 		gauge("foliot_serve_webhooks_sending", "Webhooks that are being sent.", func() int { n, _ := s.sender.Load(); return n }),
 		gauge("foliot_serve_webhooks_waiting", "Webhooks that are due and wait for a place to be sent.", func() int { _, n := s.sender.Load(); return n }),
-		gauge("foliot_serve_ready", "1 if the timers are loaded, else 0.", func() int {
-			if s.ready.Load() {
+		gauge("foliot_serve_ready", "1 if the timers are loaded and can be reached, else 0.", func() int {
+			if s.notReady(context.Background()) == nil {
 				return 1
+			}
+			return 0
+		}),
+		gauge("foliot_serve_processes", "Servers that share the timers and were heard lately, this one included.", func() int {
+			if b := s.backend.Load(); b != nil {
+				return b.processes()
 			}
 			return 0
 		}),

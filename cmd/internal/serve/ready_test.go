@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"context"
+	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -56,7 +58,15 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	get("/v1/timers").want(t, 200) // the folder is open
+	var away error
+	s.backend.Store(&backend{reachable: func(context.Context) error { return away }, processes: func() int { return 1 }})
 	s.ready.Store(true)
+	get("/readyz").want(t, 200)
+	away = errors.New("NATS has gone fishing")
+	if p := into[Problem](t, get("/readyz").want(t, 503)); !strings.Contains(p.Detail, "gone fishing") {
+		t.Errorf("%+v", p)
+	}
+	away = nil
 	get("/readyz").want(t, 200)
 
 	lint(t, s)

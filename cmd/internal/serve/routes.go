@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -80,7 +81,9 @@ func (s *server) serveRoute(rt route, w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	if !rt.early && s.scheduler() == nil {
-		return s.notReady()
+		if p := s.notReady(r.Context()); p != nil {
+			return p
+		}
 	}
 	return rt.serve(w, r)
 }
@@ -112,19 +115,27 @@ func (s *server) healthz(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, Health{Alive: true})
 }
 
-func (s *server) readyz(w http.ResponseWriter, _ *http.Request) error {
-	if !s.ready.Load() {
-		return s.notReady()
+func (s *server) readyz(w http.ResponseWriter, r *http.Request) error {
+	if p := s.notReady(r.Context()); p != nil {
+		return p
 	}
 	return writeJSON(w, http.StatusOK, Readiness{Ready: true})
 }
 
-// notReady returns the problem of a server that has not loaded its timers.
-func (s *server) notReady() *Problem {
+// notReady returns the problem of a server that has not loaded its timers or cannot reach them, or nil.
+func (s *server) notReady(ctx context.Context) *Problem {
+	if s.ready.Load() {
+		if err := s.backend.Load().reachable(ctx); err != nil {
+			return problem(http.StatusServiceUnavailable, "The timers cannot be reached: %v. They fire when they can be.", err).with("Retry-After", "1")
+		}
+		return nil
+	}
 	loaded, pending := 0, 0
 	if d := s.run.Load(); d != nil {
 		st := d.Stats()
 		loaded, pending = st.Loaded, st.Pending
+	} else if why := s.waits.Load(); why != nil {
+		return problem(http.StatusServiceUnavailable, "The server waits for the timers: %s.", *why).with("Retry-After", "1")
 	}
 	p := problem(http.StatusServiceUnavailable, "The timers are being loaded: %d of %d. Try again soon.", loaded, pending).with("Retry-After", "1")
 	p.Loaded, p.Pending = &loaded, &pending

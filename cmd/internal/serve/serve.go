@@ -33,6 +33,8 @@ type server struct {
 	metrics     *metrics
 
 	secrets atomic.Pointer[secrets]           // replaced by a reload
+	waits   atomic.Pointer[string]            // why the store is not open yet; nil: there is no special reason
+	backend atomic.Pointer[backend]           // nil until the store is open. It is set before run
 	run     atomic.Pointer[durable.Scheduler] // nil until the store is open
 	ready   atomic.Bool                       // the timers are loaded
 }
@@ -187,18 +189,22 @@ func (s *server) serve(ctx context.Context, tcp *net.TCPListener) error {
 	}
 	defer web.Close()
 
-	store, err := openStore(&s.cfg)
+	back, err := openStore(ctx, &s.cfg, s.hub, s.metrics.lost.Inc, func(why string) { s.waits.Store(&why) })
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil // it has ended while it waited
+		}
 		return err
 	}
-	d, err := durable.New(store, durable.Options{
+	s.backend.Store(back)
+	d, err := durable.New(back.store, durable.Options{
 		Concurrency: s.cfg.Concurrency + waitingRoom,
 		Retry:       s.cfg.retry(),
 		Drain:       drainTime,
 		Logger:      s.log,
 	})
 	if err != nil {
-		return errors.Join(err, store.Close())
+		return errors.Join(err, back.close())
 	}
 	s.handle(d)
 	s.run.Store(d)
@@ -210,10 +216,10 @@ func (s *server) serve(ctx context.Context, tcp *net.TCPListener) error {
 
 	select {
 	case err = <-ended: // the store has failed
-		return errors.Join(err, store.Close())
+		return errors.Join(err, back.close())
 	case err = <-failed:
 		stop()
-		return errors.Join(err, <-ended, store.Close())
+		return errors.Join(err, <-ended, back.close())
 	case <-ctx.Done():
 	}
 	// No new connection is accepted from here on. Listeners stay until the handlers have ended, so that they
@@ -227,6 +233,9 @@ func (s *server) serve(ctx context.Context, tcp *net.TCPListener) error {
 	if err = <-ended; err != nil {
 		s.log.Error("serve: the scheduler did not end in order", "error", err)
 	}
+	flushing, flushed := context.WithTimeout(context.Background(), closeTime)
+	back.events.flush(flushing)
+	flushed()
 	s.hub.Close()
 	limit := time.AfterFunc(closeTime, cancel)
 	defer limit.Stop()
@@ -234,7 +243,7 @@ func (s *server) serve(ctx context.Context, tcp *net.TCPListener) error {
 		s.log.Warn("serve: requests were cut off", "error", err)
 	}
 	_ = web.Close()
-	return errors.Join(err, store.Close())
+	return errors.Join(err, back.close())
 }
 
 // awaitLoaded waits until the timers are loaded, and says so.

@@ -1,17 +1,38 @@
 package serve
 
 import (
+	"context"
+
+	"github.com/foliot-go/foliot/cmd/internal/serve/stream"
 	"github.com/foliot-go/foliot/durable"
 	"github.com/foliot-go/foliot/durable/local"
 )
 
-// A closingStore is a store that the server has opened.
-type closingStore interface {
-	durable.Store
-	Close() error
+// A backend keeps the timers and the events of attempts: a folder of this process, or servers of NATS that
+// several processes share. Only openStore and what it calls know which one it is.
+type backend struct {
+	store     durable.Store
+	events    events
+	processes func() int                      // how many processes share the timers, this one included
+	reachable func(ctx context.Context) error // returns why timers can be neither read nor changed now
+	close     func() error
 }
 
-// openStore opens the store that the configuration names.
-func openStore(c *Config) (closingStore, error) {
-	return local.Open(c.Data, local.Options{})
+// openStore opens the backend that the configuration names. hub gets the events. lost is called for each
+// event that listeners do not get. waits is called with the reason if it takes longer than usual.
+func openStore(ctx context.Context, c *Config, hub *stream.Hub, lost func(), waits func(why string)) (*backend, error) {
+	if c.NATS != "" {
+		return openNATS(ctx, c, hub, lost, waits)
+	}
+	store, err := local.Open(c.Data, local.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &backend{
+		store:     store,
+		events:    memoryEvents{hub},
+		processes: func() int { return 1 },
+		reachable: func(context.Context) error { return nil }, // if the disk fails, the server ends
+		close:     store.Close,
+	}, nil
 }

@@ -409,8 +409,8 @@ func TestTheEndDoesNotWaitForThoseThatWait(t *testing.T) {
 			<-block
 		}
 	})
-	dir := t.TempDir()
-	ts := start(t, func(c *Config) { c.Data, c.Concurrency, c.Attempts = dir, 4, 1 })
+	same := newPlace(t)
+	ts := start(t, func(c *Config) { same(c); c.Concurrency, c.Attempts = 4, 1 })
 	const n = 20
 	for i := range n {
 		ts.do("PUT", fmt.Sprintf("/v1/timers/%d", i), hook(rc.URL, "")).want(t, 201)
@@ -427,7 +427,7 @@ func TestTheEndDoesNotWaitForThoseThatWait(t *testing.T) {
 	if got := len(rc.got()); got != 1 {
 		t.Errorf("%d webhooks were sent, want 1", got)
 	}
-	next := start(t, func(c *Config) { c.Data, c.Attempts = dir, 1 })
+	next := start(t, func(c *Config) { same(c); c.Attempts = 1 })
 	eventually(t, func() bool { return len(rc.got()) == n })
 	eventually(t, func() bool { return next.s.scheduler().Stats().Handled == n-1 })
 }

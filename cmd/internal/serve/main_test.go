@@ -1,0 +1,28 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// TestMain is that of the tests, and that of the process with the crowd of TestCrowd. At the end it ends the
+// server of NATS that tests share.
+func TestMain(m *testing.M) {
+	if of := os.Getenv("FOLIOT_CROWD_OF"); of != "" {
+		if err := beCrowd(of, os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	code := m.Run()
+	if s := sharedNATS.server; s != nil {
+		if err := errors.Join(s.Kill(), os.RemoveAll(sharedNATS.dir)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
