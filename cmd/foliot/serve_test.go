@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/natsserver"
 )
 
 // A served is a process of foliot serve.
@@ -132,13 +135,29 @@ func (c *counter) distinct() int {
 
 // Whatever was accepted fires, also if the process is killed again and again.
 func TestServeLosesNothing(t *testing.T) {
+	t.Run("data", func(t *testing.T) {
+		testServeLosesNothing(t, "FOLIOT_DATA="+filepath.Join(t.TempDir(), "data"))
+	})
+	t.Run("nats", func(t *testing.T) {
+		server, err := natsserver.Start(t.TempDir(), natsserver.Options{})
+		if errors.Is(err, natsserver.ErrNoModule) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Kill()
+		testServeLosesNothing(t, "FOLIOT_NATS="+server.URL(), "FOLIOT_REPLICAS=1")
+	})
+}
+
+func testServeLosesNothing(t *testing.T, env ...string) {
 	c := &counter{seen: make(map[string]int)}
 	rc := httptest.NewServer(c)
 	defer rc.Close()
-	dir := filepath.Join(t.TempDir(), "data")
 	accepted := 0
 	for round := range 4 {
-		s := startServe(t, nil, "--data", dir)
+		s := startServe(t, env)
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		for worker := range 4 {
@@ -168,7 +187,7 @@ func TestServeLosesNothing(t *testing.T) {
 		s.wait(10 * time.Second)
 		wg.Wait()
 	}
-	s := startServe(t, []string{"FOLIOT_DATA=" + dir, "FOLIOT_LOG_FORMAT=json"})
+	s := startServe(t, append(env, "FOLIOT_LOG_FORMAT=json"))
 	for end := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if _, body := s.do("GET", "/v1/timers?limit=1", ""); strings.TrimSpace(body) == `{"timers":[]}` {
 			break

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/foliot-go/foliot/durable"
 	"github.com/foliot-go/foliot/internal/natsserver"
 )
 
@@ -19,17 +22,12 @@ import (
 func startCluster(t *testing.T, n int, change func(c *Config)) (all []*testServer) {
 	t.Helper()
 	for range n {
-		all = append(all, start(t, change))
+		all = append(all, launch(t, change)) // together: one of them makes the streams
 	}
-	awaitProcesses(t, n, all...)
-	return all
-}
-
-func awaitProcesses(t *testing.T, n int, all ...*testServer) {
-	t.Helper()
 	for _, ts := range all {
-		eventually(t, func() bool { return ts.s.backend.Load().processes() == n })
+		eventually(t, func() bool { return ts.s.ready.Load() && ts.s.backend.Load().processes() == n })
 	}
+	return all
 }
 
 // deliveries returns how often a receiver got each webhook.
@@ -311,6 +309,36 @@ func TestNATSIsRestarted(t *testing.T) {
 	}
 }
 
+// A webhook does not wait for its event. While NATS is away a bounded number of events waits, and the others
+// are lost.
+func TestEventsOfWebhooksAreBounded(t *testing.T) {
+	server := startNATS(t, natsserver.Options{})
+	ts := start(t, onNATS(server.URL(), "BOUND"))
+	l := listen(t, ts, "/v1/fires")
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return ts.do("GET", "/readyz", "").status == 503 })
+	payload := []byte(`"` + strings.Repeat("x", maxPayload-2) + `"`)
+	const fit, more = maxPosted / (maxPayload + 1000), 20
+	for i := range fit + more {
+		ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: fmt.Sprint(i)}}, &envelope{Payload: payload}, outcomeDone, 200)
+	}
+	lost := int(testutil.ToFloat64(ts.s.metrics.lost))
+	if lost == 0 || lost > more {
+		t.Errorf("%d events are lost", lost)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range fit {
+		if e := l.next().event; e.ID != fmt.Sprint(i) {
+			t.Fatalf("the event of %s, want that of %d", e.ID, i)
+		}
+	}
+	eventually(t, func() bool { return ts.s.backend.Load().events.(*natsEvents).posted.Load() == 0 })
+}
+
 // A server waits for NATS at the start, and can be ended meanwhile.
 func TestTheServerWaitsForNATS(t *testing.T) {
 	server := startNATS(t, natsserver.Options{})
@@ -322,19 +350,18 @@ func TestTheServerWaitsForNATS(t *testing.T) {
 	ts := launch(t, same)
 	eventually(t, func() bool { return strings.Contains(ts.log.String(), "waits for NATS") })
 	for _, path := range []string{"/readyz", "/v1/timers"} {
-		if r := ts.do("GET", path, "").want(t, 503); !strings.Contains(r.body, "NATS cannot be reached at "+server.URL()) || strings.Contains(r.body, "geheim") {
+		if r := ts.do("GET", path, "").want(t, 503); !strings.Contains(r.body, "NATS cannot be reached.") || strings.Contains(r.body, server.Addr) {
 			t.Error(r.body)
 		}
 	}
 	ts.do("GET", "/healthz", "").want(t, 200)
 	c, log := testConfig(t)
 	same(&c)
-	c.Logger = ts.s.log
 	if err := Check(t.Context(), c); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(ts.log.String(), "would wait for NATS") {
-		t.Error(log)
+	if text := log.String(); !strings.Contains(text, "would wait for NATS") || !strings.Contains(text, "cannot be reached at "+server.URL()) {
+		t.Error(text)
 	}
 	if err := impatient.end(); err != nil {
 		t.Error(err)
@@ -349,9 +376,32 @@ func TestTheServerWaitsForNATS(t *testing.T) {
 	}
 }
 
+// A server can be ended while NATS is away. A listener of events that comes back is told to wait.
+func TestTheEndWhileNATSIsAway(t *testing.T) {
+	t.Parallel()
+	server := startNATS(t, natsserver.Options{})
+	ts := start(t, onNATS(server.URL(), "END"))
+	ts.do("PUT", "/v1/timers/a", `{"after":"0s","kind":"k"}`).want(t, 201)
+	ts.do("PUT", "/v1/timers/b", `{"after":"1h","kind":"k"}`).want(t, 201)
+	eventually(t, func() bool { return ts.s.scheduler().Stats().Handled == 1 })
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return ts.do("GET", "/readyz", "").status == 503 })
+	if r := ts.do("GET", "/v1/fires", "", "Last-Event-ID", "1").want(t, 503); r.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	begin := time.Now()
+	if err := ts.end(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("ended after %v", time.Since(begin))
+}
+
 // What can never work is an error at the start, which has no password in it. A check says the same, and
 // changes nothing.
 func TestWhatNATSRefusesIsAnError(t *testing.T) {
+	t.Parallel()
 	server := startNATS(t, natsserver.Options{Config: `authorization { users: [
 		{user: all, password: geheim}
 		{user: few, password: geheim, permissions: {publish: ["$JS.API.STREAM.>"], subscribe: "_INBOX.>"}}
@@ -440,6 +490,66 @@ func TestThePermissionsAreEnough(t *testing.T) {
 	}
 	if log := ts.log.String(); strings.Contains(log, "permission") || strings.Contains(log, "geheim") {
 		t.Error(log)
+	}
+}
+
+// On three servers of NATS one may be lost. Five replicas are too many for them.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	servers, err := natsserver.StartCluster(t.TempDir(), 3, natsserver.Options{})
+	if errors.Is(err, natsserver.ErrNoModule) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var urls []string
+	for _, s := range servers {
+		t.Cleanup(func() { _ = s.Kill() })
+		urls = append(urls, s.URL())
+	}
+	replicas := func(n int) place {
+		return func(c *Config) {
+			onNATS(strings.Join(urls, ","), "FOLIOT")(c)
+			c.stream, c.Replicas = "", n
+		}
+	}
+	c, _ := testConfig(t)
+	replicas(5)(&c)
+	if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--replicas 5: NATS has fewer servers") {
+		t.Error(err)
+	}
+	all := startCluster(t, 2, replicas(3))
+	if err := Check(t.Context(), all[0].s.cfg); err != nil {
+		t.Error(err)
+	}
+	if c.Replicas = 1; Check(t.Context(), c) == nil {
+		t.Error("a check does not notice that the streams have three replicas")
+	}
+	l := listen(t, all[1], "/v1/fires")
+	all[0].do("PUT", "/v1/timers/a", `{"after":"0s","kind":"k"}`).want(t, 201)
+	all[0].do("PUT", "/v1/timers/b", `{"after":"300ms","kind":"k"}`).want(t, 201)
+	last := l.next()
+	info, err := connectJetStream(t, urls[0]).Stream(t.Context(), eventStream(defaultStream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers {
+		if s.Name == info.CachedInfo().Cluster.Leader {
+			if err := s.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if e := l.next(); e.event.ID != "b" || e.id <= last.id {
+		t.Errorf("%+v after %s", e, last.id)
+	}
+	for _, ts := range all {
+		eventually(t, func() bool { return ts.do("GET", "/readyz", "").status == 200 })
+	}
+	all[1].do("PUT", "/v1/timers/c", `{"after":"0s","kind":"k"}`).want(t, 201)
+	if e := l.next(); e.event.ID != "c" {
+		t.Errorf("%+v", e)
 	}
 }
 

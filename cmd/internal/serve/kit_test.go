@@ -103,6 +103,9 @@ func launch(t *testing.T, change func(c *Config)) *testServer {
 		if err := end(); err != nil {
 			t.Errorf("the server ended with: %v", err)
 		}
+		if t.Failed() {
+			t.Logf("the log of the server:\n%s", log)
+		}
 	})
 	scheme := "http"
 	if set.secrets.cert != nil {

@@ -146,8 +146,8 @@ func dial(c *Config) (*nats.Conn, error) {
 // openNATS opens the backend on NATS. It waits for servers that cannot be reached.
 func openNATS(ctx context.Context, c *Config, hub *stream.Hub, lost func(), waits func(why string)) (*backend, error) {
 	var noted time.Time
-	wait := func(err error) {
-		waits(err.Error())
+	wait := func(err error, why string) {
+		waits(why)
 		if time.Since(noted) > waitNote {
 			noted = time.Now()
 			c.Logger.Warn("serve: the server waits for NATS, and is not ready", "error", err)
@@ -159,7 +159,7 @@ func openNATS(ctx context.Context, c *Config, hub *stream.Hub, lost func(), wait
 		if !isAway(err) {
 			return nil, err
 		}
-		if wait(err); ctx.Err() != nil {
+		if wait(err, "NATS cannot be reached"); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		nc, err = dial(c)
@@ -175,7 +175,7 @@ func openNATS(ctx context.Context, c *Config, hub *stream.Hub, lost func(), wait
 			nc.Close()
 			return nil, err
 		}
-		if wait(err); ctx.Err() != nil {
+		if wait(err, errWait.Error()); ctx.Err() != nil {
 			nc.Close()
 			return nil, ctx.Err()
 		}
@@ -191,9 +191,9 @@ func openStreams(ctx context.Context, c *Config, nc *nats.Conn, hub *stream.Hub,
 	defer cancel()
 	failed := func(err error) (*backend, error) {
 		if refused := nc.LastError(); errors.Is(refused, nats.ErrPermissionViolation) {
-			return nil, fmt.Errorf("NATS refuses a permission that is needed; docs/serve.md lists them: %w", refused)
+			return nil, fmt.Errorf("NATS refuses a permission that is needed; docs/cluster.md lists them: %w", refused)
 		}
-		if limited.Err() != nil || !nc.IsConnected() || errors.Is(err, context.DeadlineExceeded) {
+		if !errors.Is(err, errWait) && (limited.Err() != nil || !nc.IsConnected() || errors.Is(err, context.DeadlineExceeded)) {
 			return nil, fmt.Errorf("%w: %w", errWait, err)
 		}
 		return nil, err
@@ -220,7 +220,7 @@ func openStreams(ctx context.Context, c *Config, nc *nats.Conn, hub *stream.Hub,
 		e.close()
 		return failed(errors.Join(err, store.Close()))
 	}
-	p := &natsProbe{nc: nc, store: store}
+	p := &natsProbe{nc: nc, store: store, log: c.Logger}
 	return &backend{
 		store:     store,
 		events:    e,
@@ -239,11 +239,18 @@ func openStreams(ctx context.Context, c *Config, nc *nats.Conn, hub *stream.Hub,
 type natsProbe struct {
 	nc    *nats.Conn
 	store *jetstream.Store
+	log   *slog.Logger
 
 	mu  sync.Mutex // protects what follows; held while NATS is asked, so that one request does it for all
 	at  time.Time
 	err error
 }
+
+// What /readyz says has no addresses in it, because it needs no token. The log has more.
+var (
+	errNoConnection = errors.New("there is no connection to NATS")
+	errSilent       = errors.New("the streams of NATS do not respond")
+)
 
 // reachable returns nil if the stream takes and delivers messages: reading a timer needs that.
 func (p *natsProbe) reachable(context.Context) error {
@@ -252,14 +259,23 @@ func (p *natsProbe) reachable(context.Context) error {
 	if time.Since(p.at) < probeEvery {
 		return p.err
 	}
+	before := p.err
 	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
 	defer cancel()
-	if p.nc.IsConnected() {
-		if _, _, p.err = p.store.Get(ctx, "foliot serve"); p.err != nil {
-			p.err = fmt.Errorf("NATS is connected, but its streams do not respond: %w", p.err)
+	_, _, err := p.store.Get(ctx, "foliot serve")
+	switch {
+	case err == nil:
+		p.err = nil
+	case p.nc.IsConnected():
+		p.err = errSilent
+		if before != errSilent {
+			p.log.Warn("serve: the streams of NATS do not respond; timers fire late until they do", "error", err)
 		}
-	} else {
-		p.err = errors.New("there is no connection to NATS")
+	default:
+		p.err = errNoConnection
+	}
+	if p.err == nil && before == errSilent {
+		p.log.Info("serve: the streams of NATS respond again")
 	}
 	p.at = time.Now()
 	return p.err
@@ -290,7 +306,7 @@ func lookAtNATS(ctx context.Context, c *Config) error {
 				return err
 			}
 		case !errors.Is(err, natsjs.ErrStreamNotFound):
-			return fmt.Errorf("--nats: the stream %s cannot be read; the servers need JetStream, and the user the permissions of docs/serve.md: %w", name, errors.Join(err, nc.LastError()))
+			return fmt.Errorf("--nats: the stream %s cannot be read; the servers need JetStream, and the user the permissions of docs/cluster.md: %w", name, errors.Join(err, nc.LastError()))
 		case c.Replicas > 1 && nc.ConnectedClusterName() == "":
 			return fmt.Errorf("--replicas %d: NATS has one server, which is not in a cluster. Start more, or give --replicas 1", c.Replicas)
 		}

@@ -35,7 +35,7 @@ type natsEvents struct {
 const (
 	// maxPosted is how many bytes of events may wait for their acknowledgement. More are lost: a webhook
 	// does not wait for its event.
-	maxPosted = 8 << 20
+	maxPosted = 8 << 20 // 8 MiB
 
 	// postTimeout is how long an event that was posted may wait for its acknowledgement.
 	postTimeout = 10 * time.Second
@@ -43,13 +43,15 @@ const (
 	// keepTimeout is how long keep waits for an acknowledgement before it sends the event again.
 	keepTimeout = 5 * time.Second
 
+	requestLimit = 3 * time.Second // for requests about the stream
+
 	eventWindow = time.Minute // in which the stream knows the names of events
 )
 
 // Codes of errors of the server that nats.go has no names for.
 const (
 	codeNoPeers      jetstream.ErrorCode = 10005 // there are not enough servers for the replicas
-	codeNotAvailable jetstream.ErrorCode = 10008 // the cluster is not complete yet
+	codeNotAvailable jetstream.ErrorCode = 10008 // the servers of the cluster have not found each other
 	codeNotClustered jetstream.ErrorCode = 10074 // there is one server only
 )
 
@@ -94,31 +96,43 @@ func (e *natsEvents) open(ctx context.Context, hub *stream.Hub, lost func()) err
 		e.follow, err = c.Consume(e.receive, jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(10*time.Second))
 	}
 	if err != nil {
-		return fmt.Errorf("reading the stream %s: %w", e.name, err)
+		return fmt.Errorf("%w: reading the stream %s: %w", errWait, e.name, err)
 	}
 	return nil
 }
 
-// make returns the stream, and makes it if it is missing. Other processes may do that at the same time. A
-// cluster that has just begun may not know its servers yet, so it is tried for some seconds.
+// make returns the stream, and makes it if it is missing. Other processes may do that at the same time: the
+// server may not reply to all of them, and the stream is there when they look again. A cluster that has just
+// begun may not know its servers yet, so it is tried for some seconds.
 func (e *natsEvents) make(ctx context.Context) (jetstream.Stream, error) {
-	const tries = 10
+	const tries = 8
 	for try := 1; ; try++ {
-		s, err := e.js.Stream(ctx, e.name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			s, err = e.js.CreateStream(ctx, e.config())
-		}
-		code := codeOf(err)
-		switch {
-		case err == nil:
+		s, err := e.makeOnce(ctx)
+		if err == nil {
 			return s, nil
-		case try == tries && (code == codeNoPeers || code == codeNotAvailable), code == codeNotClustered:
+		}
+		switch code := codeOf(err); {
+		case try < tries && (code == codeNoPeers || code == jetstream.JSErrCodeStreamNameInUse), errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+			pause(ctx, 500*time.Millisecond)
+		case code == codeNoPeers, code == codeNotClustered:
 			return nil, fmt.Errorf("--replicas %d: NATS has fewer servers with JetStream than that. Start more, or give --replicas %d: %w", e.replicas, max(e.replicas-2, 1), err)
-		case try == tries, code != codeNoPeers && code != codeNotAvailable && code != jetstream.JSErrCodeStreamNameInUse:
+		case code == 0, code == codeNotAvailable, code == jetstream.JSErrCodeJetStreamNotEnabled: // a server that starts says that, too
+			return nil, fmt.Errorf("%w: the stream %s can be neither read nor made: %w", errWait, e.name, err)
+		default:
 			return nil, fmt.Errorf("the stream %s can be neither read nor made: %w", e.name, err)
 		}
-		pause(ctx, 500*time.Millisecond)
 	}
+}
+
+// makeOnce looks for the stream, and makes it if it is missing, within a bound.
+func (e *natsEvents) makeOnce(ctx context.Context) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	s, err := e.js.Stream(ctx, e.name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = e.js.CreateStream(ctx, e.config())
+	}
+	return s, err
 }
 
 // config returns the configuration of the stream. Its first sequence is the time, as in a Hub: if the stream is
@@ -154,7 +168,7 @@ func (e *natsEvents) probe(ctx context.Context) error {
 	for _, subject := range []string{e.subject, e.subject + ".probe"} {
 		_, err := e.js.Publish(ctx, subject, nil, jetstream.WithExpectLastSequence(math.MaxInt64))
 		if code := codeOf(err); code != jetstream.JSErrCodeStreamWrongLastSequence && code != jetstream.JSErrCodeStreamWrongLastSequenceConstant {
-			return fmt.Errorf("an event on %s that the stream must refuse is not refused; docs/serve.md lists the permissions that are needed: %w", subject, err)
+			return fmt.Errorf("%w: an event on %s that the stream must refuse is not refused: %w", errWait, subject, err)
 		}
 	}
 	return nil
@@ -238,7 +252,11 @@ func (e *natsEvents) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.hub.Reach(ctx, s.CachedInfo().State.LastSeq)
+	state := s.CachedInfo().State
+	if state.Msgs == 0 { // also if it was purged, and the hub does not have what was removed
+		return nil
+	}
+	return e.hub.Reach(ctx, state.LastSeq)
 }
 
 // flush implements events.

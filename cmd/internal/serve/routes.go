@@ -135,7 +135,7 @@ func (s *server) notReady(ctx context.Context) *Problem {
 		st := d.Stats()
 		loaded, pending = st.Loaded, st.Pending
 	} else if why := s.waits.Load(); why != nil {
-		return problem(http.StatusServiceUnavailable, "The server waits for the timers: %s.", *why).with("Retry-After", "1")
+		return problem(http.StatusServiceUnavailable, "The server waits for the timers: %s. Its log says more.", *why).with("Retry-After", "1")
 	}
 	p := problem(http.StatusServiceUnavailable, "The timers are being loaded: %d of %d. Try again soon.", loaded, pending).with("Retry-After", "1")
 	p.Loaded, p.Pending = &loaded, &pending
