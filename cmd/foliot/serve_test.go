@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,8 +18,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/foliot-go/foliot/internal/natsserver"
 )
 
 // A served is a process of foliot serve.
@@ -136,28 +133,20 @@ func (c *counter) distinct() int {
 // Whatever was accepted fires, also if the process is killed again and again.
 func TestServeLosesNothing(t *testing.T) {
 	t.Run("data", func(t *testing.T) {
-		testServeLosesNothing(t, "FOLIOT_DATA="+filepath.Join(t.TempDir(), "data"))
+		testServeLosesNothing(t, []string{"FOLIOT_DATA=" + filepath.Join(t.TempDir(), "data")})
 	})
 	t.Run("nats", func(t *testing.T) {
-		server, err := natsserver.Start(t.TempDir(), natsserver.Options{})
-		if errors.Is(err, natsserver.ErrNoModule) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer server.Kill()
-		testServeLosesNothing(t, "FOLIOT_NATS="+server.URL(), "FOLIOT_REPLICAS=1")
+		testServeLosesNothing(t, nil, startNATS(t)...)
 	})
 }
 
-func testServeLosesNothing(t *testing.T, env ...string) {
+func testServeLosesNothing(t *testing.T, env []string, flags ...string) {
 	c := &counter{seen: make(map[string]int)}
 	rc := httptest.NewServer(c)
 	defer rc.Close()
 	accepted := 0
 	for round := range 4 {
-		s := startServe(t, env)
+		s := startServe(t, env, flags...)
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		for worker := range 4 {
@@ -187,7 +176,7 @@ func testServeLosesNothing(t *testing.T, env ...string) {
 		s.wait(10 * time.Second)
 		wg.Wait()
 	}
-	s := startServe(t, append(env, "FOLIOT_LOG_FORMAT=json"))
+	s := startServe(t, append(env, "FOLIOT_LOG_FORMAT=json"), flags...)
 	for end := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if _, body := s.do("GET", "/v1/timers?limit=1", ""); strings.TrimSpace(body) == `{"timers":[]}` {
 			break
