@@ -261,6 +261,9 @@ func TestEventsOutliveTheirStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	ts.do("PUT", "/v1/timers/b", `{"after":"0s","kind":"k"}`).want(t, 201)
+	if gap := l.next(); gap.name != "missed" {
+		t.Errorf("%+v, want that there may have been other events", gap)
+	}
 	if e := l.next(); e.event.ID != "b" || e.id <= first.id {
 		t.Errorf("%+v after %s", e, first.id)
 	}

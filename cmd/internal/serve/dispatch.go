@@ -36,8 +36,8 @@ func nextOccurrence(t durable.Timer, after time.Time) time.Time {
 	return c.next(after)
 }
 
-// keepLimit is how long an attempt may wait until its event is kept. The last attempt waits for as long as
-// it takes. Others give their place to webhooks, and are made again.
+// keepLimit is how long an attempt may wait until its event is kept. Then it gives its place to others, and
+// is made again.
 const keepLimit = 30 * time.Second
 
 // fireEvent hands an occurrence to the listeners. It is done when the event is kept: those that come back
@@ -47,13 +47,10 @@ func (s *server) fireEvent(ctx context.Context, f durable.Fire) error {
 	if err != nil {
 		return s.dropped(&f, err)
 	}
-	if !exhausted(s.cfg.Attempts, f.Attempt) {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, keepLimit)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, keepLimit)
+	defer cancel()
 	if err := s.backend.Load().events.keep(ctx, s.event(&f, e, outcomeDone, 0)); err != nil {
-		return durable.RetryAfter(err, 0)
+		return durable.Postpone(err, 0)
 	}
 	s.metrics.fires.WithLabelValues(outcomeDone).Inc()
 	return nil

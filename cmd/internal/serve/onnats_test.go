@@ -51,6 +51,16 @@ func TestOnNATS(t *testing.T) {
 		"ListenersGetWhatTheEndPublishes":    TestListenersGetWhatTheEndPublishes,
 		"ListenersThatDoNotReadAreCutOff":    TestListenersThatDoNotReadAreCutOff,
 		"SecretsAreNotLogged":                TestSecretsAreNotLogged,
+		"TheDeepestPayload":                  TestTheDeepestPayload,
+		"PagesOfLargeTimers":                 TestPagesOfLargeTimers,
+		"AStreamBeginsWithItsPosition":       TestAStreamBeginsWithItsPosition,
+		"APositionMovesOnWithOtherKinds":     TestAPositionMovesOnWithOtherKinds,
+		"MissedEventsAreAnnounced":           TestMissedEventsAreAnnounced,
+		"HeadOfAStream":                      TestHeadOfAStream,
+		"EachIDIsReachedByItsPath":           TestEachIDIsReachedByItsPath,
+		"TheClientReachesEachID":             TestTheClientReachesEachID,
+		"MetricsOfARunningServer":            TestMetricsOfARunningServer,
+		"BadReceiversAreLeft":                TestBadReceiversAreLeft,
 	} {
 		t.Run(name, test)
 	}
@@ -59,9 +69,9 @@ func TestOnNATS(t *testing.T) {
 // folderOnly are tests that start a server and would find nothing else on NATS: they are about connections
 // and tokens, which come before the store.
 var folderOnly = []string{
-	"CrowdOfListeners", "ListenersOfHTTP2", "WebhooksToThisMachineNeedPermissionIfOthersMayUseIt", "TokenIsNeeded",
+	"Crowd", "ListenersOfHTTP2", "StreamsOfHTTP10", "PathsAreTakenAsTheyAre", "WebhooksToThisMachineNeedPermissionIfOthersMayUseIt", "TokenIsNeeded",
 	"PagesOfOtherSitesCannotChangeAnything", "ForeignHostsAreRefusedWithoutAToken", "TLS", "SlowRequestsAreCutOff",
-	"HugeHeadersAreRefused", "TheDescriptionHasEachRoute",
+	"HugeHeadersAreRefused", "HugeBodiesAreRefused", "TheDescriptionHasEachRoute", "TheAddressIsTheOneThatWasAskedFor",
 }
 
 // Each test that starts a server is in the list of TestOnNATS, or is named as one that is about something else.

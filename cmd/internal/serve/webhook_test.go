@@ -141,8 +141,8 @@ func TestDeadTimers(t *testing.T) {
 			w.WriteHeader(500)
 		}
 	})
-	dir := t.TempDir()
-	ts := start(t, func(c *Config) { c.Data = dir })
+	same := newPlace(t)
+	ts := start(t, same)
 	deadIDs := func(query string) (ids []string, next string) {
 		l := into[DeadList](t, ts.do("GET", "/v1/dead"+query, "").want(t, 200))
 		for _, d := range l.Dead {
@@ -163,7 +163,7 @@ func TestDeadTimers(t *testing.T) {
 	if err := ts.end(); err != nil {
 		t.Fatal(err)
 	}
-	ts = start(t, func(c *Config) { c.Data = dir }) // the errors are kept
+	ts = start(t, same) // the errors are kept
 	first, next := deadIDs("?limit=2")
 	second, end := deadIDs("?limit=2&cursor=" + next)
 	if fmt.Sprint(first, second) != "[a b] [c]" || end != "" {
@@ -366,6 +366,7 @@ func TestAFullQueueUsesNoAttempt(t *testing.T) {
 	}
 	s := newServer(set)
 	defer s.hub.Close()
+	s.backend.Store(&backend{events: memoryEvents{s.hub}})
 	s.sender = webhook.NewSender(webhook.Options{Policy: set.policy, Sends: 4, Room: 1}) // a host has one of the four
 	store := storetest.NewMemory()
 	defer store.Close()
