@@ -9,7 +9,7 @@ NEMESIS     ?= 10m
 CROWD       ?= 10000
 
 # Who is in the figures of README and docs: all but the peers that take longest.
-RACED ?= std,goroutines,channel,foliot,precise,slack-1ms,slack-10ms,drop-in,context,tasks,tasks-slack,queue,wheel,loop,durable,durable-nosync,cluster,pebble,sqlite-poll,asynq,bare-publish,nats-schedule,ttl,go-cache,ttlcache,otter,parts,lists,heap,thw,asyncio,node
+RACED ?= std,goroutines,channel,foliot,precise,slack-1ms,slack-10ms,drop-in,context,tasks,tasks-slack,queue,wheel,loop,durable,durable-nosync,cluster,pebble,sqlite-poll,asynq,bare-publish,nats-schedule,serve,bare-http,ttl,go-cache,ttlcache,otter,parts,lists,heap,thw,asyncio,node
 
 # The release after the one that go.mod names.
 NEXT ?= go1.27.2

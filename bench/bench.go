@@ -10,7 +10,7 @@
 //   - scenariorun.go: one run of a scenario, its rounds and the figures it collects
 //   - workload.go and pair.go: the two ways to measure work, by all contenders in turn or by two of them
 //
-// There are six kinds of contenders:
+// There are seven kinds of contenders:
 //
 //   - timers that call functions: timers.go, with adapters.go and peers.go
 //   - data structures with one owner: structures.go
@@ -18,10 +18,11 @@
 //   - event loops of other programs: scripts.go
 //   - stores of timers that survive a crash: durablestores.go
 //   - timers in a stream of NATS JetStream: clustertimers.go, with clusterservers.go
+//   - servers of HTTP in other processes: servechild.go, with servehttp.go and servebare.go
 //
 // Each scenario is a function. Those about timers are in requests.go, parts.go, resets.go, lateness.go, burst.go, density.go,
-// memory.go, dropin.go, tickers.go and periodic.go; the others in contexts.go, queue.go, ttlcache.go, durable.go, cluster.go
-// and in the files whose names begin with task, wheel or loops.
+// memory.go, dropin.go, tickers.go and periodic.go; the others in contexts.go, queue.go, ttlcache.go, durable.go, cluster.go,
+// serve.go and in the files whose names begin with task, wheel or loops.
 // A report is shown by table.go, judged by verdict.go, compared with another by compare.go and put into a page by
 // splice.go.
 package bench
@@ -37,7 +38,7 @@ import (
 
 // Options say what to measure. The zero value is a run of about a minute.
 type Options struct {
-	Scenarios  []string // names of the scenarios; empty: all, but those that build and start servers only in a full run
+	Scenarios  []string // names of the scenarios; empty: all, but those that start servers only in a full run
 	Contenders []string // names of the contenders; empty: all. The bases of comparison are always included
 	Timers     int      // outstanding timers; default 100,000, or 1,000,000 in a full run
 	Rounds     int      // rounds of each measure, at most; default 5

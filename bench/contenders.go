@@ -38,6 +38,7 @@ var contenders = append([]contender{
 	{Contender: Contender{Name: "durable", Title: "Foliot's durable/local", Module: foliotModule + "/durable/local", Kind: Ours}},
 	{Contender: Contender{Name: "durable-nosync", Title: "Foliot's durable/local, NoSync", Module: foliotModule + "/durable/local", Kind: Ours}},
 	{Contender: Contender{Name: "cluster", Title: "Foliot's durable/jetstream", Module: foliotModule + "/durable/jetstream", Kind: Ours}},
+	{Contender: Contender{Name: "serve", Title: "foliot serve", Module: foliotModule + "/cmd", Kind: Ours}},
 	{Contender: Contender{Name: "parts", Title: "the parts by themselves", Kind: Peer}},
 	{Contender: Contender{Name: "lists", Title: "a wheel of linked lists", Kind: Peer}},
 	{Contender: Contender{Name: "heap", Title: "container/heap and a mutex", Kind: Peer}, timers: heapTimers},

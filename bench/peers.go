@@ -39,6 +39,7 @@ var peers = []contender{
 	{Contender: Contender{Name: "asynq", Title: "asynq", Module: "github.com/hibiken/asynq", Kind: Peer}},
 	{Contender: Contender{Name: "bare-publish", Title: "bare publishes", Module: "github.com/nats-io/nats.go", Kind: Peer}},
 	{Contender: Contender{Name: "nats-schedule", Title: "NATS's message schedules", Module: "github.com/nats-io/nats-server/v2", Kind: Peer}},
+	{Contender: Contender{Name: "bare-http", Title: "bare net/http", Kind: Peer}},
 }
 
 const tooMuchMemory = "not measured with so many, for want of memory"

@@ -5,7 +5,7 @@ type scenario struct {
 	name, title, about string
 	needsFreshProcess  bool // it needs a process in which nothing was measured before, and runs first
 	leavesTraces       bool // it leaves goroutines or memory behind, and runs last
-	needsServers       bool // it builds and starts servers, so it is left out of a quick run unless it is named
+	needsServers       bool // it starts servers in other processes, so it is left out of a quick run unless it is named
 	run                func(*scenarioRun) error
 }
 
@@ -158,6 +158,10 @@ var scenarios = []scenario{
 	{
 		name: "cluster-open", title: "Durable timers on three servers: memory and opening", run: clusterOpen, needsServers: true,
 		about: "Very many timers in a stream with three replicas: the memory of each in a process, and the time from opening the store until the first one fires.",
+	},
+	{
+		name: "serve", title: "Timers as a service", run: serveTimers, needsServers: true,
+		about: "The server of foliot serve, its clients and the receivers of its webhooks on one machine, by HTTP/1.1 on connections that stay open.",
 	},
 	{
 		name: "bulk-expiry", title: "Bulk expiry", run: bulkExpiry, leavesTraces: true,

@@ -37,7 +37,8 @@ is possible. They take turns in rounds, with the garbage collector on.
 
 The scenarios whose names begin with cluster build a NATS server and start three of them. They
 are part of a full run, and of one that names them. If the server cannot be built, they are
-skipped, and the report says so.
+skipped, and the report says so. The scenario serve starts foliot serve, and is part of the
+same runs.
 
 A quick run takes about a minute, a full one 40 minutes; an interrupt prints what
 has been measured so far. The tables go to the standard output. A list follows them: the
@@ -97,6 +98,21 @@ written; 2 for wrong usage; 130 after an interrupt.`,
 	})
 	b.isSet = flags.Changed
 	return cmd
+}
+
+// newBareServerCmd returns the command of the server that the scenario serve compares foliot serve with.
+func newBareServerCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:    "bench-bare-server",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := bench.BareServer(cmd.Context(), cmd.ErrOrStderr()); err != nil {
+				return runError{err}
+			}
+			return nil
+		},
+	}
 }
 
 // completeList makes the shell complete the last name of a list.

@@ -165,3 +165,21 @@ func TestCompletionKnowsScenariosAndContenders(t *testing.T) {
 		}
 	}
 }
+
+func TestBenchMeasuresTheServerOfThisCommand(t *testing.T) {
+	out, _, err := run(t, context.Background(), "bench", "-scenario", "serve", "-n", "100", "-rounds", "1", "-json", "-", "-html", "none")
+	var r bench.Report
+	if err != nil || json.Unmarshal([]byte(out), &r) != nil || len(r.Scenarios) != 1 || r.Scenarios[0].Error != "" {
+		t.Fatalf("error %v, stdout:\n%s", err, out)
+	}
+	for _, m := range r.Scenarios[0].Measures {
+		for _, row := range m.Rows {
+			if row.Error != "" || row.Early != 0 {
+				t.Errorf("%s, %s: error %q, %d early", m.Name, row.Contender, row.Error, row.Early)
+			}
+			if m.Main && row.Contender == "serve" && row.Ratio.Rounds == 0 {
+				t.Errorf("%s: no ratio to bare net/http", m.Name)
+			}
+		}
+	}
+}

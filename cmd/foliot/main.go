@@ -63,7 +63,7 @@ func newRootCmd() *cobra.Command {
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newBenchCmd(), newFixCmd(), newTimersCmd(), newServeCmd(), &cobra.Command{
+	root.AddCommand(newBenchCmd(), newBareServerCmd(), newFixCmd(), newTimersCmd(), newServeCmd(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  namedArgs,
