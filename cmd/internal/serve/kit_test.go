@@ -18,7 +18,7 @@ import (
 
 // A testServer is a server with its own port. Its timers are in a folder, or on NATS below TestOnNATS.
 type testServer struct {
-	t   *testing.T
+	t   testing.TB
 	s   *server
 	url string
 	log *syncBuffer
@@ -44,7 +44,7 @@ func (b *syncBuffer) String() string {
 }
 
 // testConfig returns a configuration for tests.
-func testConfig(t *testing.T) (Config, *syncBuffer) {
+func testConfig(t testing.TB) (Config, *syncBuffer) {
 	log := &syncBuffer{}
 	c := Config{
 		Listen: "127.0.0.1:0", Concurrency: 16, Attempts: 3,
@@ -68,7 +68,7 @@ func newPlace(t *testing.T) place {
 }
 
 // start starts a server, and waits until it is ready.
-func start(t *testing.T, change func(c *Config)) *testServer {
+func start(t testing.TB, change func(c *Config)) *testServer {
 	t.Helper()
 	ts := launch(t, change)
 	eventually(t, func() bool { return ts.s.ready.Load() })
@@ -115,7 +115,7 @@ func launch(t *testing.T, change func(c *Config)) *testServer {
 }
 
 // eventually waits until a condition holds.
-func eventually(t *testing.T, ok func() bool) {
+func eventually(t testing.TB, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
