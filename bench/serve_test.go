@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 func standInServer() error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /v1/timers/{id}", barePut)
-	mux.HandleFunc("POST /v1/timers", func(_ http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /v1/timers", func(w http.ResponseWriter, r *http.Request) {
 		var batch struct {
 			Timers []struct {
 				At      time.Time
@@ -47,6 +47,7 @@ func standInServer() error {
 		for _, t := range batch.Timers {
 			time.AfterFunc(time.Until(t.At), func() { sender.send(t.Webhook.URL) })
 		}
+		_, _ = w.Write(make([]byte, 10*len(batch.Timers)))
 	})
 	ts := httptest.NewServer(mux)
 	fmt.Fprintf(os.Stderr, "some other line\n%s%s\n", readyLine, strings.TrimPrefix(ts.URL, "http://"))
@@ -119,8 +120,12 @@ func TestVariablesThatSetFlagsAreNotPassedOn(t *testing.T) {
 
 func TestAClientReadsOneResponseAfterTheOther(t *testing.T) {
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == "PUT" {
+		switch r.Method {
+		case "PUT":
 			barePut(w, r)
+			return
+		case "GET":
+			_, _ = w.Write(make([]byte, 10_000)) // too long for a Content-Length that the server adds
 			return
 		}
 		http.Error(w, "the reason", http.StatusTeapot)
@@ -136,6 +141,12 @@ func TestAClientReadsOneResponseAfterTheOther(t *testing.T) {
 			t.Error(err)
 		}
 		if err := c.do("POST", "/p", []byte(body), 200); err == nil || !strings.Contains(err.Error(), "POST /p: status 418: the reason") {
+			t.Errorf("error %v", err)
+		}
+		if err := c.do("GET", "/", []byte(body), 200); err != nil {
+			t.Error(err)
+		}
+		if err := c.do("GET", "/", []byte(body), 201); err == nil || err.Error() != "GET /: status 200" {
 			t.Errorf("error %v", err)
 		}
 	}

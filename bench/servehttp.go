@@ -3,10 +3,10 @@ package bench
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http/httputil"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -62,22 +62,34 @@ func (c *httpClient) do(method, path string, body []byte, want int) error {
 		return fmt.Errorf("%q is not a response", line)
 	}
 	length, err := readHeader(c.r)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if status == want {
+	case length == chunked:
+		_, err = io.Copy(io.Discard, httputil.NewChunkedReader(c.r))
+		if err == nil {
+			_, err = readHeader(c.r) // of the trailer, which is empty
+		}
+	case status == want:
 		_, err = c.r.Discard(length)
-		return err
+	default:
+		text, _ := io.ReadAll(io.LimitReader(c.r, int64(length)))
+		return fmt.Errorf("%s %s: status %d: %s", method, path, status, text)
 	}
-	text, err := io.ReadAll(io.LimitReader(c.r, int64(length)))
-	return errors.Join(fmt.Errorf("%s %s: status %d: %s", method, path, status, text), err)
+	if err == nil && status != want {
+		err = fmt.Errorf("%s %s: status %d", method, path, status)
+	}
+	return err
 }
 
 func (c *httpClient) close() { _ = c.conn.Close() }
 
+// chunked is the length of a body that comes in chunks.
+const chunked = -1
+
 // readHeader reads the lines of a header after the first one, and returns the length of the body.
 func readHeader(r *bufio.Reader) (length int, err error) {
-	const name = "content-length:"
+	const name, chunks = "content-length:", "transfer-encoding: chunked"
 	for {
 		line, err := r.ReadSlice('\n')
 		if err != nil {
@@ -86,6 +98,9 @@ func readHeader(r *bufio.Reader) (length int, err error) {
 		line = bytes.TrimRight(line, "\r\n")
 		if len(line) == 0 {
 			return length, nil
+		}
+		if bytes.EqualFold(line, []byte(chunks)) {
+			length = chunked
 		}
 		if len(line) > len(name) && bytes.EqualFold(line[:len(name)], []byte(name)) {
 			if length, err = strconv.Atoi(string(bytes.TrimSpace(line[len(name):]))); err != nil {
