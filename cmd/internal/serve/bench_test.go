@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,13 +138,3 @@ func BenchmarkWebhook(b *testing.B) {
 	b.ResetTimer()
 	<-all
 }
-
-// discard is a ResponseWriter that keeps nothing but the status.
-type discard struct {
-	header http.Header
-	status int
-}
-
-func (d *discard) Header() http.Header         { return d.header }
-func (d *discard) WriteHeader(status int)      { d.status = status }
-func (d *discard) Write(b []byte) (int, error) { return len(b), nil }

@@ -209,6 +209,18 @@ func (s *Spec) due(t *durable.Timer, e *envelope, now time.Time) error {
 	return nil
 }
 
+// shown returns the timer that a Spec has made, as show does, without a look into its envelope.
+func (s *Spec) shown(t *durable.Timer) Timer {
+	out := Timer{
+		ID: t.ID, Rev: t.Rev, At: t.At.UTC(), Cron: s.Cron, TZ: s.TZ,
+		Payload: s.Payload, Webhook: s.Webhook, Kind: s.Kind,
+	}
+	if t.Every != 0 {
+		out.Every = t.Every.String()
+	}
+	return out
+}
+
 // show returns a durable timer as responses show it. A timer that serve has not made has its kind, and its
 // payload if that is JSON.
 func show(t *durable.Timer) Timer {

@@ -55,7 +55,7 @@ func (s *server) putTimer(w http.ResponseWriter, r *http.Request) error {
 	if made {
 		status = http.StatusCreated
 	}
-	return writeJSON(w, status, show(&t))
+	return writeJSON(w, status, spec.shown(&t))
 }
 
 // schedule schedules a timer under conditions and sets its revision. It reports whether there was none
