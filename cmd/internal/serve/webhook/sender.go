@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -42,10 +43,10 @@ type Options struct {
 
 // A Sender sends webhooks. Its methods may be called from any goroutine.
 type Sender struct {
-	opts   Options
-	queue  *queue
-	client *http.Client
-	signer atomic.Pointer[Signer]
+	opts      Options
+	queue     *queue
+	transport *http.Transport // without an http.Client, which would follow redirects and copy each header for that
+	signer    atomic.Pointer[Signer]
 }
 
 // NewSender returns a Sender that signs nothing.
@@ -54,18 +55,15 @@ func NewSender(o Options) *Sender {
 		o.Timeout = sendTimeout
 	}
 	q := newQueue(o.Sends, o.Room)
-	return &Sender{opts: o, queue: q, client: &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			Proxy:                  nil, // a proxy would connect to addresses that the policy does not see
-			DialContext:            o.Policy.dialContext(o.Resolver),
-			TLSHandshakeTimeout:    dialTimeout,
-			MaxIdleConns:           o.Sends,
-			MaxIdleConnsPerHost:    q.share,
-			IdleConnTimeout:        time.Minute,
-			MaxResponseHeaderBytes: 64 << 10,
-			DisableCompression:     true,
-		},
+	return &Sender{opts: o, queue: q, transport: &http.Transport{
+		Proxy:                  nil, // a proxy would connect to addresses that the policy does not see
+		DialContext:            o.Policy.dialContext(o.Resolver),
+		TLSHandshakeTimeout:    dialTimeout,
+		MaxIdleConns:           o.Sends,
+		MaxIdleConnsPerHost:    q.share,
+		IdleConnTimeout:        time.Minute,
+		MaxResponseHeaderBytes: 64 << 10,
+		DisableCompression:     true,
 	}}
 }
 
@@ -113,10 +111,13 @@ func (s *Sender) Send(ctx context.Context, r Request) Result {
 func (s *Sender) post(ctx context.Context, u *url.URL, r Request) Result {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(r.Body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(r.Body)) // u is parsed already
 	if err != nil {
-		return Result{Err: errors.New("the address of the webhook is not valid")}
+		return Result{Err: errors.New("the webhook is not valid")}
 	}
+	u.Host = strings.TrimSuffix(u.Host, ":") // of an empty port
+	req.URL, req.Host = u, u.Host
+	req.Header = make(http.Header, len(r.Headers)+5)
 	req.Header.Set("User-Agent", s.opts.UserAgent)
 	for name, value := range r.Headers {
 		if !reserved(name) {
@@ -127,7 +128,7 @@ func (s *Sender) post(ctx context.Context, u *url.URL, r Request) Result {
 	if err := s.signer.Load().sign(req.Header, r.Key, time.Now(), r.Body); err != nil {
 		return Result{Err: fmt.Errorf("the webhook cannot be signed: %w", err)}
 	}
-	resp, err := s.client.Do(req)
+	resp, err := s.transport.RoundTrip(req)
 	if err != nil {
 		return Result{Err: describe(ctx, u, s.opts.Timeout, err)}
 	}
@@ -146,9 +147,6 @@ func (s *Sender) post(ctx context.Context, u *url.URL, r Request) Result {
 
 // describe returns an error without the URL, which may have secrets in it.
 func describe(ctx context.Context, u *url.URL, limit time.Duration, err error) error {
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		err = ue.Err
-	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%s sent no response within %v", u.Host, limit)
 	}

@@ -55,7 +55,7 @@ func TestResults(t *testing.T) {
 func TestProxiesOfTheEnvironmentAreNotUsed(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-	tr := newSender(t).client.Transport.(*http.Transport)
+	tr := newSender(t).transport
 	if tr.Proxy != nil {
 		t.Error("there is a proxy")
 	}

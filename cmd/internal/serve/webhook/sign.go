@@ -48,11 +48,18 @@ func ParseSecrets(text string) (*Signer, error) {
 	return s, nil
 }
 
+// The names of headers, in the form that an http.Header has.
+var (
+	idHeader        = http.CanonicalHeaderKey(standardwebhooks.HeaderWebhookID)
+	timestampHeader = http.CanonicalHeaderKey(standardwebhooks.HeaderWebhookTimestamp)
+	signatureHeader = http.CanonicalHeaderKey(standardwebhooks.HeaderWebhookSignature)
+)
+
 // sign sets the headers of Standard Webhooks.
 func (s *Signer) sign(h http.Header, key string, now time.Time, body []byte) error {
 	id := headerID(key)
-	h.Set(standardwebhooks.HeaderWebhookID, id)
-	h.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	h.Set(idHeader, id)
+	h.Set(timestampHeader, strconv.FormatInt(now.Unix(), 10))
 	if s == nil {
 		return nil
 	}
@@ -64,13 +71,16 @@ func (s *Signer) sign(h http.Header, key string, now time.Time, body []byte) err
 		}
 		all = append(all, signature)
 	}
-	h.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(all, " "))
+	h.Set(signatureHeader, strings.Join(all, " "))
 	return nil
 }
 
 // headerID returns a key as it is sent. Receivers trim spaces of a header and do not agree on what other
 // characters than those of ASCII mean, so these are percent-encoded.
 func headerID(key string) string {
+	if !strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+		return key
+	}
 	var b strings.Builder
 	for i := range len(key) {
 		if c := key[i]; c > ' ' && c < 0x7f {
