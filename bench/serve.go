@@ -42,6 +42,8 @@ type serveRig struct {
 	hooks *hookReceivers
 	ours  *serveInstance
 	all   []*serveInstance
+
+	pending int // timers of the server of Foliot that are due in an hour
 }
 
 // startServe starts the receivers and the processes of both contenders. The caller calls close.
@@ -182,11 +184,14 @@ func serveTimers(s *scenarioRun) error {
 	if err := rig.measureLateness("webhook late by"); err != nil {
 		return err
 	}
-	if err := rig.fill(rig.ours.next, s.n, inAnHour); err != nil {
-		return err
+	if more := s.n - rig.pending; more > 0 {
+		if err := rig.fill(rig.ours.next, more, inAnHour); err != nil {
+			return err
+		}
+		rig.ours.next += more
+		rig.pending += more
 	}
-	rig.ours.next += s.n
-	rig.measureMemory("memory of the server with timers pending", s.n)
+	rig.measureMemory("memory of the server with timers pending", rig.pending)
 	rig.hooks.hangs.Store(true)
 	return rig.measureLateness("a tenth of the receivers hang, webhook to another late by")
 }
@@ -199,6 +204,9 @@ func (r *serveRig) measurePuts(rate *measurement) error {
 		at, first := time.Now().Add(time.Hour), in.next
 		calls, thousands, err = callRate(serveClients, length, s.n, func(i int) error { return r.put(in, first+i, at) })
 		in.next += calls
+		if in == r.ours {
+			r.pending += calls
+		}
 		return calls, thousands, err
 	}
 	for _, in := range r.all {
