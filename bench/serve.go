@@ -171,14 +171,11 @@ func serveTimers(s *scenarioRun) error {
 		return err
 	}
 	defer rig.close()
-	puts := s.measure("PUT requests of 64 clients", "k/s").against(serveBase).higherIsBetter().main()
-	sent := s.measure("webhooks delivered", "k/s").against(serveBase).higherIsBetter().main()
-	rig.measureMemory("memory of the server before", 0)
-	rig.measureSync()
-	if err := rig.measurePuts(puts); err != nil {
+	memoryBefore := rig.memory()
+	if err := rig.measurePuts(); err != nil {
 		return err
 	}
-	if err := rig.measureWebhooks(sent); err != nil {
+	if err := rig.measureWebhooks(); err != nil {
 		return err
 	}
 	if err := rig.measureLateness("webhook late by"); err != nil {
@@ -191,14 +188,25 @@ func serveTimers(s *scenarioRun) error {
 		rig.ours.next += more
 		rig.pending += more
 	}
-	rig.measureMemory("memory of the server with timers pending", rig.pending)
+	memoryThen := rig.memory()
 	rig.hooks.hangs.Store(true)
-	return rig.measureLateness("a tenth of the receivers hang, webhook to another late by")
+	if err := rig.measureLateness("a tenth of the receivers hang, webhook to another late by"); err != nil {
+		return err
+	}
+	for name, mib := range memoryBefore {
+		s.measure("memory of the server before", "MiB").neutral().add(name, 0, mib)
+	}
+	if mib, ok := memoryThen[rig.ours.name]; ok { // nothing is pending on the other one
+		s.measure("memory of the server with timers pending", "MiB").neutral().add(rig.ours.name, rig.pending, mib)
+	}
+	rig.measureSync()
+	return nil
 }
 
 // measurePuts measures how many timers are made in a second. All of them are due in an hour.
-func (r *serveRig) measurePuts(rate *measurement) error {
+func (r *serveRig) measurePuts() error {
 	s := r.s
+	rate := s.measure("PUT requests of 64 clients", "k/s").against(serveBase).higherIsBetter().main()
 	cpu := s.measure("processor time of the server for a PUT", "µs").against(serveBase)
 	one := func(in *serveInstance, length time.Duration) (calls int, thousands float64, err error) {
 		at, first := time.Now().Add(time.Hour), in.next
@@ -285,8 +293,9 @@ func (r *serveRig) newLog(in *serveInstance, n int) *hookLog {
 }
 
 // measureWebhooks measures how many webhooks arrive in a second if very many are due.
-func (r *serveRig) measureWebhooks(rate *measurement) error {
+func (r *serveRig) measureWebhooks() error {
 	s := r.s
+	rate := s.measure("webhooks delivered", "k/s").against(serveBase).higherIsBetter().main()
 	cpu := s.measure("processor time of the server for a webhook", "µs").against(serveBase)
 	n := min(s.n, pick(s, 5000, 20_000))
 	for round := range s.fewRounds() {
@@ -355,16 +364,15 @@ func (r *serveRig) addLateness(in *serveInstance, name string, all *lateLog) {
 	measure("at most").add(in.name, serveRate, float64(all.all.ValueAtPercentile(100))/1e6)
 }
 
-// measureMemory adds the memory of the processes with n timers pending, which the bare server never has.
-func (r *serveRig) measureMemory(name string, n int) {
+// memory returns the memory of the processes in MiB, by contender, where that is known.
+func (r *serveRig) memory() map[string]float64 {
+	all := make(map[string]float64)
 	for _, in := range r.all {
-		if n > 0 && in != r.ours {
-			continue
-		}
-		if _, memory, ok := processUsage(in.cmd.Process.Pid); ok {
-			r.s.measure(name, "MiB").neutral().add(in.name, n, float64(memory)/(1<<20))
+		if _, bytes, ok := processUsage(in.cmd.Process.Pid); ok {
+			all[in.name] = float64(bytes) / (1 << 20)
 		}
 	}
+	return all
 }
 
 // measureSync measures how long a write and a sync take in the folder of the server.
