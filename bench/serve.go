@@ -142,6 +142,9 @@ func (r *serveRig) put(in *serveInstance, i int, at time.Time) error {
 func (r *serveRig) fill(first, n int, at func(i int) time.Time) error {
 	const callers = 4
 	_, _, err := callRate(callers, time.Hour, (n+serveBatch-1)/serveBatch, func(batch int) error {
+		if err := r.s.ctx.Err(); err != nil {
+			return err
+		}
 		body := []byte(`{"timers":[`)
 		from := first + batch*serveBatch
 		for i := from; i < min(from+serveBatch, first+n); i++ {
