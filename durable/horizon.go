@@ -1,0 +1,42 @@
+package durable
+
+import (
+	"time"
+
+	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/engine"
+	"github.com/foliot-go/foliot/wheel"
+)
+
+// Horizon returns how many of the timers in memory are due by when, as [foliot.Runtime.Horizon] does
+// for those of a runtime. The sum of Count is Stats.Loaded. With millions of timers, memory may hold
+// those of the next minutes only. Timers whose handlers run, and those that are due and have no
+// handler, are not in it. The ticks are microseconds.
+//
+// Horizon returns nil if no timer is in memory, so also while no Run runs. It reads counts, not
+// timers: it takes microseconds, whatever their number is.
+func (s *Scheduler) Horizon() []foliot.HorizonBucket {
+	s.mu.Lock()
+	r := s.run
+	s.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	now := s.wall().UnixNano()
+	at := pastTick(now)
+	buckets := engine.HorizonOf(r.spans(at), at, func(at wheel.Tick) time.Duration {
+		return time.Duration(timeOf(at) - now)
+	})
+	var horizon []foliot.HorizonBucket
+	for _, b := range buckets {
+		horizon = append(horizon, foliot.HorizonBucket(b))
+	}
+	return horizon
+}
+
+// spans returns the spans of the index, see [wheel.Wheel.Spans].
+func (r *run) spans(at wheel.Tick) []wheel.Span {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.index.w.Spans(nil, at)
+}
