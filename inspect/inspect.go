@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/live"
 	"github.com/foliot-go/foliot/loop"
 )
 
@@ -101,14 +102,9 @@ func nameOf(r *http.Request) string {
 	return name
 }
 
-// contentPolicy lets the page load what this handler serves, and nothing else. There are no scripts
-// and styles in the HTML.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
-	"img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-
 // setHeaders sets the headers that all responses have.
 func setHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("Content-Security-Policy", live.ContentPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")

@@ -1,7 +1,7 @@
-// Package look holds the parts that two pages of Foliot share, the page of package inspect and the page of foliot bench: the
+// Package look holds the parts that the pages of Foliot share, those of package inspect, of foliot serve and of foliot bench: the
 // colours, the style of text, and the format of numbers and of the labels of axes.
 //
-// The page of foliot bench is written by Go and has no script. The page of inspect is drawn by JavaScript. So there are two
+// The page of foliot bench is written by Go and has no script. The other two are drawn by JavaScript. So there are two
 // versions of the functions that write numbers: number.go and step.go, and number.js. Both pass the cases of
 // testdata/cases.json.
 package look

@@ -4,13 +4,14 @@ import { second, year } from "./words.js";
 
 const branches = 64; // of a level
 const digit = Math.log2(branches);
+const decimal = Math.log2(1000); // of a tick of a microsecond: other ticks are powers of two, in nanoseconds
 
 // rings returns the levels of a wheel, the fastest first. A level has buckets of one width, and goes round once in
 // 64 of them. Each ring is {width, turn, cells, count, fast}: cells are the buckets with timers. Rings that go round in less
-// than a second are fast.
-export function rings(horizon) {
+// than a second are fast. usual is the tick of the wheel in nanoseconds, if the buckets do not say it.
+export function rings(horizon, usual) {
 	const buckets = horizon.filter((b) => b.Count > 0); // an empty range is one bucket, whatever its length
-	const phase = widthPhase(buckets);
+	const phase = widthPhase(buckets, usual);
 	const levels = new Map(); // by exponent: the logarithm of the width
 	const level = (e) => {
 		if (!levels.has(e)) levels.set(e, { width: 2 ** e, turn: 2 ** (e + digit), cells: [], count: 0, fast: 2 ** (e + digit) < second });
@@ -38,12 +39,14 @@ export function rings(horizon) {
 export const isManual = (horizon) => horizon.length > 0 && widthPhase(horizon.filter((b) => b.Count > 0)) === 0;
 
 // widthPhase returns the logarithm of the wheel's tick, modulo that of 64: every width is a tick times a power of 64.
-function widthPhase(buckets) {
+function widthPhase(buckets, usual = 16384) {
 	const votes = new Map();
+	const vote = (phase) => votes.set(phase, (votes.get(phase) ?? 0) + 1);
 	for (const b of buckets) {
 		const exact = Math.log2(b.To - b.From), e = Math.round(exact);
-		if (Math.abs(exact - e) < 1e-6) votes.set(e % digit, (votes.get(e % digit) ?? 0) + 1);
+		if (Math.abs(exact - e) < 1e-6) vote(e % digit);
+		const times = (exact - decimal) / digit; // the power of 64
+		if (Math.abs(times - Math.round(times)) < 1e-6) vote(decimal % digit);
 	}
-	const usual = 14 % digit; // of a tick of 16.384 µs
-	return [...votes].reduce((best, vote) => (vote[1] > best[1] ? vote : best), [usual, 0])[0];
+	return [...votes].reduce((best, vote) => (vote[1] > best[1] ? vote : best), [Math.log2(usual) % digit, 0])[0];
 }

@@ -24,8 +24,10 @@ export class Wheel {
 	#total = 0;
 	#manual = false; // the runtime has a manual clock
 
-	constructor(host) {
+	// tick is the tick of the wheel in nanoseconds, or undefined for that of a runtime.
+	constructor(host, tick) {
 		this.host = host;
+		this.tick = tick;
 		this.root = svg("svg", { viewBox: `${-size / 2} ${-size / 2} ${size} ${size}`, "aria-hidden": "true", focusable: "false" });
 		this.bands = svg("g");
 		this.labels = svg("g", { class: "ring-names" });
@@ -46,7 +48,7 @@ export class Wheel {
 		this.#drawnAt = performance.now();
 		this.#base = at;
 		this.#manual = isManual(horizon);
-		const all = rings(horizon);
+		const all = rings(horizon, this.tick);
 		this.#total = all.reduce((sum, ring) => sum + ring.count, 0);
 		this.#layOut(all);
 		const most = Math.max(1, ...all.flatMap((ring) => ring.cells.map((c) => c.count)));
@@ -184,6 +186,6 @@ function describe(all, total) {
 }
 
 // wheelRows are the rows of the table that says the same.
-export function wheelRows(horizon) {
-	return rings(horizon).map((ring) => [duration(ring.turn), duration(ring.width), ring.count]);
+export function wheelRows(horizon, tick) {
+	return rings(horizon, tick).map((ring) => [duration(ring.turn), duration(ring.width), ring.count]);
 }

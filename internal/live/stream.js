@@ -1,24 +1,31 @@
 // The stream of pictures from the server.
 
+import { Source, Poll } from "./source.js";
+
 const patience = 3000; // milliseconds without a picture after which a connection counts as lost, if pictures come fast
 const firstPatience = 65000; // the same while it is not known how fast they come
 
 // A Stream listens to the server, but not while it is paused and not while the page is hidden. It calls onPicture with each
-// picture, and onState with "connecting", "live", "paused" or "lost".
+// picture, onState with "connecting", "live", "paused" or "lost", and onRefused with the status and the problem of a response that
+// is an error. headers returns the headers of a request. If every is not 0, it requests single pictures, so many milliseconds apart.
 export class Stream {
-	#source = null; // the EventSource; null while nothing is wanted
-	#again = 0; // the timer that opens the source again after the browser gave up
+	#source = null; // null while nothing is wanted
+	#lastID = ""; // the number of the last picture
 	#silence = 0; // the timer that gives a connection up because nothing comes
 	#count = 0; // pictures that have come, at most 3
 	#gap = 0; // about the longest time between two pictures of late, in milliseconds
 	#last = 0; // when the last picture came, by performance.now
 	#state = "";
 	#paused = false;
+	#stopped = false;
 
-	constructor(address, onPicture, onState) {
+	constructor(address, { onPicture, onState, onRefused = () => {}, headers = () => ({}), every = 0 }) {
 		this.address = address;
 		this.onPicture = onPicture;
 		this.onState = onState;
+		this.onRefused = onRefused;
+		this.headers = headers;
+		this.every = every;
 		document.addEventListener("visibilitychange", () => this.#follow());
 		addEventListener("pagehide", () => this.#close());
 		addEventListener("pageshow", () => this.#follow());
@@ -26,6 +33,20 @@ export class Stream {
 	}
 
 	get paused() { return this.#paused; }
+
+	// stop ends the stream until again is called.
+	stop() {
+		this.#stopped = true;
+		this.#follow();
+		this.#become("connecting");
+	}
+
+	// again begins the stream anew, with other headers.
+	again() {
+		this.#stopped = false;
+		this.#close();
+		this.#follow();
+	}
 
 	// pause ends the stream, or begins it again.
 	pause(paused) {
@@ -35,7 +56,7 @@ export class Stream {
 
 	// #follow opens or closes the source, as it is wanted.
 	#follow() {
-		const wanted = !this.#paused && !document.hidden;
+		const wanted = !this.#paused && !this.#stopped && !document.hidden;
 		if (wanted && !this.#source) this.#open();
 		if (!wanted) {
 			this.#close();
@@ -45,22 +66,24 @@ export class Stream {
 	}
 
 	#open() {
-		clearTimeout(this.#again);
 		if (this.#state !== "lost") this.#become("connecting");
-		const source = new EventSource(this.address);
-		this.#source = source;
-		source.onmessage = (event) => this.#receive(event.data);
-		source.onerror = () => {
-			this.#become("lost");
-			// The browser tries again by itself, unless the server has refused.
-			if (source.readyState !== EventSource.CLOSED) return;
-			this.#close();
-			this.#again = setTimeout(() => this.#follow(), 2000);
-		};
+		this.#await(firstPatience);
+		this.#source = new (this.every ? Poll : Source)(this.address, {
+			every: this.every,
+			headers: this.headers,
+			last: this.#lastID,
+			onEvents: (events) => {
+				this.#lastID = events.at(-1).id;
+				this.#receive(events.at(-1).data); // of several the last is that of now
+			},
+			onFail: (status, problem) => {
+				this.#become("lost");
+				if (status) this.onRefused(status, problem);
+			},
+		});
 	}
 
 	#close() {
-		clearTimeout(this.#again);
 		clearTimeout(this.#silence);
 		this.#source?.close();
 		this.#source = null;
@@ -85,12 +108,17 @@ export class Stream {
 		if (this.#count > 0) this.#gap = Math.max(0.9 * this.#gap, now - this.#last);
 		this.#last = now;
 		this.#count = Math.min(this.#count + 1, 3);
+		this.#await(this.#count < 3 ? firstPatience : Math.max(patience, 4 * this.#gap));
+	}
+
+	// #await sets the time when the connection is given up, in milliseconds from now.
+	#await(time) {
 		clearTimeout(this.#silence);
 		this.#silence = setTimeout(() => {
 			this.#become("lost");
 			this.#close();
 			this.#follow();
-		}, this.#count < 3 ? firstPatience : Math.max(patience, 4 * this.#gap));
+		}, time);
 	}
 
 	#become(state) {

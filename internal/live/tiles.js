@@ -12,9 +12,9 @@ const slow = ({ stats }) => stats.SlowCallback || 5 * millisecond;
 
 const lately = (name) => ({ history }) => `${number(history.since(name))} in the ${history.period}`;
 
-// figures are the contents of the tiles. value, note and bad get {stats, history, ran, recent}, and so does title, which
-// replaces name: ran is how long callbacks took since the start, recent.ran is that of the last minute.
-const figures = [
+// figures are the contents of the tiles of a runtime. value, note and bad get {stats, history, ran, recent, picture}, and so does
+// title, which replaces name: ran is how long callbacks took since the start, recent.ran is that of the last minute.
+export const figures = [
 	{
 		name: "Blocked workers", value: ({ stats }) => number(stats.Blocked), note: lately("blocked"), bad: ({ history }) => history.since("blocked") > 0,
 		about: "How often a callback blocked its worker, so that another goroutine took over. Each delays other timers by about 10 ms.",
@@ -57,7 +57,7 @@ function longest(stats, { ran }) {
 export class Tiles {
 	#tiles;
 
-	constructor(host) {
+	constructor(host, figures) {
 		set(host, { role: "group", tabindex: 0, "aria-labelledby": "health-title" });
 		this.#tiles = figures.map((figure, i) => {
 			const value = html("output", { "aria-live": "off", "aria-labelledby": `tile-${i}` });
