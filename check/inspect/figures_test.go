@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/check/internal/browser"
 	"github.com/foliot-go/foliot/inspect"
 )
 
@@ -23,8 +24,8 @@ const lookOfPage = `document.querySelector("main").innerText + [...document.quer
 
 func TestBrowserShowsTheFiguresOfARuntime(t *testing.T) {
 	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
-	tab := openTab(t, desktop, s.address)
-	tab.until(t, `document.getElementById("armed").textContent === "`+strconv.Itoa(idleTimers)+`"`)
+	tab := browser.Open(t, browser.Desktop, s.address)
+	tab.Until(t, `document.getElementById("armed").textContent === "`+strconv.Itoa(idleTimers)+`"`)
 	for _, c := range []struct{ what, script, want string }{
 		{"the name of the number", `document.getElementById(document.getElementById("armed").getAttribute("aria-labelledby")).textContent`, "Armed"},
 		{"the cells of the wheel", `[...document.querySelectorAll("#wheel .cell")].filter(e => e.getAttribute("display") !== "none").length`, "3"},
@@ -35,79 +36,79 @@ func TestBrowserShowsTheFiguresOfARuntime(t *testing.T) {
 		{"the chooser for one runtime", `document.getElementById("chooser").hidden`, "true"},
 		{"the role of the wheel", `document.getElementById("wheel").getAttribute("role")`, "img"},
 	} {
-		if got := strings.ReplaceAll(eval[string](t, tab, "String("+c.script+")"), "\u00a0", " "); got != c.want {
+		if got := strings.ReplaceAll(browser.Eval[string](t, tab, "String("+c.script+")"), "\u00a0", " "); got != c.want {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
 	}
-	if name := eval[string](t, tab, `document.getElementById("wheel").getAttribute("aria-label")`); !strings.Contains(name, "wheel") {
+	if name := browser.Eval[string](t, tab, `document.getElementById("wheel").getAttribute("aria-label")`); !strings.Contains(name, "wheel") {
 		t.Errorf("the name of the wheel is %q", name)
 	}
-	tab.checkQuiet(t)
+	tab.CheckQuiet(t)
 }
 
 func TestBrowserShowsThatFiguresChange(t *testing.T) {
-	tab := openTab(t, desktop, newSite(t, program(t)).address)
-	tab.until(t, `Number(document.getElementById("armed").textContent.replaceAll(",", "")) > 1000`)
+	tab := browser.Open(t, browser.Desktop, newSite(t, program(t)).address)
+	tab.Until(t, `Number(document.getElementById("armed").textContent.replaceAll(",", "")) > 1000`)
 	for _, selector := range []string{"#armed", "#rates-keys", "#wakeups-keys", "#late-table", "#lists"} {
-		before := tab.text(t, selector)
-		tab.until(t, fmt.Sprintf(`document.querySelector(%q).textContent !== %q`, selector, before))
+		before := tab.Text(t, selector)
+		tab.Until(t, fmt.Sprintf(`document.querySelector(%q).textContent !== %q`, selector, before))
 	}
 	// Between two pictures the wheel turns.
 	turns := `[...document.querySelectorAll("#wheel g[transform]")].map(e => e.getAttribute("transform")).join()`
-	before := eval[string](t, tab, turns)
-	tab.until(t, turns+" !== "+strconv.Quote(before))
-	for _, rate := range eval[[]string](t, tab, `[...document.querySelectorAll("#rates-keys .value")].map(e => e.textContent)`) {
+	before := browser.Eval[string](t, tab, turns)
+	tab.Until(t, turns+" !== "+strconv.Quote(before))
+	for _, rate := range browser.Eval[[]string](t, tab, `[...document.querySelectorAll("#rates-keys .value")].map(e => e.textContent)`) {
 		if n, _ := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSuffix(rate, "\u00a0/s"), ",", ""), 64); n <= 0 {
 			t.Errorf("a rate of a busy runtime is %q", rate)
 		}
 	}
 	for title, want := range map[string]string{"loops": `^scripts runs 2 41\.7 d 0 0$`, "queues": `^retries 5 2 1(\.\d+)? h ago$`} {
-		row := eval[string](t, tab, `[...document.querySelector("section[aria-labelledby=list-`+title+`] tbody tr").cells].map(e => e.textContent).join(" ")`)
+		row := browser.Eval[string](t, tab, `[...document.querySelector("section[aria-labelledby=list-`+title+`] tbody tr").cells].map(e => e.textContent).join(" ")`)
 		if got := strings.ReplaceAll(row, "\u00a0", " "); !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("the row of %s is %q, want %q", title, got, want)
 		}
 	}
-	tab.checkQuiet(t)
+	tab.CheckQuiet(t)
 }
 
 func TestBrowserPauses(t *testing.T) {
 	s := newSite(t, program(t))
-	tab := openTab(t, desktop, s.address)
+	tab := browser.Open(t, browser.Desktop, s.address)
 	toggles := []struct {
 		name string
 		do   func()
 	}{
-		{"button", func() { eval[bool](t, tab, `document.getElementById("pause").click(), true`) }},
-		{"P", func() { tab.press(t, "p") }},
-		{"Space", func() { tab.press(t, " ") }},
+		{"button", func() { browser.Eval[bool](t, tab, `document.getElementById("pause").click(), true`) }},
+		{"P", func() { tab.Press(t, "p") }},
+		{"Space", func() { tab.Press(t, " ") }},
 		{"Space on the button", func() {
-			eval[bool](t, tab, `document.getElementById("pause").focus(), true`)
-			tab.press(t, " ")
+			browser.Eval[bool](t, tab, `document.getElementById("pause").focus(), true`)
+			tab.Press(t, " ")
 		}},
 		{"Space on the wheel", func() {
-			eval[bool](t, tab, `document.getElementById("wheel").focus(), true`)
-			tab.press(t, " ")
+			browser.Eval[bool](t, tab, `document.getElementById("wheel").focus(), true`)
+			tab.Press(t, " ")
 		}},
 	}
 	for _, toggle := range toggles {
 		t.Run(toggle.name, func(t *testing.T) {
 			toggle.do()
-			tab.until(t, `document.documentElement.dataset.state === "paused"`)
+			tab.Until(t, `document.documentElement.dataset.state === "paused"`)
 			waitFor(t, "the server has no stream", func() bool { return s.streams.Load() == 0 })
-			before := eval[string](t, tab, lookOfPage)
+			before := browser.Eval[string](t, tab, lookOfPage)
 			time.Sleep(700 * time.Millisecond)
-			if after := eval[string](t, tab, lookOfPage); after != before {
+			if after := browser.Eval[string](t, tab, lookOfPage); after != before {
 				t.Errorf("the page changes during a pause:\n%s", difference(before, after))
 			}
 			toggle.do()
-			tab.until(t, `document.documentElement.dataset.state === "live"`)
-			tab.until(t, lookOfPage+" !== "+strconv.Quote(before))
+			tab.Until(t, `document.documentElement.dataset.state === "live"`)
+			tab.Until(t, lookOfPage+" !== "+strconv.Quote(before))
 		})
 	}
-	if scrolled := eval[float64](t, tab, `scrollY`); scrolled != 0 {
+	if scrolled := browser.Eval[float64](t, tab, `scrollY`); scrolled != 0 {
 		t.Errorf("Space scrolls the page by %v", scrolled)
 	}
-	tab.checkQuiet(t)
+	tab.CheckQuiet(t)
 }
 
 // difference returns the first lines in which two texts differ.
@@ -124,80 +125,80 @@ func difference(a, b string) string {
 // waitFor waits until a condition of this process holds.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(browser.Patience); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not in %v: %s", patience, what)
+			t.Fatalf("not in %v: %s", browser.Patience, what)
 		}
 	}
 }
 
 func TestBrowserDoesNotListenWhileThePageIsHidden(t *testing.T) {
 	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
-	tab := openTab(t, desktop, s.address)
+	tab := browser.Open(t, browser.Desktop, s.address)
 	hide := func(hidden bool) {
-		eval[bool](t, tab, fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %v, configurable: true}),
+		browser.Eval[bool](t, tab, fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %v, configurable: true}),
 			document.dispatchEvent(new Event("visibilitychange"))`, hidden))
 	}
 	hide(true)
 	waitFor(t, "the server has no stream", func() bool { return s.streams.Load() == 0 })
 	hide(false)
 	waitFor(t, "the server has a stream", func() bool { return s.streams.Load() == 1 })
-	tab.until(t, `document.documentElement.dataset.state === "live"`)
-	tab.checkQuiet(t)
+	tab.Until(t, `document.documentElement.dataset.state === "live"`)
+	tab.CheckQuiet(t)
 }
 
 func TestBrowserConnectsAgainAfterARestart(t *testing.T) {
 	s := newSite(t, program(t))
-	tab := openTab(t, desktop, s.address)
+	tab := browser.Open(t, browser.Desktop, s.address)
 	s.stop()
-	tab.until(t, `document.documentElement.dataset.state === "lost"`)
-	if said := tab.text(t, "#state"); said != "Connection lost" {
+	tab.Until(t, `document.documentElement.dataset.state === "lost"`)
+	if said := tab.Text(t, "#state"); said != "Connection lost" {
 		t.Errorf("the page says %q", said)
 	}
-	before := tab.text(t, "#armed")
+	before := tab.Text(t, "#armed")
 	s.start(t, strings.TrimSuffix(strings.TrimPrefix(s.address, "http://"), prefix))
-	tab.until(t, `document.documentElement.dataset.state === "live"`)
-	tab.until(t, `document.getElementById("armed").textContent !== `+strconv.Quote(before))
+	tab.Until(t, `document.documentElement.dataset.state === "live"`)
+	tab.Until(t, `document.getElementById("armed").textContent !== `+strconv.Quote(before))
 }
 
 func TestBrowserConnectsAgainIfNothingComes(t *testing.T) {
 	s := newSite(t, program(t))
-	tab := openTab(t, desktop, s.address)
-	tab.until(t, `document.querySelectorAll("#late .column").length > 0`)
+	tab := browser.Open(t, browser.Desktop, s.address)
+	tab.Until(t, `document.querySelectorAll("#late .column").length > 0`)
 	time.Sleep(time.Second) // so that the page knows how fast pictures come
 	s.mute()
-	before := tab.text(t, "#armed")
+	before := tab.Text(t, "#armed")
 	waitFor(t, "the page connects again", func() bool { return s.opened.Load() == 2 })
-	tab.until(t, `document.documentElement.dataset.state === "live"`)
-	tab.until(t, `document.getElementById("armed").textContent !== `+strconv.Quote(before))
-	tab.checkQuiet(t)
+	tab.Until(t, `document.documentElement.dataset.state === "live"`)
+	tab.Until(t, `document.getElementById("armed").textContent !== `+strconv.Quote(before))
+	tab.CheckQuiet(t)
 }
 
 func TestBrowserChoosesARuntime(t *testing.T) {
 	s := newSite(t, program(t))
-	tab := openTab(t, desktop, s.address)
-	tab.until(t, `document.getElementById("runtime").value === "default"`)
+	tab := browser.Open(t, browser.Desktop, s.address)
+	tab.Until(t, `document.getElementById("runtime").value === "default"`)
 	armed := func(n string) {
 		t.Helper()
-		tab.until(t, `document.getElementById("armed").textContent === "`+n+`"`)
+		tab.Until(t, `document.getElementById("armed").textContent === "`+n+`"`)
 	}
-	eval[bool](t, tab, `(() => { const s = document.getElementById("runtime"); s.value = "few"; return s.dispatchEvent(new Event("change")) })()`)
+	browser.Eval[bool](t, tab, `(() => { const s = document.getElementById("runtime"); s.value = "few"; return s.dispatchEvent(new Event("change")) })()`)
 	armed(strconv.Itoa(idleTimers))
-	tab.do(t, reload)
-	tab.until(t, `document.documentElement.dataset.state === "live"`)
+	tab.Do(t, reload)
+	tab.Until(t, `document.documentElement.dataset.state === "live"`)
 	armed(strconv.Itoa(idleTimers))
-	eval[bool](t, tab, `[...document.querySelectorAll("#lists button")].find(e => e.textContent === "none").click(), true`)
+	browser.Eval[bool](t, tab, `[...document.querySelectorAll("#lists button")].find(e => e.textContent === "none").click(), true`)
 	armed("0")
 	for selector, want := range map[string]string{
 		"#horizon .empty": "No timer is armed.",
 		"#late .empty":    "No timer has fired yet.",
 		"#owners p":       "No timer is armed, so there is no function to name.",
 	} {
-		if got := tab.text(t, selector); got != want {
+		if got := tab.Text(t, selector); got != want {
 			t.Errorf("%s says %q, want %q", selector, got, want)
 		}
 	}
-	tab.checkQuiet(t)
+	tab.CheckQuiet(t)
 }
 
 func TestBrowserSaysWhyFiguresAreMissing(t *testing.T) {
@@ -206,12 +207,12 @@ func TestBrowserSaysWhyFiguresAreMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"closed": closed, "nil": nil}})
-	tab := openTab(t, desktop, s.address)
+	tab := browser.Open(t, browser.Desktop, s.address)
 	for name, want := range map[string]string{"closed": "The runtime is shut down.", "nil": "There is no runtime of this name: it is nil."} {
-		eval[bool](t, tab, `[...document.querySelectorAll("#lists button")].find(e => e.textContent === "`+name+`").click(), true`)
-		tab.until(t, `document.getElementById("notice").textContent === `+strconv.Quote(want))
+		browser.Eval[bool](t, tab, `[...document.querySelectorAll("#lists button")].find(e => e.textContent === "`+name+`").click(), true`)
+		tab.Until(t, `document.getElementById("notice").textContent === `+strconv.Quote(want))
 	}
-	tab.checkQuiet(t)
+	tab.CheckQuiet(t)
 }
 
 // The same cases hold for the functions in Go, which a test of package look checks.
@@ -221,8 +222,8 @@ func TestBrowserWritesNumbersAsTheCasesSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
-	tab := openTab(t, desktop, s.address)
-	wrong := eval[[]string](t, tab, `import("./look/number.js").then(module => Object.entries(`+string(cases)+`).flatMap(([name, all]) => all.flatMap(c => {
+	tab := browser.Open(t, browser.Desktop, s.address)
+	wrong := browser.Eval[[]string](t, tab, `import("./look/number.js").then(module => Object.entries(`+string(cases)+`).flatMap(([name, all]) => all.flatMap(c => {
 		const got = module[name](...c.slice(0, -1)), want = c.at(-1);
 		const same = typeof got === "string" ? got.replaceAll("\u00a0", " ") === want : Math.abs(got - want) < 1e-9;
 		return same ? [] : [name + "(" + c.slice(0, -1) + ") = " + got + ", want " + want];
@@ -235,8 +236,8 @@ func TestBrowserWritesNumbersAsTheCasesSay(t *testing.T) {
 // The history of a runtime has a bound, however long the page is open.
 func TestBrowserKeepsTheLastMinutesOnly(t *testing.T) {
 	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
-	tab := openTab(t, desktop, s.address)
-	got := eval[map[string]float64](t, tab, `import("./history.js").then(({ History }) => {
+	tab := browser.Open(t, browser.Desktop, s.address)
+	got := browser.Eval[map[string]float64](t, tab, `import("./history.js").then(({ History }) => {
 		const h = new History(), result = {};
 		const add = (time, n) => h.add(time, { late: [{ UpTo: 1000, Count: n }], ran: [], stats: {
 			Armed: 5, Stopped: 0, Rearmed: 2 * n, Wakeups: n, Polls: 0, Blocked: 0, Panics: 0, Rescued: 0, Late: { Count: n, Max: 1000 }, Ran: { Max: 0 } } });
@@ -278,7 +279,7 @@ func TestBrowserKeepsTheLastMinutesOnly(t *testing.T) {
 
 func TestBrowserFindsTheRingsOfTheWheel(t *testing.T) {
 	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
-	tab := openTab(t, desktop, s.address)
+	tab := browser.Open(t, browser.Desktop, s.address)
 	for _, c := range []struct{ name, horizon, want string }{
 		{"no timer", `[]`, "7 rings"},
 		{
@@ -289,7 +290,7 @@ func TestBrowserFindsTheRingsOfTheWheel(t *testing.T) {
 		{"a manual clock", `[{From: 0, To: 1, Count: 1}, {From: 4096, To: 8192, Count: 4}]`, "7 rings, manual: 5 turn in 2^24"},
 		{"due in a hundred years", `[{From: 2 ** 61, To: 2 ** 61 + 2 ** 56, Count: 1}]`, "8 rings: 1 turn in 2^62"},
 	} {
-		got := eval[string](t, tab, `import("./rings.js").then(({ rings, isManual }) => {
+		got := browser.Eval[string](t, tab, `import("./rings.js").then(({ rings, isManual }) => {
 			const horizon = `+c.horizon+`, all = rings(horizon);
 			const used = all.filter(r => r.count > 0).map(r => r.count + " turn in 2^" + Math.log2(r.turn));
 			return all.length + " rings" + (isManual(horizon) ? ", manual" : "") + (used.length ? ": " + used.join(", ") : "");
@@ -301,11 +302,11 @@ func TestBrowserFindsTheRingsOfTheWheel(t *testing.T) {
 }
 
 func TestBrowserRoundsNoShareToAllOrNone(t *testing.T) {
-	tab := openTab(t, desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}}).address)
+	tab := browser.Open(t, browser.Desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}}).address)
 	for share, want := range map[string]string{
 		"0": "0 %", "0.0004": "< 0.1 %", "0.002": "0.2 %", "0.5": "50 %", "0.99": "99 %", "0.998": "99.8 %", "0.9996": "> 99.9 %", "1": "100 %",
 	} {
-		got := eval[string](t, tab, `import("./words.js").then(m => m.percent(`+share+`))`)
+		got := browser.Eval[string](t, tab, `import("./words.js").then(m => m.percent(`+share+`))`)
 		if got = strings.ReplaceAll(got, "\u00a0", " "); got != want {
 			t.Errorf("a share of %s is %q, want %q", share, got, want)
 		}
@@ -346,21 +347,21 @@ func TestBrowserCountsSlowCallbacksByTheBoundOfTheRuntime(t *testing.T) {
 }
 
 func TestBrowserSaysHowLongThePageHasListened(t *testing.T) {
-	tab := openTab(t, desktop, newSite(t, program(t)).address)
+	tab := browser.Open(t, browser.Desktop, newSite(t, program(t)).address)
 	for _, script := range []string{`document.querySelector("#late-table thead").innerText`, `document.querySelector("#tiles .note").innerText`} {
-		tab.until(t, `/last [1-9][0-9]?\ss/.test(`+script+`)`)
+		tab.Until(t, `/last [1-9][0-9]?\ss/.test(`+script+`)`)
 	}
-	tab.checkQuiet(t)
+	tab.CheckQuiet(t)
 }
 
 func TestBrowserSaysThatTheDefaultRuntimeIsUnused(t *testing.T) {
-	tab := openTab(t, desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"default": newRuntime(t)}}).address)
-	tab.until(t, `document.getElementById("notice").innerText.includes("Options.Runtimes")`)
+	tab := browser.Open(t, browser.Desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"default": newRuntime(t)}}).address)
+	tab.Until(t, `document.getElementById("notice").innerText.includes("Options.Runtimes")`)
 	rt := newRuntime(t)
 	arm(t, rt, 1, time.Hour, time.Hour, closeIdle)
-	tab = openTab(t, desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"default": rt}}).address)
-	tab.until(t, `document.getElementById("armed").textContent === "1"`)
-	if !eval[bool](t, tab, `document.getElementById("notice").hidden`) {
+	tab = browser.Open(t, browser.Desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"default": rt}}).address)
+	tab.Until(t, `document.getElementById("armed").textContent === "1"`)
+	if !browser.Eval[bool](t, tab, `document.getElementById("notice").hidden`) {
 		t.Error("a runtime with a timer has a notice")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/check/internal/browser"
 	"github.com/foliot-go/foliot/inspect"
 	"github.com/foliot-go/foliot/loop"
 )
@@ -194,7 +195,7 @@ func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 func program(t *testing.T) inspect.Options {
 	t.Helper()
 	timers := 100_000
-	if screenshots() != "" {
+	if browser.Screenshots() != "" {
 		timers = 1_000_000
 	}
 	busy := newBusy(t, timers)

@@ -1,6 +1,6 @@
 //go:build browser
 
-package inspect
+package browser
 
 import (
 	"bytes"
