@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -35,7 +34,6 @@ type Config struct {
 	Version      string
 	Logger       *slog.Logger
 	Ready        io.Writer     // gets the line that says that the server is ready
-	Page         http.Handler  // serves / and what is below /page/; nil means a placeholder
 	webhookLimit time.Duration // how long a webhook may take, for tests; 0 means the default
 	requestLimit time.Duration // how long a request may take to arrive, for tests; 0 means the default
 	patience     time.Duration // how long a listener may take to read, for tests; 0 means the default

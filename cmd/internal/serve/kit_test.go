@@ -59,7 +59,7 @@ func testConfig(t testing.TB) (Config, *syncBuffer) {
 type place func(c *Config)
 
 // newPlace returns a place that no other test has.
-func newPlace(t *testing.T) place {
+func newPlace(t testing.TB) place {
 	if strings.HasPrefix(t.Name(), "TestOnNATS/") {
 		return newNATSPlace(t)
 	}
@@ -76,7 +76,7 @@ func start(t testing.TB, change func(c *Config)) *testServer {
 }
 
 // launch starts a server.
-func launch(t *testing.T, change func(c *Config)) *testServer {
+func launch(t testing.TB, change func(c *Config)) *testServer {
 	t.Helper()
 	c, log := testConfig(t)
 	if change != nil {

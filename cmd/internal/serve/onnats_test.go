@@ -131,7 +131,7 @@ var sharedNATS struct {
 var natsPlaces atomic.Int64
 
 // newNATSPlace returns a stream of the server that tests share. It is removed at the end of the test.
-func newNATSPlace(t *testing.T) place {
+func newNATSPlace(t testing.TB) place {
 	t.Helper()
 	shared := &sharedNATS
 	shared.once.Do(func() {

@@ -38,18 +38,6 @@ func (s *server) routes() []route {
 	}
 }
 
-// pageRoutes returns the routes of the page. Its files are open: they have no data in them.
-func (s *server) pageRoutes() []route {
-	page := func(w http.ResponseWriter, r *http.Request) error {
-		s.cfg.Page.ServeHTTP(w, r)
-		return nil
-	}
-	return []route{
-		{method: "GET", path: "/{$}", serve: page, open: true, early: true},
-		{method: "GET", path: "/page/", serve: page, open: true, early: true},
-	}
-}
-
 // wrap adds to a route what all have: checks, the form of errors, and metrics.
 func (s *server) wrap(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,16 +128,6 @@ func (s *server) notReady(ctx context.Context) *Problem {
 	p := problem(http.StatusServiceUnavailable, "The timers are being loaded: %d of %d. Try again soon.", loaded, pending).with("Retry-After", "1")
 	p.Loaded, p.Pending = &loaded, &pending
 	return p
-}
-
-// placeholder is the page of a server without one.
-func placeholder(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'")
-	_, _ = w.Write([]byte(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Foliot</title>
-<h1>Foliot</h1><p>This server runs timers. <a href="openapi.json">openapi.json</a> describes its requests.</p></html>
-`))
 }
 
 // errorLog returns the log of net/http: connections that fail, which is no fault of the server.

@@ -66,9 +66,6 @@ func newServer(s *setup) *server {
 			UserAgent: "foliot/" + s.Version,
 		}),
 	}
-	if srv.cfg.Page == nil {
-		srv.cfg.Page = http.HandlerFunc(placeholder)
-	}
 	srv.use(s.secrets)
 	srv.metrics = newMetrics(srv)
 	return srv

@@ -106,6 +106,26 @@ func TestResume(t *testing.T) {
 	}
 }
 
+func TestTheLastEventsComeAfterANumber(t *testing.T) {
+	h := newHub(t, Options{Keep: 4})
+	if got, want := h.Before(2), h.next-1; got != want {
+		t.Errorf("without events the number is %d, want %d", got, want)
+	}
+	first := publish(h, "k")
+	if got := h.Before(2); got != first-1 {
+		t.Errorf("after one event the number is %d, want %d", got, first-1)
+	}
+	var last uint64
+	for range 9 {
+		last = publish(h, "k")
+	}
+	for n, want := range map[int]uint64{0: last, 2: last - 2, 4: last - 4, 5: last - 4, 1000: last - 4} {
+		if got := h.Before(n); got != want {
+			t.Errorf("the number before %d events is %d, want %d", n, got, want)
+		}
+	}
+}
+
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	h := newHub(t, Options{Keep: 100, KeepBytes: 1000})
 	for range 1000 {
