@@ -82,7 +82,7 @@ func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
 	case errors.Is(res.Err, webhook.ErrStopped):
 		return durable.Postpone(res.Err, 0) // the next process sends it
 	case res.Unsent:
-		return durable.Postpone(res.Err, s.pause())
+		return durable.Postpone(res.Err, s.pause(res.Err))
 	}
 	s.metrics.webhook(res.Status, time.Since(begin))
 	switch {
@@ -104,11 +104,15 @@ func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
 	return res.Err
 }
 
-// pause returns when a webhook is tried again that was not sent because too many wait for its host. The times are
-// far apart and differ, because each try is written to the store.
-func (s *server) pause() time.Duration {
-	half := s.cfg.RetryMax/2 + 1
-	return half + rand.N(half)
+// pause returns when a webhook is tried again that was not sent because too many wait for its host: soon if the
+// host only has much to do, and late if it is slow, because each try is written to the store. The times differ,
+// so that not all are tried at once.
+func (s *server) pause(why error) time.Duration {
+	least := s.cfg.RetryMin
+	if errors.Is(why, webhook.ErrSlow) {
+		least = s.cfg.RetryMax/2 + 1
+	}
+	return least + rand.N(least)
 }
 
 // exhausted reports whether an attempt that has failed was the last one.

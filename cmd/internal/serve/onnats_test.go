@@ -61,6 +61,7 @@ func TestOnNATS(t *testing.T) {
 		"TheClientReachesEachID":             TestTheClientReachesEachID,
 		"MetricsOfARunningServer":            TestMetricsOfARunningServer,
 		"BadReceiversAreLeft":                TestBadReceiversAreLeft,
+		"APictureHasTheTimersOfTheServer":    TestAPictureHasTheTimersOfTheServer,
 	} {
 		t.Run(name, test)
 	}
@@ -72,6 +73,7 @@ var folderOnly = []string{
 	"Crowd", "ListenersOfHTTP2", "StreamsOfHTTP10", "PathsAreTakenAsTheyAre", "WebhooksToThisMachineNeedPermissionIfOthersMayUseIt", "TokenIsNeeded",
 	"PagesOfOtherSitesCannotChangeAnything", "ForeignHostsAreRefusedWithoutAToken", "TLS", "SlowRequestsAreCutOff",
 	"HugeHeadersAreRefused", "HugeBodiesAreRefused", "TheDescriptionHasEachRoute", "TheAddressIsTheOneThatWasAskedFor",
+	"ThePageHasAStrictPolicy", "ThePageIsOpenAndItsDataIsNot",
 }
 
 // Each test that starts a server is in the list of TestOnNATS, or is named as one that is about something else.
@@ -179,7 +181,7 @@ func startNATS(t *testing.T, o natsserver.Options) *natsserver.Server {
 }
 
 // connectJetStream returns a connection for requests of a test.
-func connectJetStream(t *testing.T, url string) jetstream.JetStream {
+func connectJetStream(t testing.TB, url string) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(url)
 	if err != nil {

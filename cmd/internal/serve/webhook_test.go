@@ -443,3 +443,18 @@ func TestGoneEndsACalendar(t *testing.T) {
 		t.Errorf("%d calls", n)
 	}
 }
+
+// A host that has much to do gets its webhooks soon, and one that is slow does not fill the store with tries.
+func TestThePauseDependsOnTheHost(t *testing.T) {
+	c, _ := testConfig(t)
+	c.RetryMin, c.RetryMax = time.Second, time.Hour
+	s := &server{cfg: c}
+	for range 100 {
+		if d := s.pause(fmt.Errorf("not sent: %w", webhook.ErrFull)); d < time.Second || d >= 2*time.Second {
+			t.Fatalf("a busy host: %v", d)
+		}
+		if d := s.pause(fmt.Errorf("not sent: %w", webhook.ErrSlow)); d < 30*time.Minute || d > 61*time.Minute {
+			t.Fatalf("a slow host: %v", d)
+		}
+	}
+}

@@ -55,8 +55,12 @@ type place struct {
 	slow bool // counts in queue.held
 }
 
-// errFull says that too many sends wait for a host.
-var errFull = errors.New("too many webhooks wait for this host")
+// ErrFull and ErrSlow are in the Result of a webhook that was not sent because too many wait for its host.
+// ErrSlow says that its last response took long, or that there was none.
+var (
+	ErrFull = errors.New("too many webhooks wait for this host")
+	ErrSlow = errors.New("too many webhooks wait for this host, which is slow")
+)
 
 // ErrStopped is in the Result of a webhook that was not sent because of Stop.
 var ErrStopped = errors.New("the server is ending")
@@ -68,8 +72,8 @@ func newQueue(places, room int) *queue {
 	return &queue{share: max(1, places/4), room: room, free: places, hosts: make(map[string]*host), stopped: make(chan struct{})}
 }
 
-// enter waits for a place. It returns the error of ctx if that ends first, errFull if too many wait, and
-// ErrStopped after stop.
+// enter waits for a place. It returns the error of ctx if that ends first, ErrFull or ErrSlow if
+// too many wait, and ErrStopped after stop.
 func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 	select {
 	case <-q.stopped: // also if a place is free
@@ -83,8 +87,12 @@ func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 		q.hosts[name] = h
 	}
 	if h.wait.Len() >= q.limit(h) {
+		err := ErrFull
+		if h.slow {
+			err = ErrSlow
+		}
 		q.mu.Unlock()
-		return nil, errFull
+		return nil, err
 	}
 	w := &waiter{granted: make(chan *place, 1)}
 	e := h.wait.PushBack(w)
@@ -97,7 +105,7 @@ func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 	select {
 	case p := <-w.granted:
 		if p == nil {
-			return nil, errFull
+			return nil, ErrSlow
 		}
 		return p, nil
 	case <-q.stopped:

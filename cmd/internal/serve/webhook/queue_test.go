@@ -95,7 +95,7 @@ func TestARoomIsBounded(t *testing.T) {
 	take(t, q, "a")
 	waits(t, q, "a")
 	waits(t, q, "a")
-	if _, err := q.enter(t.Context(), "a"); !errors.Is(err, errFull) {
+	if _, err := q.enter(t.Context(), "a"); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
 	take(t, q, "b")
@@ -111,7 +111,7 @@ func TestHostsThatHangLeaveRoom(t *testing.T) {
 		for range (room - q.waitingNow() + 1) / 2 {
 			waits(t, q, host)
 		}
-		if _, err := q.enter(t.Context(), host); !errors.Is(err, errFull) {
+		if _, err := q.enter(t.Context(), host); !errors.Is(err, ErrFull) {
 			t.Fatal(err)
 		}
 		hangs.leave(true)
