@@ -25,6 +25,7 @@ var choices = []choice{
 	{"an existing program with many `AfterFunc`", "[`time`](time/doc.go), a drop-in", "drop-in", "AfterFunc and Stop: CPU", "drop-in"},
 	{"an existing program with many `WithTimeout`", "[`context`](context/doc.go), a drop-in", "drop-in", "context.WithTimeout, Done and cancel: CPU", "drop-in"},
 	{"timers that must survive the process: order expiry, reminders, retries hours later", "[`durable`](durable/doc.go), its own module", "", "", ""},
+	{"programs in any language that want to be called back: by a webhook, or by server-sent events", "[`foliot serve`](docs/serve.md), by HTTP", "", "", ""},
 	{"tests that must not wait", "[`clock`](clock/doc.go) to inject, [`foliot.ManualClock`](clock.go), `loop.Virtual`; or `testing/synctest`", "", "", ""},
 }
 
