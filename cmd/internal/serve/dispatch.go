@@ -104,15 +104,15 @@ func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
 	return res.Err
 }
 
-// pause returns when a webhook is tried again that was not sent because too many wait for its host: soon if the
-// host only has much to do, and late if it is slow, because each try is written to the store. The times differ,
-// so that not all are tried at once.
+// pause returns when a webhook is tried again that was not sent because too many wait for its host. Each try is
+// written to the store. So those that were refused come back in rounds, as many at a time as there is room for,
+// and late if the host is slow. The times differ, so that not all are tried at once.
 func (s *server) pause(why error) time.Duration {
-	least := s.cfg.RetryMin
-	if errors.Is(why, webhook.ErrSlow) {
-		least = s.cfg.RetryMax/2 + 1
+	least, most := s.cfg.RetryMin, s.cfg.RetryMax/2+1
+	if full, ok := errors.AsType[*webhook.FullError](why); ok {
+		return min(least*time.Duration(full.Rounds)+rand.N(least), max(least, most))
 	}
-	return least + rand.N(least)
+	return most + rand.N(most)
 }
 
 // exhausted reports whether an attempt that has failed was the last one.

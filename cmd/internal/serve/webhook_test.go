@@ -450,8 +450,11 @@ func TestThePauseDependsOnTheHost(t *testing.T) {
 	c.RetryMin, c.RetryMax = time.Second, time.Hour
 	s := &server{cfg: c}
 	for range 100 {
-		if d := s.pause(fmt.Errorf("not sent: %w", webhook.ErrFull)); d < time.Second || d >= 2*time.Second {
+		if d := s.pause(fmt.Errorf("not sent: %w", &webhook.FullError{Rounds: 3})); d < 3*time.Second || d >= 4*time.Second {
 			t.Fatalf("a busy host: %v", d)
+		}
+		if d := s.pause(&webhook.FullError{Rounds: 1 << 20}); d > 31*time.Minute {
+			t.Fatalf("a very busy host: %v", d)
 		}
 		if d := s.pause(fmt.Errorf("not sent: %w", webhook.ErrSlow)); d < 30*time.Minute || d > 61*time.Minute {
 			t.Fatalf("a slow host: %v", d)

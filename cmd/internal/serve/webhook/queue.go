@@ -36,12 +36,13 @@ type queue struct {
 
 // A host is a receiver. The mutex of the queue protects it.
 type host struct {
-	name  string
-	sends int       // places that it holds
-	wait  list.List // of *waiter, oldest first
-	slow  bool      // its last send took long or had no response
-	turn  *list.Element
-	in    *list.List // the list that has turn
+	name    string
+	sends   int       // places that it holds
+	wait    list.List // of *waiter, oldest first
+	slow    bool      // its last send took long or had no response
+	refused int       // sends that found no room, less those that got a place since then
+	turn    *list.Element
+	in      *list.List // the list that has turn
 }
 
 type waiter struct {
@@ -55,12 +56,17 @@ type place struct {
 	slow bool // counts in queue.held
 }
 
-// ErrFull and ErrSlow are in the Result of a webhook that was not sent because too many wait for its host.
-// ErrSlow says that its last response took long, or that there was none.
-var (
-	ErrFull = errors.New("too many webhooks wait for this host")
-	ErrSlow = errors.New("too many webhooks wait for this host, which is slow")
-)
+// ErrSlow is in the Result of a webhook that was not sent because too many wait for its host, whose last
+// response took long or did not come.
+var ErrSlow = errors.New("too many webhooks wait for this host, which is slow")
+
+// A FullError is in the Result of a webhook that was not sent because too many wait for its host, which is not
+// slow.
+type FullError struct {
+	Rounds int // how often those that wait must be sent until there is room for all that were refused
+}
+
+func (e *FullError) Error() string { return "too many webhooks wait for this host" }
 
 // ErrStopped is in the Result of a webhook that was not sent because of Stop.
 var ErrStopped = errors.New("the server is ending")
@@ -72,7 +78,7 @@ func newQueue(places, room int) *queue {
 	return &queue{share: max(1, places/4), room: room, free: places, hosts: make(map[string]*host), stopped: make(chan struct{})}
 }
 
-// enter waits for a place. It returns the error of ctx if that ends first, ErrFull or ErrSlow if
+// enter waits for a place. It returns the error of ctx if that ends first, a FullError or ErrSlow if
 // too many wait, and ErrStopped after stop.
 func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 	select {
@@ -87,12 +93,12 @@ func (q *queue) enter(ctx context.Context, name string) (*place, error) {
 		q.hosts[name] = h
 	}
 	if h.wait.Len() >= q.limit(h) {
-		err := ErrFull
+		defer q.mu.Unlock()
 		if h.slow {
-			err = ErrSlow
+			return nil, ErrSlow
 		}
-		q.mu.Unlock()
-		return nil, err
+		h.refused++
+		return nil, &FullError{1 + h.refused/max(1, h.wait.Len())}
 	}
 	w := &waiter{granted: make(chan *place, 1)}
 	e := h.wait.PushBack(w)
@@ -194,6 +200,7 @@ func (q *queue) grant() {
 		q.waiting--
 		q.free--
 		h.sends++
+		h.refused = max(0, h.refused-1)
 		p := &place{q: q, h: h, slow: h.slow}
 		if p.slow {
 			q.held++

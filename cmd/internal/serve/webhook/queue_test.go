@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -95,10 +96,42 @@ func TestARoomIsBounded(t *testing.T) {
 	take(t, q, "a")
 	waits(t, q, "a")
 	waits(t, q, "a")
-	if _, err := q.enter(t.Context(), "a"); !errors.Is(err, ErrFull) {
+	if _, err := q.enter(t.Context(), "a"); !isFull(err) {
 		t.Error(err)
 	}
 	take(t, q, "b")
+}
+
+func isFull(err error) bool {
+	_, ok := errors.AsType[*FullError](err)
+	return ok
+}
+
+// Those that find no room are told to come back in rounds, as many at a time as there is room for.
+func TestThoseWithoutRoomComeBackInRounds(t *testing.T) {
+	q := newQueue(4, 8)
+	p := take(t, q, "a")
+	for range 4 {
+		waits(t, q, "a")
+	}
+	var rounds []int
+	refuse := func() {
+		_, err := q.enter(t.Context(), "a")
+		full, ok := errors.AsType[*FullError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		rounds = append(rounds, full.Rounds)
+	}
+	for range 8 {
+		refuse()
+	}
+	p.leave(false) // one of those that wait gets the place, and its own is free
+	waits(t, q, "a")
+	refuse()
+	if want := []int{1, 1, 1, 2, 2, 2, 2, 3, 3}; !slices.Equal(rounds, want) {
+		t.Errorf("rounds %v, want %v", rounds, want)
+	}
 }
 
 // However many hosts hang, there is room for another one.
@@ -111,7 +144,7 @@ func TestHostsThatHangLeaveRoom(t *testing.T) {
 		for range (room - q.waitingNow() + 1) / 2 {
 			waits(t, q, host)
 		}
-		if _, err := q.enter(t.Context(), host); !errors.Is(err, ErrFull) {
+		if _, err := q.enter(t.Context(), host); !isFull(err) {
 			t.Fatal(err)
 		}
 		hangs.leave(true)
