@@ -338,10 +338,10 @@ func TestBrowserCountsSlowCallbacksByTheBoundOfTheRuntime(t *testing.T) {
 			if took := rt.Stats().Ran.Max(); took > 40*time.Millisecond {
 				t.Skipf("the callback took %v", took)
 			}
-			tab := openTab(t, desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"main": rt}}).address)
+			tab := browser.Open(t, browser.Desktop, newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"main": rt}}).address)
 			tile := `[...document.querySelectorAll("#tiles .tile")].find(e => e.querySelector(".name").textContent.replaceAll("\u00a0", " ") === ` + strconv.Quote(c.title) + `)`
-			tab.until(t, tile+`?.querySelector("output").textContent === `+strconv.Quote(c.count))
-			tab.checkQuiet(t)
+			tab.Until(t, tile+`?.querySelector("output").textContent === `+strconv.Quote(c.count))
+			tab.CheckQuiet(t)
 		})
 	}
 }
