@@ -20,12 +20,13 @@ import (
 
 // A shellExample is a block of shell commands in a page.
 type shellExample struct {
-	line int // of its begin
+	page string // its path
+	line int    // of its begin
 	text string
 }
 
-// shellExamples returns the blocks of a page that are marked as sh.
-func shellExamples(page string) (found []shellExample) {
+// shellExamples returns the blocks of a page, which has this path, that are marked as sh.
+func shellExamples(path, page string) (found []shellExample) {
 	inside := false
 	n := 0
 	for line := range strings.Lines(page) {
@@ -37,7 +38,7 @@ func shellExamples(page string) (found []shellExample) {
 			found[len(found)-1].text += line
 		case text == "```sh":
 			inside = true
-			found = append(found, shellExample{line: n + 1})
+			found = append(found, shellExample{page: path, line: n + 1})
 		}
 	}
 	return found
@@ -108,14 +109,17 @@ done
 exit $status
 `
 
-// documented are the requests of which docs/serve.md must have an example that succeeds.
+// servePages are the pages about the server, whose examples are run in this order.
+var servePages = []string{"serve.md", "serve-operations.md"}
+
+// documented are the requests of which these pages must have an example that succeeds.
 var documented = []string{
 	"PUT /v1/timers/{id}", "GET /v1/timers/{id}", "DELETE /v1/timers/{id}", "POST /v1/timers", "GET /v1/timers", "GET /v1/fires",
 	"GET /v1/dead", "POST /v1/dead/{id}/redrive", "DELETE /v1/dead/{id}",
 	"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json",
 }
 
-// TestTheExamplesOfTheServerWork runs the shell examples of docs/serve.md one after the other, each in a shell, with a server
+// TestTheExamplesOfTheServerWork runs the shell examples of servePages one after the other, each in a shell, with a server
 // whose address is $FOLIOT and whose token is $TOKEN. A webhook has one attempt. An example fails if a command fails, or if the
 // server sends a status from 400 on that no comment of the example announces.
 func TestTheExamplesOfTheServerWork(t *testing.T) {
@@ -123,13 +127,16 @@ func TestTheExamplesOfTheServerWork(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no curl")
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "serve.md"))
-	if err != nil {
-		t.Fatal(err)
+	var examples []shellExample
+	for _, name := range servePages {
+		page, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples = append(examples, shellExamples("docs/"+name, string(page))...)
 	}
-	examples := shellExamples(string(page))
 	if len(examples) == 0 {
-		t.Fatal("docs/serve.md has no examples")
+		t.Fatal("the pages have no examples")
 	}
 	folder := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
@@ -167,20 +174,20 @@ func TestTheExamplesOfTheServerWork(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		cancel()
 		if failures := w.takeFailures(); err != nil || !slices.Equal(failures, e.failures()) {
-			t.Errorf("docs/serve.md:%d: %v, statuses %q, want %q\n%s\n%s", e.line, err, failures, e.failures(), e.text, out)
+			t.Errorf("%s:%d: %v, statuses %q, want %q\n%s\n%s", e.page, e.line, err, failures, e.failures(), e.text, out)
 		}
 	}
 	for _, request := range documented {
 		if !w.requests[request] {
-			t.Errorf("docs/serve.md has no example of %s that succeeds", request)
+			t.Errorf("no page has an example of %s that succeeds", request)
 		}
 	}
 }
 
 func TestShellExamplesAreFound(t *testing.T) {
 	const page = "# Title\n```go\nx := 1\n```\ntext\n```sh\ncurl a\ncurl b # 404: nothing is there\n```\n- item\n  ```sh\n  foliot ls\n  ```\n```\nno shell\n```\n"
-	got := shellExamples(page)
-	want := []shellExample{{7, "curl a\ncurl b # 404: nothing is there\n"}, {12, "  foliot ls\n"}}
+	got := shellExamples("docs/a.md", page)
+	want := []shellExample{{"docs/a.md", 7, "curl a\ncurl b # 404: nothing is there\n"}, {"docs/a.md", 12, "  foliot ls\n"}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
