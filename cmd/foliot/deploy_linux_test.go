@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -163,6 +164,28 @@ func unitValues(unit, key string) (values []string) {
 		}
 	}
 	return values
+}
+
+// groupNames finds the groups in the commands that install the unit.
+var groupNames = regexp.MustCompile(`(?:groupadd --system|-g|chgrp) (\S+)`)
+
+// The group that can read the configuration is the one that the commands in the unit make. It has another name than the unit:
+// systemd makes a user and a group of that name, and refuses to do so if there is such a group already.
+func TestTheGroupOfTheUnitIsNotThatOfItsUser(t *testing.T) {
+	unit := deployFile(t, "foliot.service")
+	groups := unitValues(unit, "SupplementaryGroups")
+	if len(groups) != 1 || groups[0] == "foliot" {
+		t.Fatalf("SupplementaryGroups is %q, want one group that is not foliot", groups)
+	}
+	found := groupNames.FindAllStringSubmatch(unit, -1)
+	if len(found) != 3 {
+		t.Errorf("the commands name a group %d times, want 3: to make it, for the folder, and for the token", len(found))
+	}
+	for _, m := range found {
+		if m[1] != groups[0] {
+			t.Errorf("%s: want the group %s", m[0], groups[0])
+		}
+	}
 }
 
 // The commands of the unit start the server, check it, reload it, and end it.
