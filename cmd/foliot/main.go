@@ -1,6 +1,7 @@
 // Command foliot measures Foliot's timers against others on the machine it runs on (foliot bench), moves programs from
 // the standard library's timers to Foliot's (foliot fix), shows and changes the durable timers of a folder (foliot
-// timers), serves timers by HTTP (foliot serve), and uses such a server (foliot put, get, cancel, ls and tail).
+// timers), serves timers by HTTP (foliot serve), and uses such a server (foliot put, get, cancel, ls, redrive, discard and
+// tail).
 package main
 
 import (
@@ -72,7 +73,7 @@ func newRootCmd() *cobra.Command {
 			return err
 		},
 	})
-	root.AddCommand(newPutCmd(), newGetCmd(), newCancelCmd(), newLsCmd(), newTailCmd())
+	root.AddCommand(newPutCmd(), newGetCmd(), newCancelCmd(), newLsCmd(), newRedriveCmd(), newDiscardCmd(), newTailCmd())
 	root.SetArgs(withDoubleDashes(root, os.Args[1:]))
 	return root
 }

@@ -47,6 +47,9 @@ type remote struct {
 	server    string
 	tokenFile string
 	json      bool
+
+	// details has the detail of a problem by its status, for a server whose detail speaks of requests instead of flags.
+	details map[int]string
 }
 
 // addFlags adds the flags that all commands that talk to a server have.
@@ -121,6 +124,12 @@ func (r *remote) explain(err error) error {
 		advice = "name a file with the certificate of its authority in the environment variable SSL_CERT_FILE"
 	}
 	text := withoutPackage(err)
+	var problem *client.Problem
+	if errors.As(err, &problem) && r.details[problem.Status] != "" {
+		own := *problem
+		own.Detail = r.details[problem.Status]
+		text = strings.Replace(text, problem.Error(), own.Error(), 1)
+	}
 	if advice != "" {
 		text += "; " + advice
 	}

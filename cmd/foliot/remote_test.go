@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,9 @@ func TestErrorsOfAServerSayWhatToDo(t *testing.T) {
 		{"a broken server", 500, put, 1, `the change may or may not have been made: do it so (status 500); look with "foliot get"`},
 		{"a broken server, reading", 500, []string{"ls"}, 1, "list timers: do it so (status 500)"},
 		{"no listening", 403, []string{"tail"}, 1, "listen to fires: do it so (status 403)"},
+		{"nothing to redrive", 404, []string{"redrive", "a"}, statusNotFound, `redrive timer "a": there is no dead timer with this ID; "foliot ls --dead" lists all (status 404)`},
+		{"a timer in the way", 409, []string{"redrive", "a"}, statusConflict, `redrive timer "a": there is a timer with this ID; cancel it first with "foliot cancel"`},
+		{"nothing to discard", 404, []string{"discard", "a"}, statusNotFound, `discard timer "a": there is no dead timer with this ID`},
 		{"no dead timers", 403, []string{"ls", "--dead"}, 1, "list dead: do it so (status 403)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,6 +99,27 @@ func TestTheFlagsOfPutAreSent(t *testing.T) {
 		out, _, err := run(t, t.Context(), append([]string{"put", "a", "--if-rev", "7", "--json"}, c.args...)...)
 		if want := `{"id":"a","rev":8,"at":"2040-01-31T12:00:00Z","created":false}` + "\n"; err != nil || out != want {
 			t.Errorf("%q: %q, %v; want %q", c.args, out, err, want)
+		}
+	}
+}
+
+func TestDeadTimersAreChanged(t *testing.T) {
+	for command, c := range map[string]struct{ request, text, json string }{
+		"redrive": {"POST /v1/dead/a%2Fb/redrive", "redriven a/b\n", `{"id":"a/b","redriven":true}` + "\n"},
+		"discard": {"DELETE /v1/dead/a%2Fb", "discarded a/b\n", `{"discarded":true,"id":"a/b"}` + "\n"},
+	} {
+		var requests []string
+		serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+			requests = append(requests, r.Method+" "+r.URL.EscapedPath())
+		})
+		if out, _, err := run(t, t.Context(), command, "a/b"); err != nil || out != c.text {
+			t.Errorf("%s: %q, %v", command, out, err)
+		}
+		if out, _, err := run(t, t.Context(), command, "a/b", "--json"); err != nil || out != c.json {
+			t.Errorf("%s --json: %q, %v", command, out, err)
+		}
+		if want := []string{c.request, c.request}; !slices.Equal(requests, want) {
+			t.Errorf("%s: requests %q, want %q", command, requests, want)
 		}
 	}
 }
