@@ -40,6 +40,8 @@ type Fire struct {
 	Outcome Outcome
 	Status  int             // of the response of the webhook; 0: none
 	Payload json.RawMessage // nil: none
+	Error   string          // why the attempt has failed; empty: it has not, or the server does not say
+	At      time.Time       // when the attempt began; zero: the server does not say
 }
 
 // wireFire is a fire in the JSON of the API.
@@ -54,11 +56,13 @@ type wireFire struct {
 	Outcome Outcome         `json:"outcome"`
 	Status  int             `json:"status,omitempty"`
 	Payload json.RawMessage `json:"payload,omitempty"`
+	Error   string          `json:"error,omitempty"`
+	At      time.Time       `json:"at,omitzero"`
 }
 
 // MarshalJSON returns the fire as the API has it, and its EventID as event_id.
 func (f Fire) MarshalJSON() ([]byte, error) {
-	return json.Marshal(wireFire{f.EventID, f.ID, f.Rev, f.Key, f.Kind, f.Attempt, f.Late.Microseconds(), f.Outcome, f.Status, f.Payload})
+	return json.Marshal(wireFire{f.EventID, f.ID, f.Rev, f.Key, f.Kind, f.Attempt, f.Late.Microseconds(), f.Outcome, f.Status, f.Payload, f.Error, f.At})
 }
 
 // UnmarshalJSON sets the fire from the JSON of the API. EventID stays if there is no event_id.
@@ -67,7 +71,7 @@ func (f *Fire) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &w); err != nil {
 		return err
 	}
-	*f = Fire{w.EventID, w.ID, w.Rev, w.Key, w.Kind, w.Attempt, time.Duration(w.LateUS) * time.Microsecond, w.Outcome, w.Status, w.Payload}
+	*f = Fire{w.EventID, w.ID, w.Rev, w.Key, w.Kind, w.Attempt, time.Duration(w.LateUS) * time.Microsecond, w.Outcome, w.Status, w.Payload, w.Error, w.At}
 	return nil
 }
 
@@ -88,7 +92,10 @@ type FireQuery struct {
 	// the first and the last event, of all kinds; some of them may never have been given to an event.
 	OnMissed func(from, to uint64)
 
-	// OnReconnect, if it is not nil, is called when the connection was lost, before it is made again.
+	// OnConnect, if it is not nil, is called when the server has accepted the connection, the first one and each further one.
+	OnConnect func()
+
+	// OnReconnect, if it is not nil, is called when the connection was lost or could not be made, before it is made again.
 	OnReconnect func(error)
 }
 
@@ -195,6 +202,10 @@ func (s *stream) listen(ctx context.Context, deliver func(Fire) bool) error {
 		return fmt.Errorf("the response is not a stream of events but %q; is the address that of foliot serve?", media)
 	}
 	s.connected = true
+	if s.query.OnConnect != nil {
+		silence.Stop() // the call may take its time
+		s.query.OnConnect()
+	}
 	limit = s.query.Silence
 	silence.Reset(limit)
 

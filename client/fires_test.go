@@ -67,12 +67,12 @@ func listen(t *testing.T, c *client.Client, q client.FireQuery, n int) (ids []st
 func TestFiresAreDecoded(t *testing.T) {
 	s := &stage{gone: make(chan struct{}), texts: []string{
 		": welcome\n\nevent: fire\nid: 9\n" +
-			`data: {"id":"a","rev":7,"key":"a@7","kind":"k","attempt":2,"late_us":1500,"outcome":"retry","status":503,"payload":{"x":[1]}}` + "\n\n",
+			`data: {"id":"a","rev":7,"key":"a@7","kind":"k","attempt":2,"late_us":1500,"outcome":"retry","status":503,"payload":{"x":[1]},"error":"status 503","at":"2040-01-31T12:00:00Z"}` + "\n\n",
 	}}
 	c := newClient(t, s, client.Options{})
 	want := client.Fire{
 		EventID: "9", ID: "a", Rev: 7, Key: "a@7", Kind: "k", Attempt: 2, Late: 1500 * time.Microsecond,
-		Outcome: client.Failed, Status: 503, Payload: []byte(`{"x":[1]}`),
+		Outcome: client.Failed, Status: 503, Payload: []byte(`{"x":[1]}`), Error: "status 503", At: noon,
 	}
 	for f, err := range c.Fires(t.Context(), client.FireQuery{Kind: "a&b"}) {
 		if err != nil || !reflect.DeepEqual(f, want) {
@@ -118,12 +118,19 @@ func TestALostConnectionGoesOnAfterTheLastEvent(t *testing.T) {
 	}}
 	var lost []error
 	c := newClient(t, s, client.Options{Retry: client.Retry{Attempts: 2, Min: time.Millisecond, Max: time.Millisecond}})
-	ids := listen(t, c, client.FireQuery{OnReconnect: func(err error) { lost = append(lost, err) }}, 4)
+	connections := 0
+	ids := listen(t, c, client.FireQuery{
+		OnConnect:   func() { connections++ },
+		OnReconnect: func(err error) { lost = append(lost, err) },
+	}, 4)
 	if !slices.Equal(ids, []string{"a", "b", "c", "d"}) {
 		t.Errorf("fires %q", ids)
 	}
 	if want := []string{"", "", "2", "2", "2", "2", "4", "5"}; !slices.Equal(s.asked, want) {
 		t.Errorf("Last-Event-ID %q, want %q", s.asked, want)
+	}
+	if connections != 5 {
+		t.Errorf("%d connections, want 5", connections)
 	}
 	if len(lost) != 7 || slices.ContainsFunc(lost, func(err error) bool { return !errors.Is(err, client.ErrUnavailable) }) {
 		t.Errorf("lost connections: %q", lost)
