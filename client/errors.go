@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,6 +105,9 @@ const (
 	maxText    = 2 << 10  // bytes of a title or a detail that are kept
 )
 
+// needsTLS is in the body that a server of net/http sends for a request without TLS to a port with TLS.
+const needsTLS = "Client sent an HTTP request to an HTTPS server"
+
 // problemOf returns the problem of a response. The token is removed from its texts, in case the server repeats it.
 func problemOf(status int, header http.Header, body []byte, token string) *Problem {
 	p := &Problem{Status: status, RetryAfter: retryAfter(header.Get("Retry-After"), time.Now())}
@@ -117,6 +121,8 @@ func problemOf(status int, header http.Header, body []byte, token string) *Probl
 		if json.Unmarshal(body, &wire) == nil {
 			p.Type, p.Title, p.Detail = wire.Type, wire.Title, wire.Detail
 		}
+	case status == http.StatusBadRequest && bytes.Contains(body, []byte(needsTLS)):
+		p.Detail = "the server speaks https; use an address that begins with https://"
 	case media == "text/plain":
 		p.Detail = strings.TrimSpace(string(body))
 	}

@@ -324,6 +324,35 @@ func TestAddressesAreChecked(t *testing.T) {
 	}
 }
 
+// An address with the wrong scheme is an error that names the right one, and the request is not repeated.
+func TestTheOtherSchemeIsNamed(t *testing.T) {
+	plain := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	for _, s := range []*httptest.Server{plain, secure} {
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	}
+	plain.Start()
+	defer plain.Close()
+	secure.StartTLS()
+	defer secure.Close()
+	for _, c := range []struct{ base, want string }{
+		{strings.Replace(plain.URL, "http:", "https:", 1), "the server speaks http; use an address that begins with http://"},
+		{strings.Replace(secure.URL, "https:", "http:", 1), "the server speaks https; use an address that begins with https://"},
+	} {
+		slow := client.Retry{Min: time.Hour, Max: time.Hour}
+		cl := clientOf(t, c.base, client.Options{Retry: slow})
+		_, err := cl.Put(t.Context(), client.Timer{ID: "a", At: noon, Kind: "k"})
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, client.ErrUncertain) {
+			t.Errorf("Put: %v, want %s", err, c.want)
+		}
+		for _, err := range cl.Fires(t.Context(), client.FireQuery{}) {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Fires: %v, want %s", err, c.want)
+			}
+		}
+	}
+}
+
 // The client of the caller stays as it is.
 func TestTheHTTPClientOfTheCallerIsCopied(t *testing.T) {
 	own := &http.Client{Timeout: 20 * time.Millisecond}

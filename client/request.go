@@ -131,7 +131,7 @@ func ambiguous(p *Problem) bool {
 // repeatable reports whether a request that has failed may succeed later.
 func repeatable(err error) bool {
 	var cert *tls.CertificateVerificationError
-	return errors.Is(err, ErrUnavailable) && !errors.As(err, &cert)
+	return errors.Is(err, ErrUnavailable) && !errors.As(err, &cert) && !errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // pause returns the time before the attempt after the n-th.
@@ -228,6 +228,9 @@ func (c *Client) connectionError(ctx, within context.Context, err error) error {
 		return context.Cause(ctx)
 	case within.Err() != nil:
 		return unavailableError{fmt.Errorf("%s sent no response within %v", c.base, c.timeout)}
+	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		err = fmt.Errorf("the server speaks http; use an address that begins with http:// (%w)", err)
 	}
 	return unavailableError{fmt.Errorf("%s: %w", c.base, err)}
 }
