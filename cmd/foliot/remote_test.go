@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -156,20 +157,40 @@ func TestTailConnectsAgain(t *testing.T) {
 	serverOf(t, func(w http.ResponseWriter, r *http.Request) {
 		n++
 		w.Header().Set("Content-Type", "text/event-stream")
-		if n > 1 && r.Header.Get("Last-Event-ID") != "1" {
+		if n > 1 && r.Header.Get("Last-Event-ID") != strconv.Itoa(n-1) {
 			t.Errorf("Last-Event-ID %q", r.Header.Get("Last-Event-ID"))
 		}
 		io.WriteString(w, map[int]string{
 			1: "id: 1\nevent: fire\ndata: {\"id\":\"a\",\"attempt\":1,\"late_us\":1234,\"outcome\":\"done\",\"kind\":\"k\",\"payload\":{\"x\":1}}\n\n",
-			2: "id: 2\nevent: fire\ndata: {\"id\":\"b\",\"attempt\":2,\"late_us\":90,\"outcome\":\"retry\",\"status\":503}\n\n",
+			2: "id: 2\nevent: fire\ndata: {\"id\":\"b\",\"attempt\":2,\"late_us\":90,\"outcome\":\"retry\",\"status\":503,\"payload\":{\"x\":2},\"error\":\"status\\t503\"}\n\nevent: missed\ndata: {\"from\":3,\"to\":90}\n\n",
+			3: "id: 91\nevent: fire\ndata: {\"id\":\"c\",\"attempt\":1,\"late_us\":90,\"outcome\":\"dropped\"}\n\n",
 		}[n])
 	})
-	out, errs, err := run(t, t.Context(), "tail", "--count", "2")
-	want := "done     a  k  attempt 1  late 1.23ms  {\"x\":1}\nretry    b  webhook: 503  attempt 2  late 90µs  \n"
+	out, errs, err := run(t, t.Context(), "tail", "--count", "3")
+	want := "done     a  k  attempt 1  late 1.23ms  {\"x\":1}\nretry    b  webhook: 503  attempt 2  late 90µs  {\"x\":2}  \"status\\t503\"\ndropped  c  webhook  attempt 1  late 90µs  \n"
 	if err != nil || out != want {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
-	if !strings.Contains(errs, "the connection is lost (") {
+	for _, want := range []string{
+		"foliot: the connection is lost (",
+		"foliot: events between the positions 3 and 90 may be missing: the server does not have them, perhaps because it was restarted.",
+	} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("standard error %q, want %q", errs, want)
+		}
+	}
+	if strings.Contains(errs, "cannot connect") {
+		t.Errorf("standard error %q after a connection", errs)
+	}
+}
+
+func TestTailSaysThatItCannotConnect(t *testing.T) {
+	t.Setenv("FOLIOT_SERVER", "http://127.0.0.1:1")
+	_, errs, err := run(t, t.Context(), "tail")
+	if err == nil || !strings.Contains(err.Error(), "there is no server at http://127.0.0.1:1") {
+		t.Error(err)
+	}
+	if !strings.HasPrefix(errs, "foliot: cannot connect (") || strings.Contains(errs, "lost") {
 		t.Errorf("standard error %q", errs)
 	}
 }

@@ -19,19 +19,22 @@ func newTailCmd() *cobra.Command {
 		Use:   "tail",
 		Short: "Print the timers of a server as they fire",
 		Long: `Print each attempt to deliver a timer of a server, and its outcome, as it happens: done, retry,
-dead or dropped. If the connection is lost, it is made again, and what happened meanwhile is
-printed, as far as the server has kept it. An interrupt ends it.` + remoteHelp,
+dead or dropped. The line of an attempt that has failed ends with the error. If the connection
+is lost, it is made again, and what happened meanwhile is printed, as far as the server has
+kept it. An interrupt ends it.` + remoteHelp,
 		Example: "  foliot tail\n  foliot tail --kind expire --count 1 --json",
 		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if count < 0 {
 				return fmt.Errorf("--count %d: want 0 or more", count)
 			}
+			what := "cannot connect"
+			q.OnConnect = func() { what = "the connection is lost" }
 			q.OnReconnect = func(err error) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "foliot: the connection is lost (%s), and is made again\n", visible(err.Error()))
+				fmt.Fprintf(cmd.ErrOrStderr(), "foliot: %s (%s); trying again\n", what, visible(err.Error()))
 			}
 			q.OnMissed = func(from, to uint64) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "foliot: the server has not kept the events %d to %d\n", from, to)
+				fmt.Fprintf(cmd.ErrOrStderr(), "foliot: events between the positions %d and %d may be missing: the server does not have them, perhaps because it was restarted. Not every position has an event.\n", from, to)
 			}
 			return r.do(func(c *client.Client) error {
 				n := 0
@@ -70,7 +73,12 @@ func printFire(w io.Writer, f client.Fire, asJSON bool) error {
 			to = fmt.Sprintf("webhook: %d", f.Status)
 		}
 	}
+	end := cut(visible(string(f.Payload)))
+	if end != "" && f.Error != "" {
+		end += "  "
+	}
+	end += visible(f.Error)
 	_, err := fmt.Fprintf(w, "%-7s  %s  %s  attempt %d  late %v  %s\n",
-		visible(string(f.Outcome)), visible(f.ID), visible(to), f.Attempt, f.Late.Round(10*time.Microsecond), cut(visible(string(f.Payload))))
+		visible(string(f.Outcome)), visible(f.ID), visible(to), f.Attempt, f.Late.Round(10*time.Microsecond), end)
 	return err
 }
