@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +11,9 @@ import (
 )
 
 func newGetCmd() *cobra.Command {
-	var r remote
+	r := remote{details: map[int]string{
+		http.StatusNotFound: `there is no timer with this ID: it is done or cancelled, or was never made; "foliot ls --dead" lists those that gave up`,
+	}}
 	cmd := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show a timer of a server",
@@ -33,7 +36,7 @@ values, which may be secret; --json has them.` + remoteHelp,
 }
 
 func newCancelCmd() *cobra.Command {
-	var r remote
+	r := remote{details: map[int]string{http.StatusPreconditionFailed: otherRev}}
 	var rev uint64
 	cmd := &cobra.Command{
 		Use:   "cancel ID",

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,16 +38,7 @@ such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, or a duration fr
 				}
 				out := newRemotePrinter(cmd.OutOrStdout(), r.json)
 				out.header("ID\tTO\tAT\tDUE\tAGAIN\tREV\tPAYLOAD")
-				for t, err := range c.List(cmd.Context(), q) {
-					if err == nil {
-						err = out.row(t)
-					}
-					if err != nil {
-						out.flush()
-						return err
-					}
-				}
-				return out.flush()
+				return printRows(out, c.List(cmd.Context(), q), out.row)
 			})
 		},
 	}
@@ -62,12 +54,20 @@ such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, or a duration fr
 func listRemoteDead(ctx context.Context, c *client.Client, limit int, w io.Writer, asJSON bool) error {
 	out := newRemotePrinter(w, asJSON)
 	out.header("ID\tAT\tATTEMPTS\tREV\tERROR")
-	for d, err := range c.Dead(ctx, limit) {
+	return printRows(out, c.Dead(ctx, limit), out.deadRow)
+}
+
+// printRows prints the rows of a table whose header is not flushed yet. After an error without a row before it, there is no
+// header.
+func printRows[T any](out *remotePrinter, rows iter.Seq2[T, error], row func(T) error) error {
+	for value, err := range rows {
 		if err == nil {
-			err = out.deadRow(d)
+			err = row(value)
 		}
 		if err != nil {
-			out.flush()
+			if out.rows > 0 {
+				out.flush()
+			}
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -36,7 +37,8 @@ func newPutCmd() *cobra.Command {
 due, and --at, --after, --every or --cron when that is.
 
 --at has a time such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, which is in
-the time zone of this machine unless it names another one.` + remoteHelp,
+the time zone of this machine unless it names another one. It may also be now, or a duration
+from now such as 5m.` + remoteHelp,
 		Example: `  foliot put order-17 --after 30m --webhook https://shop.example/expire --payload '{"order":17}'
   foliot put report --cron '0 3 * * *' --tz Europe/Vienna --kind report
   foliot put order-17 --at 2026-01-31T15:04:05Z --kind expire --if-absent`,
@@ -47,8 +49,10 @@ the time zone of this machine unless it names another one.` + remoteHelp,
 				return err
 			}
 			var on []client.If
+			r.details = map[int]string{http.StatusPreconditionFailed: otherRev}
 			if f.ifAbsent {
 				on = append(on, client.IfAbsent())
+				r.details[http.StatusPreconditionFailed] = "there is a timer with this ID; leave out --if-absent to replace it"
 			}
 			if cmd.Flags().Changed("if-rev") {
 				on = append(on, client.IfRev(f.ifRev))
@@ -63,7 +67,7 @@ the time zone of this machine unless it names another one.` + remoteHelp,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.at, "at", "", "the time at which it is due")
+	flags.StringVar(&f.at, "at", "", "the time at which it is due, such as 2026-01-31T15:04:05Z, now or 5m")
 	flags.DurationVar(&t.After, "after", 0, "the time from now until it is due, such as 30m")
 	flags.DurationVar(&t.Every, "every", 0, "the time from one occurrence to the next, such as 1h")
 	flags.StringVar(&t.Cron, "cron", "", "a cron expression for its occurrences, such as '0 3 * * *'")

@@ -26,6 +26,9 @@ or FOLIOT_TOKEN_FILE.
 Exit status: 0 if all went well, 1 if the server cannot be reached or refuses the request, 2
 for wrong usage, 3 if there is no such timer, 4 if the condition does not hold.`
 
+// otherRev is the detail of the problem that the condition of --if-rev does not hold.
+const otherRev = `the timer does not have the revision of --if-rev; "foliot get" shows the timer if it is still there`
+
 // The exit statuses of commands that talk to a server, besides 0, 1 and 2.
 const (
 	statusNotFound = 3

@@ -35,9 +35,11 @@ func TestErrorsOfAServerSayWhatToDo(t *testing.T) {
 		want   string
 	}{
 		{"a wrong token", 401, []string{"get", "a"}, 1, "name the file with the token of the server with --token-file or FOLIOT_TOKEN_FILE"},
-		{"no such timer", 404, []string{"get", "a"}, statusNotFound, `get timer "a": do it so (status 404)`},
+		{"no such timer", 404, []string{"get", "a"}, statusNotFound, `get timer "a": there is no timer with this ID: it is done or cancelled, or was never made; "foliot ls --dead" lists those that gave up (status 404)`},
 		{"nothing to cancel", 404, []string{"cancel", "a"}, statusNotFound, `cancel timer "a": do it so`},
-		{"a condition", 412, append(put, "--if-absent"), statusConflict, `put timer "a": do it so (status 412)`},
+		{"a timer that is there", 412, append(put, "--if-absent"), statusConflict, `put timer "a": there is a timer with this ID; leave out --if-absent to replace it (status 412)`},
+		{"another revision", 412, append(put, "--if-rev", "7"), statusConflict, `put timer "a": the timer does not have the revision of --if-rev; "foliot get" shows the timer if it is still there (status 412)`},
+		{"another revision, cancelling", 412, []string{"cancel", "a", "--if-rev", "7"}, statusConflict, `cancel timer "a": the timer does not have the revision of --if-rev`},
 		{"a bad request", 400, put, 1, "do it so (status 400)"},
 		{"a broken server", 500, put, 1, `the change may or may not have been made: do it so (status 500); look with "foliot get"`},
 		{"a broken server, reading", 500, []string{"ls"}, 1, "list timers: do it so (status 500)"},
@@ -53,7 +55,10 @@ func TestErrorsOfAServerSayWhatToDo(t *testing.T) {
 				w.WriteHeader(c.status)
 				io.WriteString(w, `{"title":"No","detail":"do it so"}`)
 			})
-			_, _, err := run(t, t.Context(), c.args...)
+			out, _, err := run(t, t.Context(), c.args...)
+			if out != "" {
+				t.Errorf("output %q before the error", out)
+			}
 			var s statusError
 			if !errors.As(err, &s) || s.status != c.exit || !strings.Contains(err.Error(), c.want) || strings.HasPrefix(err.Error(), "client: ") {
 				t.Errorf("exit status %d, %v; want %d, %s", s.status, err, c.exit, c.want)
@@ -67,6 +72,21 @@ func TestNoServerSaysHowToStartOne(t *testing.T) {
 	_, _, err := run(t, t.Context(), "ls")
 	if err == nil || !strings.Contains(err.Error(), `there is no server at http://127.0.0.1:1: start one with "foliot serve"`) || !errors.Is(err, client.ErrUnavailable) {
 		t.Error(err)
+	}
+}
+
+func TestAnErrorAfterRowsLeavesThem(t *testing.T) {
+	serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("cursor") != "" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"timers":[{"id":"a","rev":8,"at":"2040-01-31T12:00:00Z","kind":"k"}],"next":"n"}`)
+	})
+	out, _, err := run(t, t.Context(), "ls")
+	if err == nil || !strings.HasPrefix(out, "ID ") || !strings.Contains(out, "\na ") {
+		t.Errorf("%q, %v", out, err)
 	}
 }
 
