@@ -210,7 +210,11 @@ func TestDistancesInTimeAreShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0:                                     "in 0s",
 		20 * time.Millisecond:                 "in 20ms",
-		-90 * time.Second:                     "overdue by 2m",
+		-90 * time.Second:                     "overdue by 1m30s",
+		59*time.Second + 900*time.Millisecond: "in 1m",
+		70 * time.Second:                      "in 1m10s",
+		5*time.Minute - time.Millisecond:      "in 5m",
+		10*time.Minute + 10*time.Second:       "in 10m",
 		61 * time.Minute:                      "in 1h1m",
 		-47 * time.Hour:                       "overdue by 47h0m",
 		100 * 24 * time.Hour:                  "in 100 days",

@@ -179,16 +179,18 @@ func showDue(d time.Duration) string {
 	return "in " + roughly(d)
 }
 
-// roughly returns a duration with two digits or so.
+// roughly returns a duration with two or three digits.
 func roughly(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(time.Second).String()
-	case d < time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	case d < 10*time.Minute:
+		text := d.Round(time.Second).String()
+		if minutes, ok := strings.CutSuffix(text, "m0s"); ok {
+			return minutes + "m"
+		}
+		return text
 	case d < 2*day:
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	case d < 2*365*day:
