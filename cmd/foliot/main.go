@@ -20,7 +20,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop)
-	os.Exit(exitCode(newRootCmd().ExecuteContext(ctx)))
+	os.Exit(exitCode(execute(ctx, newRootCmd())))
 }
 
 // A runError is an error other than wrong usage. Its exit status is 1, not 2.
@@ -48,7 +48,12 @@ func exitCode(err error) int {
 		fmt.Fprintf(os.Stderr, "foliot: %v\n", err)
 		return 1
 	}
-	fmt.Fprintf(os.Stderr, "foliot: %v\nRun 'foliot help' for usage.\n", err)
+	command := "foliot"
+	var usage usageError
+	if errors.As(err, &usage) {
+		command = usage.command
+	}
+	fmt.Fprintf(os.Stderr, "foliot: %v\nRun '%s --help' for usage.\n", err, command)
 	return 2
 }
 

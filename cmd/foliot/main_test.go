@@ -16,7 +16,7 @@ func run(t *testing.T, ctx context.Context, args ...string) (stdout, stderr stri
 	root.SetArgs(withDoubleDashes(root, args))
 	root.SetOut(&out)
 	root.SetErr(&errs)
-	err = root.ExecuteContext(ctx)
+	err = execute(ctx, root)
 	return out.String(), errs.String(), err
 }
 

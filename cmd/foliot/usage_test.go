@@ -1,0 +1,37 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestUsageErrorsSayWhatToWrite(t *testing.T) {
+	for args, want := range map[string]string{
+		"put a --kind k --webhook http://x.example --after 1h": "--webhook and --kind: give one of them",
+		"put a --kind k --after 1h --at now":                   "--at and --after: give one of them",
+		"ls --dead --prefix a":                                 "--dead and --prefix: give one of them",
+		"bench --quick --full":                                 "--quick and --full: give one of them",
+		"put a --kind k --after 1d":                            "--after 1d: want a duration with a unit, such as 5s, 30m or 24h",
+		"put a --kind k --every 5":                             "--every 5: want a duration with a unit",
+		"serve --retry-min 5":                                  "--retry-min 5: want a duration with a unit",
+	} {
+		_, _, err := run(t, t.Context(), strings.Fields(args)...)
+		var u usageError
+		if !errors.As(err, &u) || !strings.HasPrefix(err.Error(), want) || exitCode(err) != 2 {
+			t.Errorf("foliot %s: %v, want %s", args, err, want)
+			continue
+		}
+		if command, _, _ := strings.Cut(args, " "); u.command != "foliot "+command {
+			t.Errorf("foliot %s: it is an error of %q", args, u.command)
+		}
+	}
+}
+
+func TestADurationInTheEnvironmentNeedsAUnit(t *testing.T) {
+	t.Setenv("FOLIOT_RETRY_MIN", "5")
+	_, _, err := run(t, t.Context(), "serve", "--check")
+	if want := "FOLIOT_RETRY_MIN: --retry-min 5: want a duration with a unit"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
