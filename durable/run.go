@@ -314,13 +314,13 @@ func (r *run) loadFrom(ctx context.Context, from time.Time) {
 // shrink removes the timers that are due last from memory.
 //
 // The index rounds up to a microsecond. So what it has at a microsecond or later may be due up to 999 ns
-// before. The horizon never moves forward here: between it and the last timers in memory there may be
-// others that were not loaded.
+// before, and all of it must be due at the horizon or later: the next load begins there. The horizon never
+// moves forward here: between it and the last timers in memory there may be others that were not loaded.
 func (r *run) shrink() {
 	r.mu.Lock()
 	from := r.index.quantile(0.5)
 	if r.horizon <= from-999 {
-		from = r.horizon + 1
+		from = r.horizon + 999
 	} else {
 		r.horizon = from - 999
 	}
