@@ -106,6 +106,7 @@ func (r *run) fire(ids []string, now time.Time) {
 		return
 	}
 	r.note(fired)
+	r.noteUnhandled(ids, fired.Unhandled, now)
 	if len(fired.Fires) == 0 && len(fired.Skipped)+len(fired.Dead) > 0 {
 		r.handlers.Add(1)
 		go r.keep(fired.Wait)
@@ -159,11 +160,34 @@ func (r *run) note(fired Fired) {
 		log.Error("durable: a timer is dead: the process has ended during each of its last attempts", "id", f.ID, "kind", f.Kind, "attempt", f.Attempt)
 	}
 	for _, t := range fired.Unhandled {
-		r.mu.Lock()
-		r.unhandled[t.ID] = true
-		r.mu.Unlock()
 		if _, noted := r.s.noted.LoadOrStore(t.Kind, true); !noted {
 			log.Warn("durable: timers of this kind are due, and there is no handler; they stay due", "kind", t.Kind, "id", t.ID)
+		}
+	}
+}
+
+// noteUnhandled notes which of some timers have no handler, after the store was asked about them.
+//
+// A timer may have been replaced or cancelled since the store has decided, and Wake or Gone called before: a
+// load would leave out the timer that replaces it. So a timer that is noted for the first time is looked at
+// again. If it has changed, Fire says so.
+func (r *run) noteUnhandled(ids []string, unhandled []Timer, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(unhandled) == 0 && len(r.unhandled) == 0 {
+		return
+	}
+	are := make(map[string]bool, len(unhandled))
+	for _, t := range unhandled {
+		are[t.ID] = true
+	}
+	for _, id := range ids {
+		switch {
+		case !are[id]:
+			delete(r.unhandled, id)
+		case !r.unhandled[id]:
+			r.unhandled[id] = true
+			r.index.set(id, now.Add(-time.Microsecond).UnixNano()) // the index rounds up
 		}
 	}
 }

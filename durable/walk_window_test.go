@@ -31,10 +31,16 @@ type windowWalk struct {
 
 	mu    sync.Mutex // protects what follows. It is locked before the lock of the run
 	rng   *rand.Rand
-	armed map[string]int64 // by ID: when it is due
-	steps []string         // what has happened
+	armed map[string]windowTimer
+	steps []string // what has happened
 
 	draining bool // no steps are taken meanwhile
+}
+
+// A windowTimer is a timer of a windowWalk.
+type windowTimer struct {
+	at      int64
+	handled bool // its kind has a handler
 }
 
 const (
@@ -43,7 +49,7 @@ const (
 )
 
 func newWindowWalk(t *testing.T, seed uint64) *windowWalk {
-	w := &windowWalk{rng: rand.New(rand.NewPCG(seed, 0)), armed: make(map[string]int64)}
+	w := &windowWalk{rng: rand.New(rand.NewPCG(seed, 0)), armed: make(map[string]windowTimer)}
 	s, err := New(w, Options{Concurrency: 1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -78,11 +84,11 @@ func (w *windowWalk) schedule() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	id := fmt.Sprint(w.rng.IntN(walkIDs))
-	at := w.now.Load() + w.rng.Int64N(6)*1000 + w.rng.Int64N(3)*499
-	w.armed[id] = at
-	w.note("schedule %s at %d", id, at)
+	tm := windowTimer{w.now.Load() + w.rng.Int64N(6)*1000 + w.rng.Int64N(3)*499, w.rng.IntN(8) != 0}
+	w.armed[id] = tm
+	w.note("schedule %s at %d, handled %t", id, tm.at, tm.handled)
 	if w.r != nil {
-		w.r.Wake(Wake{id, at})
+		w.r.Wake(Wake{id, tm.at})
 	}
 }
 
@@ -163,8 +169,8 @@ func (w *windowWalk) after(last Wake) (some []Wake) {
 	order := func(a, b Wake) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) }
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id, at := range w.armed {
-		if next := (Wake{id, at}); order(next, last) > 0 {
+	for id, tm := range w.armed {
+		if next := (Wake{id, tm.at}); order(next, last) > 0 {
 			some = append(some, next)
 		}
 	}
@@ -178,9 +184,11 @@ func (w *windowWalk) after(last Wake) (some []Wake) {
 func (w *windowWalk) Fire(ids []string, rules Rules) (fired Fired, err error) {
 	w.mu.Lock()
 	for _, id := range ids {
-		switch at, ok := w.armed[id]; {
-		case ok && at > rules.Now.UnixNano():
-			w.r.Wake(Wake{id, at})
+		switch tm, ok := w.armed[id]; {
+		case ok && tm.at > rules.Now.UnixNano():
+			w.r.Wake(Wake{id, tm.at})
+		case ok && !tm.handled:
+			fired.Unhandled = append(fired.Unhandled, Timer{ID: id, Kind: "unhandled"})
 		case ok:
 			delete(w.armed, id)
 			w.note("fire %s", id)
@@ -201,16 +209,26 @@ func (w *windowWalk) check() error {
 	r := w.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, at := range w.armed {
-		if at >= r.horizon {
+	for id := range r.unhandled {
+		if tm, ok := w.armed[id]; !ok || tm.handled || tm.at > w.now.Load() {
+			return fmt.Errorf("timer %s counts as unhandled: %v", id, tm)
+		}
+	}
+	pending := false
+	for id, tm := range w.armed {
+		if r.unhandled[id] {
+			continue
+		}
+		pending = true
+		if tm.at >= r.horizon {
 			continue
 		}
 		h, ok := r.index.by[id]
-		if tick, _ := r.index.w.Entry(h); !ok || tick > tickOf(at) {
-			return fmt.Errorf("timer %s is due at %d, before the horizon %d, and not in memory", id, at, r.horizon)
+		if at, _ := r.index.w.Entry(h); !ok || at > tickOf(tm.at) {
+			return fmt.Errorf("timer %s is due at %d, before the horizon %d, and not in memory", id, tm.at, r.horizon)
 		}
 	}
-	if len(w.armed) > 0 && r.wakeAt == never {
+	if pending && r.wakeAt == never {
 		return fmt.Errorf("no pass is armed, and there are timers: %v", w.armed)
 	}
 	return nil
@@ -253,8 +271,8 @@ func (w *windowWalk) walk() error {
 	return w.drain()
 }
 
-// TestWalkOfTheWindow takes the steps of many runs whose timers are mostly not in memory. Each timer is in memory,
-// or due after the horizon, at any time that no load runs, and each fires.
+// TestWalkOfTheWindow takes the steps of many runs whose timers are mostly not in memory. Each timer is in memory, due
+// after the horizon, or due without a handler, at any time that no load runs, and each that has a handler fires.
 func TestWalkOfTheWindow(t *testing.T) {
 	walks := 2000
 	if testkit.RaceEnabled || testing.Short() {
