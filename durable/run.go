@@ -316,9 +316,10 @@ func (r *run) loadFrom(ctx context.Context, from time.Time) {
 // The index rounds up to a microsecond. So what it has at a microsecond or later may be due up to 999 ns
 // before, and all of it must be due at the horizon or later: the next load begins there. The horizon never
 // moves forward here: between it and the last timers in memory there may be others that were not loaded.
+// What must be looked at at once, because a process has ended, is before firstAt and stays.
 func (r *run) shrink() {
 	r.mu.Lock()
-	from := r.index.quantile(0.5)
+	from := max(r.index.quantile(0.5), firstAt.UnixNano())
 	if r.horizon <= from-999 {
 		from = r.horizon + 999
 	} else {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -305,5 +306,23 @@ func TestShrinkKeepsWhatIsDueBeforeTheHorizon(t *testing.T) {
 	r.shrink()
 	if !r.index.has("0") || r.index.len() != 1 || r.horizon != 1_500_500 {
 		t.Errorf("the timer is in memory: %t; with %d timers and the horizon %d, want it alone and 1500500", r.index.has("0"), r.index.len(), r.horizon)
+	}
+}
+
+// TestShrinkKeepsWhatIsDueAtOnce has mostly occurrences in memory that a process was handling when it ended.
+func TestShrinkKeepsWhatIsDueAtOnce(t *testing.T) {
+	t.Cleanup(SetLoad(2, 1))
+	r := newWindowWalk(t, 0).r
+	r.pass()        // as above
+	r.ending = true // no pass takes anything
+	for i := range 4 {
+		r.Wake(Wake{fmt.Sprint(i), math.MinInt64})
+	}
+	r.Wake(Wake{"later", 9_000_000})
+	r.shrink()
+	for i := range 4 {
+		if id := fmt.Sprint(i); !r.index.has(id) && r.horizon > math.MinInt64 {
+			t.Errorf("timer %s is due before the horizon %d, and not in memory", id, r.horizon)
+		}
 	}
 }
