@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -41,6 +42,8 @@ type members struct {
 	left      map[string]bool      // timers that are due and that are left to others, as they have a handler
 	asked     map[string]time.Time // by kind: when a timer without a handler here was first due
 	unhandled map[string]uint64    // timers that were reported as ones without a handler, and their sequences
+
+	longest atomic.Int64 // the longest delay that was returned
 }
 
 // A peer is another process.
@@ -288,7 +291,13 @@ func (m *members) delay(id string, r *moves.Record) time.Duration {
 			rank++
 		}
 	}
-	return time.Duration(rank) * m.s.opts.Standby
+	d := time.Duration(rank) * m.s.opts.Standby
+	for {
+		longest := m.longest.Load()
+		if int64(d) <= longest || m.longest.CompareAndSwap(longest, int64(d)) {
+			return d
+		}
+	}
 }
 
 // weight orders the processes for a timer.

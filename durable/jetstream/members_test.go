@@ -100,3 +100,34 @@ func TestATimerByNextDoesNotWaitForAProcessWithoutANextFunc(t *testing.T) {
 		t.Errorf("the first process has %d timers without a handler, and another process handles them", n)
 	}
 }
+
+// A handlesAll is a watcher that can fire each timer.
+type handlesAll struct{ durable.Watcher }
+
+func (handlesAll) Handles(string) bool { return true }
+
+// A timer is not in memory because another process should fire it first, and that process ends.
+func TestALoadFindsATimerThatWasLeftToAProcessThatHasEnded(t *testing.T) {
+	at := time.Now().Add(time.Hour).Round(0)
+	s := &Store{opts: Options{Standby: time.Second}, watcher: handlesAll{}}
+	s.parts = []*part{{index: newIndex(1)}}
+	other := &peer{heard: time.Now(), runs: true, kinds: map[string]bool{"k": true}}
+	s.members = &members{s: s, peers: map[instance]*peer{{1}: other}}
+	id := "0"
+	for n := 0; weight(instance{1}, id) < weight(s.name, id); n++ { // until the other process comes first
+		id = fmt.Sprint(n)
+	}
+	v := view{seq: 1}
+	v.record.Arm(&durable.Timer{ID: id, Kind: "k", At: at}, 1)
+	s.parts[0].index.set(id, &v, true)
+	if told, _ := s.lookAt(id, &v); told != at.Add(time.Second).UnixNano() {
+		t.Fatalf("this process looks at the timer %v after it is due, want 1s", time.Duration(told-at.UnixNano()))
+	}
+	other.left = true
+	for w, err := range s.Waiting(at.Add(time.Second / 2)) {
+		if err == nil && w.ID == id && w.At == at.UnixNano() {
+			return
+		}
+	}
+	t.Error("Waiting does not yield the timer")
+}

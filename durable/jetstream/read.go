@@ -243,15 +243,20 @@ func (p *part) deadOf(ctx context.Context, id string) (f durable.Fire, ok bool, 
 }
 
 // Waiting implements [durable.Store].
+//
+// The ranking may have changed since the watcher was told of a timer: it was told a time after from, and looks at
+// the timer before from now. So Waiting also yields timers that this process looks at before from, by at most the
+// longest delay. Only those that it can fire are among them: the others would come again in each call.
 func (s *Store) Waiting(from time.Time) iter.Seq2[durable.Wake, error] {
 	return func(yield func(durable.Wake, error) bool) {
 		if err := s.failure(); err != nil {
 			yield(durable.Wake{}, err)
 			return
 		}
-		least := int64(math.MinInt64)
+		least, early := int64(math.MinInt64), int64(math.MinInt64)
 		if !from.IsZero() {
 			least = from.UnixNano()
+			early = clamp(from.Add(-time.Duration(s.members.longest.Load())))
 		}
 		var wakes []durable.Wake
 		for _, p := range s.parts {
@@ -262,7 +267,7 @@ func (s *Store) Waiting(from time.Time) iter.Seq2[durable.Wake, error] {
 				if from.IsZero() && v.record.State.IsHandling() && (!s.isOwned(id, &v) || !s.members.isKnown(v.owner)) {
 					at, ok = math.MinInt64, true
 				}
-				if ok && at >= least {
+				if ok && (at >= least || at >= early && s.handles(&v.record)) {
 					wakes = append(wakes, durable.Wake{ID: id, At: at})
 				}
 			}
@@ -280,6 +285,13 @@ func (s *Store) Waiting(from time.Time) iter.Seq2[durable.Wake, error] {
 			s.awaitOwners(yield)
 		}
 	}
+}
+
+// handles reports whether the watcher can fire a timer.
+func (s *Store) handles(r *moves.Record) bool {
+	s.watch.RLock()
+	defer s.watch.RUnlock()
+	return s.watcher != nil && s.watcher.Handles(r.Kind) && (!r.IsByNext() || s.watcher.HasNext(r.Kind))
 }
 
 // awaitOwners yields attempts of processes that were never heard until it is known whether these have ended.
