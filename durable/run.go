@@ -19,7 +19,7 @@ import (
 // The index is a hint, the store decides. So it does not matter if the index has a timer that was
 // cancelled, or does not have one that is due after the horizon. What must hold is: each timer that is
 // armed for a time before the horizon is in the index with this time or an earlier one, or a pass has
-// taken it out and has not called Fire yet.
+// taken it out and has not called Fire yet, or it is due and in unhandled.
 type run struct {
 	s      *Scheduler
 	rt     *foliot.Runtime

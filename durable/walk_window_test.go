@@ -41,8 +41,13 @@ type windowWalk struct {
 // A windowTimer is a timer of a windowWalk.
 type windowTimer struct {
 	at      int64
-	handled bool // its kind has a handler
+	retry   int64 // when it is tried again; 0: no attempt has failed
+	handled bool  // its kind has a handler
+	running bool  // its handler runs. At most one does
 }
+
+// lookAt returns when the run must look at the timer, if it must.
+func (tm windowTimer) lookAt() (at int64, ok bool) { return max(tm.at, tm.retry), !tm.running }
 
 const (
 	walkIDs   = 24
@@ -80,12 +85,17 @@ func (w *windowWalk) note(format string, args ...any) {
 	w.steps = append(w.steps, fmt.Sprintf(format, args...))
 }
 
+// soon returns a time at random. The caller holds mu.
+func (w *windowWalk) soon() int64 {
+	return w.now.Load() + w.rng.Int64N(6)*1000 + w.rng.Int64N(3)*499
+}
+
 // schedule schedules a timer, or replaces one.
 func (w *windowWalk) schedule() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	id := fmt.Sprint(w.rng.IntN(walkIDs))
-	tm := windowTimer{w.now.Load() + w.rng.Int64N(6)*1000 + w.rng.Int64N(3)*499, w.rng.IntN(8) != 0}
+	tm := windowTimer{at: w.soon(), handled: w.rng.IntN(8) != 0}
 	w.armed[id] = tm
 	w.note("schedule %s at %d, handled %t", id, tm.at, tm.handled)
 	if w.r != nil {
@@ -98,10 +108,30 @@ func (w *windowWalk) cancel() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	id := fmt.Sprint(w.rng.IntN(walkIDs))
-	if _, ok := w.armed[id]; ok {
+	if tm, ok := w.armed[id]; ok && !tm.running {
 		delete(w.armed, id)
 		w.note("cancel %s", id)
 		w.r.Gone(id)
+	}
+}
+
+// finish ends the attempt that runs, if there is one: it is done, or has failed.
+func (w *windowWalk) finish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, tm := range w.armed {
+		switch {
+		case !tm.running:
+		case w.draining || w.rng.IntN(2) == 0:
+			delete(w.armed, id)
+			w.note("%s is done", id)
+			w.r.Gone(id)
+		default:
+			tm.running, tm.retry = false, w.soon()
+			w.armed[id] = tm
+			w.note("%s is tried again at %d", id, tm.retry)
+			w.r.Wake(Wake{id, tm.retry})
+		}
 	}
 }
 
@@ -122,7 +152,9 @@ func (w *windowWalk) step(passes bool) {
 	switch {
 	case k == 0:
 		w.cancel()
-	case k == 1 && passes:
+	case k == 1:
+		w.finish()
+	case k == 2 && passes:
 		w.advance()
 	default:
 		w.schedule()
@@ -171,8 +203,10 @@ func (w *windowWalk) after(last Wake) (some []Wake) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, tm := range w.armed {
-		if next := (Wake{id, tm.at}); order(next, last) > 0 {
-			some = append(some, next)
+		for _, at := range []int64{tm.at, tm.retry} { // a zero retry is not after last
+			if next := (Wake{id, at}); order(next, last) > 0 {
+				some = append(some, next)
+			}
 		}
 	}
 	slices.SortFunc(some, order)
@@ -181,23 +215,40 @@ func (w *windowWalk) after(last Wake) (some []Wake) {
 	return some
 }
 
-// Fire implements [Store]. A timer that fires is done at once.
+// Fire implements [Store]. The handler runs until finish if no other one runs, otherwise it is done at once.
 func (w *windowWalk) Fire(ids []string, rules Rules) (fired Fired, err error) {
 	w.mu.Lock()
 	for _, id := range ids {
-		switch tm, ok := w.armed[id]; {
-		case ok && tm.at > rules.Now.UnixNano():
-			w.r.Wake(Wake{id, tm.at})
-		case ok && !tm.handled:
+		tm, ok := w.armed[id]
+		at, look := tm.lookAt()
+		switch {
+		case !ok || !look:
+		case at > rules.Now.UnixNano():
+			w.r.Wake(Wake{id, at})
+		case !tm.handled:
 			fired.Unhandled = append(fired.Unhandled, Timer{ID: id, Kind: "unhandled"})
-		case ok:
+		case w.draining || w.isRunning():
 			delete(w.armed, id)
 			w.note("fire %s", id)
+		default:
+			tm.running = true
+			w.armed[id] = tm
+			w.note("start %s", id)
 		}
 	}
 	w.mu.Unlock()
 	w.meanwhile(false)
 	return fired, nil
+}
+
+// isRunning reports whether a handler runs. The caller holds mu.
+func (w *windowWalk) isRunning() bool {
+	for _, tm := range w.armed {
+		if tm.running {
+			return true
+		}
+	}
+	return false
 }
 
 // Counts implements [Store].
@@ -215,22 +266,21 @@ func (w *windowWalk) check() error {
 			return fmt.Errorf("timer %s counts as unhandled: %v", id, tm)
 		}
 	}
-	pending := false
 	for id, tm := range w.armed {
-		if r.unhandled[id] {
+		at, look := tm.lookAt()
+		if !look || r.unhandled[id] {
 			continue
 		}
-		pending = true
-		if tm.at >= r.horizon {
+		if r.wakeAt > timeOf(tickOf(at)) {
+			return fmt.Errorf("timer %s is due at %d, and a pass is armed for %d", id, at, r.wakeAt)
+		}
+		if at >= r.horizon {
 			continue
 		}
 		h, ok := r.index.by[id]
-		if at, _ := r.index.w.Entry(h); !ok || at > tickOf(tm.at) {
-			return fmt.Errorf("timer %s is due at %d, before the horizon %d, and not in memory", id, tm.at, r.horizon)
+		if tick, _ := r.index.w.Entry(h); !ok || tick > tickOf(at) {
+			return fmt.Errorf("timer %s is due at %d, before the horizon %d, and not in memory", id, at, r.horizon)
 		}
-	}
-	if pending && r.wakeAt == never {
-		return fmt.Errorf("no pass is armed, and there are timers: %v", w.armed)
 	}
 	return nil
 }
@@ -269,6 +319,7 @@ func (w *windowWalk) walk() error {
 	w.note("drain")
 	w.draining = true
 	w.mu.Unlock()
+	w.finish()
 	return w.drain()
 }
 
