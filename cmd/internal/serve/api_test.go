@@ -227,6 +227,12 @@ func TestBatchIsAllOrNone(t *testing.T) {
 	} {
 		ts.do("POST", "/v1/timers", body).want(t, 400)
 	}
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		r := ts.do("POST", "/v1/timers", `{"timers":[{"id":"c","after":"1h","kind":"k"}]}`, name, "*").want(t, 400)
+		if !strings.Contains(r.body, name+" is not possible with a batch") {
+			t.Error(r.body)
+		}
+	}
 	ts.do("GET", "/v1/timers/c", "").want(t, 404)
 	ts.do("GET", "/v1/timers/m-0", "").want(t, 404)
 	ts.do("POST", "/v1/timers", `{"timers":[`+strings.Join(many[:1000], ",")+`]}`).want(t, 200)

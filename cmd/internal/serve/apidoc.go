@@ -38,6 +38,7 @@ var (
 	}
 	docBatch = doc{
 		id: "putTimers", summary: "Make or replace up to 1,000 timers, all or none", body: Batch{}, result: BatchResult{},
+		text:   "If-Match and If-None-Match are not possible here: use PUT for each timer.",
 		errors: map[int]string{400: "The request is not valid. Nothing was stored.", 413: "The body or a payload is too large. Nothing was stored."},
 	}
 	docList = doc{

@@ -151,6 +151,11 @@ func (s *server) deleteTimer(w http.ResponseWriter, r *http.Request) error {
 
 // postTimers makes or replaces many timers, all or none.
 func (s *server) postTimers(w http.ResponseWriter, r *http.Request) error {
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		if len(r.Header.Values(name)) > 0 {
+			return badRequest("%s is not possible with a batch, because each timer has its own revision. Use PUT for each timer, or leave out the header.", name)
+		}
+	}
 	var batch Batch
 	if err := decodeBody(r, &batch); err != nil {
 		return err
