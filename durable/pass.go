@@ -232,9 +232,13 @@ func (r *run) handle(f Fire, wait func() error, ended func()) {
 	f.Late = max(r.s.wall().Sub(f.At), 0)
 	c := &r.s.counters
 	c.started.Add(1)
-	r.s.late.Record(f.Late)
 	var err error
-	defer func() { r.finish(f, err, ended) }() // also if the handler calls Goexit
+	defer func() { // also if the handler calls Goexit
+		if f.Attempt == 1 && !errors.As(err, new(postponed)) {
+			r.s.late.Record(f.Late) // that of another attempt has the pauses before it
+		}
+		r.finish(f, err, ended)
+	}()
 	r.call(f, &err)
 }
 

@@ -101,6 +101,41 @@ func TestPostponeWrapsItsErrorAndIsBounded(t *testing.T) {
 	}
 }
 
+// TestLateHasFirstAttemptsOnly tests that neither retries nor calls that were postponed are in Stats.Late.
+func TestLateHasFirstAttemptsOnly(t *testing.T) {
+	t.Parallel()
+	clock := foliot.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	store := storetest.NewMemory()
+	t.Cleanup(func() { store.Close() })
+	s, err := durable.New(store, durable.Options{
+		Clock:  clock,
+		Retry:  durable.Retry{Min: time.Minute, Max: time.Minute},
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Handle("fails", func(_ context.Context, f durable.Fire) error {
+		if f.Attempt < 3 {
+			return errors.New("down")
+		}
+		return nil
+	})
+	s.Handle("waits", func(context.Context, durable.Fire) error {
+		return fmt.Errorf("not now: %w", durable.Postpone(nil, time.Hour))
+	})
+	start(t, s)
+	schedule(t, s, durable.Timer{ID: "a", Kind: "fails", At: clock.Now().Add(-time.Second)})
+	schedule(t, s, durable.Timer{ID: "b", Kind: "waits", At: clock.Now()})
+	testkit.Eventually(t, "both calls", func() bool { return s.Stats().Retried == 1 && s.Stats().Postponed == 1 })
+	clock.Advance(10 * time.Minute)
+	testkit.Eventually(t, "the third attempt", func() bool { return s.Stats().Handled == 1 })
+	st := s.Stats()
+	if st.Started != 4 || st.Late.Count() != 1 || st.Late.Sum() != time.Second {
+		t.Errorf("%d calls, and Late has %d with a sum of %v; want 4, and 1 with 1s", st.Started, st.Late.Count(), st.Late.Sum())
+	}
+}
+
 // TestRetryNotBeforeMin tests that another attempt comes after Retry.Min, although it is decided ahead.
 func TestRetryNotBeforeMin(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,10 @@ type Stats struct {
 	Panicked  uint64 // panics of handlers
 	Steps     uint64 // steps of the wall clock
 
-	Late   foliot.Histogram // how long after At handlers were started
+	// Late is how long after At handlers were started: of first attempts, when their handlers have returned.
+	// Retries are not in it, nor are calls that Postpone has ended.
+	Late foliot.Histogram
+
 	Commit foliot.Histogram // how long Schedule, ScheduleBatch and Cancel took until the change was kept
 }
 

@@ -139,7 +139,7 @@ var schedulerHistograms = []struct {
 	desc  *prometheus.Desc
 	value func(st *durable.Stats) foliot.Histogram
 }{
-	{schedulerDesc("lateness_seconds", "How long after their time attempts were started."), func(st *durable.Stats) foliot.Histogram { return st.Late }},
+	{schedulerDesc("lateness_seconds", "How long after their time first attempts were started."), func(st *durable.Stats) foliot.Histogram { return st.Late }},
 	{schedulerDesc("commit_seconds", "How long changes took until they were kept."), func(st *durable.Stats) foliot.Histogram { return st.Commit }},
 }
 
