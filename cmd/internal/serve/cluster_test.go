@@ -326,7 +326,7 @@ func TestEventsOfWebhooksAreBounded(t *testing.T) {
 	payload := []byte(`"` + strings.Repeat("x", maxPayload-2) + `"`)
 	const fit, more = maxPosted / (maxPayload + 1000), 20
 	for i := range fit + more {
-		ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: fmt.Sprint(i)}}, &envelope{Payload: payload}, outcomeDone, 200)
+		ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: fmt.Sprint(i)}}, &envelope{Payload: payload}, outcomeDone, 200, nil)
 	}
 	lost := int(testutil.ToFloat64(ts.s.metrics.lost))
 	if lost == 0 || lost > more {

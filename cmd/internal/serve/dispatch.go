@@ -49,7 +49,7 @@ func (s *server) fireEvent(ctx context.Context, f durable.Fire) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, keepLimit)
 	defer cancel()
-	if err := s.backend.Load().events.keep(ctx, s.event(&f, e, outcomeDone, 0)); err != nil {
+	if err := s.backend.Load().events.keep(ctx, s.event(&f, e, outcomeDone, 0, nil)); err != nil {
 		return durable.Postpone(err, 0)
 	}
 	s.metrics.fires.WithLabelValues(outcomeDone).Inc()
@@ -59,7 +59,7 @@ func (s *server) fireEvent(ctx context.Context, f durable.Fire) error {
 // dropped ends an occurrence that cannot be understood.
 func (s *server) dropped(f *durable.Fire, err error) error {
 	s.log.Error("serve: a timer is dropped", "id", f.ID, "error", err)
-	s.publish(f, &envelope{}, outcomeDropped, 0)
+	s.publish(f, &envelope{}, outcomeDropped, 0, err)
 	return fmt.Errorf("%w: %w", durable.Drop, err)
 }
 
@@ -87,17 +87,17 @@ func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
 	s.metrics.webhook(res.Status, time.Since(begin))
 	switch {
 	case res.Err == nil && res.Status == http.StatusGone:
-		s.publish(&f, e, outcomeDone, res.Status)
+		s.publish(&f, e, outcomeDone, res.Status, nil)
 		return durable.EndSeries
 	case res.Err == nil:
-		s.publish(&f, e, outcomeDone, res.Status)
+		s.publish(&f, e, outcomeDone, res.Status, nil)
 		return nil
 	}
 	if exhausted(s.cfg.Attempts, f.Attempt) {
-		s.publish(&f, e, outcomeDead, res.Status)
+		s.publish(&f, e, outcomeDead, res.Status, res.Err)
 		return res.Err
 	}
-	s.publish(&f, e, outcomeRetry, res.Status)
+	s.publish(&f, e, outcomeRetry, res.Status, res.Err)
 	if res.RetryAfter > 0 {
 		return durable.RetryAfter(res.Err, res.RetryAfter)
 	}

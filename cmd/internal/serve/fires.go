@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,9 +24,11 @@ type FireEvent struct {
 	Rev     uint64         `json:"rev"`
 	Key     string         `json:"key" doc:"Names the occurrence. It is the same for each attempt."`
 	Attempt int            `json:"attempt"`
+	At      time.Time      `json:"at" doc:"When the attempt began."`
 	LateUs  int64          `json:"late_us" doc:"How long after its time the attempt began, in microseconds."`
 	Outcome string         `json:"outcome" doc:"done, retry, dead or dropped." enum:"done,retry,dead,dropped"`
 	Status  int            `json:"status" doc:"Of the response of the webhook; 0 if there was none."`
+	Error   string         `json:"error,omitzero" doc:"Why the attempt failed, in at most 1 KiB."`
 	Kind    string         `json:"kind,omitzero"`
 	Payload jsontext.Value `json:"payload,omitzero"`
 }
@@ -51,11 +55,17 @@ const (
 	listenerPatience = 10 * time.Second
 )
 
-// event returns the event of an attempt.
-func (s *server) event(f *durable.Fire, e *envelope, outcome string, status int) *event {
+// maxEventError is how many bytes of an error an event has.
+const maxEventError = 1 << 10
+
+// event returns the event of an attempt. failed is why it failed, nil if it did not.
+func (s *server) event(f *durable.Fire, e *envelope, outcome string, status int, failed error) *event {
 	ev := FireEvent{
-		ID: f.ID, Rev: f.Rev, Key: f.Key(), Attempt: f.Attempt, LateUs: f.Late.Microseconds(),
+		ID: f.ID, Rev: f.Rev, Key: f.Key(), Attempt: f.Attempt, At: f.At.Add(f.Late).UTC(), LateUs: f.Late.Microseconds(),
 		Outcome: outcome, Status: status, Kind: e.Kind, Payload: e.Payload,
+	}
+	if failed != nil {
+		ev.Error = bounded(strings.ToValidUTF8(failed.Error(), "\uFFFD"), maxEventError)
 	}
 	data, err := json.Marshal(&ev)
 	if err != nil { // a payload that was damaged in the store
@@ -65,10 +75,21 @@ func (s *server) event(f *durable.Fire, e *envelope, outcome string, status int)
 	return &event{name: eventName(ev.Key, ev.Attempt), kind: e.Kind, data: data}
 }
 
+// bounded returns the first runes of a text, in at most n bytes.
+func bounded(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
 // publish sends the event of an attempt to the listeners. It does not wait until the event is kept.
-func (s *server) publish(f *durable.Fire, e *envelope, outcome string, status int) {
+func (s *server) publish(f *durable.Fire, e *envelope, outcome string, status int, failed error) {
 	s.metrics.fires.WithLabelValues(outcome).Inc()
-	s.backend.Load().events.post(s.event(f, e, outcome, status))
+	s.backend.Load().events.post(s.event(f, e, outcome, status, failed))
 }
 
 // listenFires sends server-sent events until the client leaves or the server ends.

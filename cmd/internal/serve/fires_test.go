@@ -97,7 +97,7 @@ func TestListenersGetKinds(t *testing.T) {
 	all, mails := listen(t, ts, "/v1/fires"), listen(t, ts, "/v1/fires?kind=mail")
 	rev := into[Timer](t, ts.do("PUT", "/v1/timers/a", "{\"after\":\"1ms\",\"kind\":\"call\",\"payload\":{\n\"x\": [1,\n2]}}").want(t, 201)).Rev
 	e := all.next()
-	want := FireEvent{ID: "a", Rev: rev, Key: fmt.Sprintf("a@%d", rev), Attempt: 1, LateUs: e.event.LateUs, Outcome: "done", Kind: "call", Payload: []byte(`{"x":[1,2]}`)}
+	want := FireEvent{ID: "a", Rev: rev, Key: fmt.Sprintf("a@%d", rev), Attempt: 1, At: e.event.At, LateUs: e.event.LateUs, Outcome: "done", Kind: "call", Payload: []byte(`{"x":[1,2]}`)}
 	if fmt.Sprint(e.event) != fmt.Sprint(want) || e.name != "fire" || e.event.LateUs < 0 || e.event.LateUs > 10e6 {
 		t.Errorf("%s %+v, want %+v", e.name, e.event, want)
 	}
@@ -165,7 +165,7 @@ func TestAPositionMovesOnWithOtherKinds(t *testing.T) {
 	ts := start(t, func(c *Config) { c.beat = 20 * time.Millisecond })
 	all, rare := listen(t, ts, "/v1/fires"), listen(t, ts, "/v1/fires?kind=rare")
 	for range 3 {
-		ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: "a"}}, &envelope{Kind: "k"}, outcomeDone, 0)
+		ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: "a"}}, &envelope{Kind: "k"}, outcomeDone, 0, nil)
 	}
 	var last sentEvent
 	for range 3 {
@@ -293,7 +293,7 @@ func TestListenersOfHTTP2(t *testing.T) {
 		t.Fatal(l.resp.Proto)
 	}
 	time.Sleep(300 * time.Millisecond)
-	ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: "a"}}, &envelope{}, outcomeDone, 0)
+	ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: "a"}}, &envelope{}, outcomeDone, 0, nil)
 	if e := l.next().event; e.ID != "a" {
 		t.Errorf("%+v", e)
 	}
@@ -311,7 +311,7 @@ func TestListenersThatDoNotReadAreCutOff(t *testing.T) {
 	eventually(t, func() bool { return ts.s.hub.Listeners() == 1 })
 	payload := []byte(`"` + strings.Repeat("x", maxPayload-2) + `"`)
 	eventually(t, func() bool {
-		ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: "a"}}, &envelope{Payload: payload}, outcomeDone, 0)
+		ts.s.publish(&durable.Fire{Timer: durable.Timer{ID: "a"}}, &envelope{Payload: payload}, outcomeDone, 0, nil)
 		return ts.s.hub.Listeners() == 0
 	})
 }

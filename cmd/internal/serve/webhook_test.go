@@ -114,6 +114,13 @@ func TestStatusOfWebhookDecides(t *testing.T) {
 				if last.Attempt != i+1 || last.Status != tt.status || last.ID != "a" || string(last.Payload) != "[1]" {
 					t.Fatalf("%+v", last)
 				}
+				why := ""
+				if tt.event == "dead" {
+					why = fmt.Sprintf("%s returned status %d", strings.TrimPrefix(rc.URL, "http://"), tt.status)
+				}
+				if age := time.Since(last.At); last.Error != why || age < 0 || age > time.Minute {
+					t.Fatalf("error %q, want %q; began %v ago", last.Error, why, age)
+				}
 				if i+1 < tt.calls && last.Outcome != "retry" {
 					t.Fatalf("attempt %d: %+v", i+1, last)
 				}
