@@ -57,7 +57,7 @@ var (
 	docFires = doc{
 		id: "listenFires", summary: "Listen to attempts and their outcomes, as server-sent events", result: FireEvent{}, media: "text/event-stream",
 		text: "The data of an event with the name fire has the schema. An event with the name missed says that events are not kept any more that this listener has not got: " +
-			"its data is {\"from\",\"to\"}, the numbers of the first and the last of them, of all kinds. A block without data has the ID of the place where the stream is: " +
+			"its data is {\"from\",\"to\"}, the numbers of the first and the last of them, of all kinds. With \"restart\":true the server was started again in between, and the difference of the numbers does not count events. A block without data has the ID of the place where the stream is: " +
 			"it is no event, but a client that sends it as Last-Event-ID gets what came after it. Comments show that the stream is alive.",
 		params: []param{
 			query("kind", "Only timers of this kind.", openapi3.NewStringSchema()),

@@ -175,7 +175,11 @@ func positionFrame(id uint64) []byte { return fmt.Appendf(nil, "id: %d\n\n", id)
 
 // missedFrame returns the event that says that others are not kept any more.
 func missedFrame(g stream.Gap) []byte {
-	return fmt.Appendf(nil, "id: %d\nevent: missed\ndata: {\"from\":%d,\"to\":%d}\n\n", g.To, g.From, g.To)
+	restart := ""
+	if g.Restart {
+		restart = `,"restart":true`
+	}
+	return fmt.Appendf(nil, "id: %d\nevent: missed\ndata: {\"from\":%d,\"to\":%d%s}\n\n", g.To, g.From, g.To, restart)
 }
 
 // beatFrame returns what is sent to a listener for which there is nothing: where it is, if events of other

@@ -207,6 +207,24 @@ func TestMissedEventsAreAnnounced(t *testing.T) {
 	}
 }
 
+// The numbers of events of another process are no count, and the event says so.
+func TestMissedEventsOfAnotherProcess(t *testing.T) {
+	same := newPlace(t)
+	ts := start(t, same)
+	last := listen(t, ts, "/v1/fires").block().id
+	if err := ts.end(); err != nil {
+		t.Fatal(err)
+	}
+	e := listen(t, start(t, same), "/v1/fires", "Last-Event-ID", last).block()
+	after, err := strconv.ParseUint(last, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf(`{"from":%d,"to":%s,"restart":true}`, after+1, e.id); e.name != "missed" || e.data != want {
+		t.Errorf("%+v, want %s", e, want)
+	}
+}
+
 // A client of HTTP/1.0 gets a stream, too. It ends with the connection.
 func TestStreamsOfHTTP10(t *testing.T) {
 	ts := start(t, nil)

@@ -20,7 +20,7 @@ func (h *Hub) skip(to uint64) {
 	for h.first < h.next {
 		h.forget()
 	}
-	h.first, h.next = to, to
+	h.began, h.first, h.next = 0, to, to
 }
 
 // Put adds an event with its number. If numbers before it are missing, the Hub forgets all that came before

@@ -30,6 +30,7 @@ type Hub struct {
 
 	mu        sync.Mutex // protects what follows; held for a bounded number of steps
 	ring      []event    // of Keep; event n is at n % Keep
+	began     uint64     // the first number; 0 if events get their numbers elsewhere
 	first     uint64     // the oldest event that is kept
 	next      uint64     // the number of the next event
 	bytes     int
@@ -52,7 +53,7 @@ func New(o Options) *Hub {
 	first := uint64(time.Now().UnixMicro())
 	h := &Hub{
 		opts: o, wake: make(chan struct{}, 1), closed: make(chan struct{}),
-		ring: make([]event, o.Keep), first: first, next: first,
+		ring: make([]event, o.Keep), began: first, first: first, next: first,
 	}
 	go h.pump()
 	return h
@@ -189,7 +190,7 @@ func (l *Listener) take(max int) (frames [][]byte, missed Gap) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if l.next < h.first {
-		missed = Gap{l.next, h.first - 1}
+		missed = Gap{l.next, h.first - 1, l.next < h.began}
 		l.next, l.told = h.first, missed.To
 	}
 	for looked := 0; l.next < h.next && len(frames) < max && looked < lookMax; looked++ {

@@ -17,7 +17,12 @@ type Listener struct {
 }
 
 // A Gap is a range of numbers of events, both ends included. The zero Gap is empty.
-type Gap struct{ From, To uint64 }
+// Restart says that the numbers begin before those of the Hub: they are of another process, and the difference
+// of From and To does not count events.
+type Gap struct {
+	From, To uint64
+	Restart  bool
+}
 
 // Position returns the number of the last event that the listener has got, or has passed over because of its
 // kind. fresh says that the caller has not got this number yet: not from Listen, Next or Position.
