@@ -163,6 +163,40 @@ func TestBadBodies(t *testing.T) {
 	}
 }
 
+// TestProblemsSayWhatToDo tests the details of problems with a body.
+func TestProblemsSayWhatToDo(t *testing.T) {
+	ts := start(t, nil)
+	for body, want := range map[string]string{
+		`{`:                                  "The body ends within its JSON; send all of it.",
+		`hello`:                              "there is a fault at byte 1. Names and strings stand in double quotes",
+		`{"after":'1s'}`:                     "there is a fault at byte 10. Names",
+		`{"after":"1s"} {}`:                  "there is a fault at byte 16. Names and strings stand in double quotes, and there is one object.",
+		`[]`:                                 "The body has the wrong type: a JSON list cannot be used there; send an object.",
+		`"x"`:                                "The body has the wrong type: a JSON string cannot be used there; send an object.",
+		`{"after":3}`:                        `/after has the wrong type: a JSON number cannot be used there; send a string such as "90s".`,
+		`{"webhook":{"url":3}}`:              `send a string such as "https://example.com/hook".`,
+		`{"webhook":"http://x"}`:             "/webhook has the wrong type: a JSON string cannot be used there; send an object.",
+		`{"webhook":{"headers":{"A":true}}}`: "/webhook/headers/A has the wrong type: a JSON true cannot be used there; send a string.",
+		`{"id":"a"}`:                         "There is no field /id in this body: the ID is in the path. Leave it out.",
+		`{"rev":1}`:                          `send it as the header If-Match, such as If-Match: "17". Leave it out.`,
+		`{"colour":1}`:                       "There is no field /colour; correct its name or leave it out.",
+		`{"at":"2040-01-01T01:00:00.5","kind":"k"}`: "at has no time zone; append Z for UTC, or an offset such as +02:00.",
+		`{"at":"2040-01-01 01:00","kind":"k"}`:      "at must be a time as in RFC 3339",
+		`{"after":"1d","kind":"k"}`:                 "such as 90s or 36h. The units are h, m, s, ms, us and ns.",
+	} {
+		r := ts.do("PUT", "/v1/timers/a", body).want(t, 400)
+		if p := into[Problem](t, r); !strings.Contains(p.Detail, want) || !strings.HasSuffix(r.body, "}\n") {
+			t.Errorf("%s: %q, want %q", body, r.body, want)
+		}
+	}
+	if r := ts.do("POST", "/v1/timers", `{"timers":{}}`).want(t, 400); !strings.Contains(r.body, "/timers has the wrong type: a JSON object cannot be used there; send a list.") {
+		t.Error(r.body)
+	}
+	if r := ts.do("POST", "/v1/timers", `{"timers":[{"id":7}]}`).want(t, 400); !strings.Contains(r.body, "/timers/0/id has the wrong type: a JSON number cannot be used there; send a string.") {
+		t.Error(r.body)
+	}
+}
+
 // The deepest payload that is accepted can be read, listed and sent.
 func TestTheDeepestPayload(t *testing.T) {
 	ts := start(t, nil)

@@ -2,8 +2,11 @@ package serve
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"path"
+	"reflect"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -61,23 +64,79 @@ func decode(body []byte, v any) error {
 	if err == nil {
 		return nil
 	}
-	where := "the body"
-	if s, ok := errors.AsType[*json.SemanticError](err); ok && s.JSONPointer != "" {
-		where = string(s.JSONPointer)
+	return decodeProblem(err)
+}
+
+// decodeProblem returns the problem that an error of the decoder is. It says where the fault is and what to do.
+func decodeProblem(err error) *Problem {
+	where := "The body"
+	semantic, wrongType := errors.AsType[*json.SemanticError](err)
+	if wrongType && semantic.JSONPointer != "" {
+		where = string(semantic.JSONPointer)
 	}
-	if s, ok := errors.AsType[*jsontext.SyntacticError](err); ok && s.JSONPointer != "" {
-		where = string(s.JSONPointer)
+	syntactic, wrongText := errors.AsType[*jsontext.SyntacticError](err)
+	if wrongText && syntactic.JSONPointer != "" {
+		where = string(syntactic.JSONPointer)
 	}
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		return badRequest("There is no field %s; correct its name or leave it out.", where)
+		return unknownField(where)
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return badRequest("The field %s occurs twice; send it once.", where)
 	case errors.Is(err, errNull):
 		return badRequest("%s is null; send a value or leave it out.", where)
+	case wrongType:
+		return badRequest("%s has the wrong type: a JSON %s cannot be used there; %s.", where, kindName(semantic.JSONKind), sendInstead(where, semantic.GoType))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return badRequest("The body ends within its JSON; send all of it.")
+	case wrongText:
+		return badRequest("The body is not JSON in UTF-8: there is a fault at byte %d. Names and strings stand in double quotes, and there is one object.", syntactic.ByteOffset+1)
 	}
-	if s, ok := errors.AsType[*json.SemanticError](err); ok {
-		return badRequest("%s has the wrong type: a JSON %s cannot be used there.", where, s.JSONKind)
+	return badRequest("The body is not JSON in UTF-8.")
+}
+
+// kindName returns the name of a kind of JSON values.
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case '[':
+		return "list"
+	case '{':
+		return "object"
 	}
-	return badRequest("The body is not JSON in UTF-8: there is a fault at %s.", where)
+	return k.String()
+}
+
+// unknownField returns the problem of a field that requests do not have. Some are in responses only.
+func unknownField(where string) *Problem {
+	switch where {
+	case "/id":
+		return badRequest("There is no field /id in this body: the ID is in the path. Leave it out.")
+	case "/rev":
+		return badRequest(`There is no field /rev in this body: to replace this revision only, send it as the header If-Match, such as If-Match: "17". Leave it out.`)
+	}
+	return badRequest("There is no field %s; correct its name or leave it out.", where)
+}
+
+// examples are values of the fields that are strings, by their names.
+var examples = map[string]string{
+	"at": "2026-12-24T18:00:00Z", "after": "90s", "every": "1h", "cron": "0 3 * * *", "tz": "Europe/Berlin",
+	"kind": "reminder", "url": "https://example.com/hook",
+}
+
+// sendInstead says what belongs at a place whose value has the wrong type.
+func sendInstead(where string, want reflect.Type) string {
+	for want != nil && want.Kind() == reflect.Pointer {
+		want = want.Elem()
+	}
+	switch {
+	case want == nil:
+	case want.Kind() == reflect.String:
+		if example := examples[path.Base(where)]; example != "" {
+			return fmt.Sprintf("send a string such as %q", example)
+		}
+		return "send a string"
+	case want.Kind() == reflect.Slice:
+		return "send a list"
+	}
+	return "send an object"
 }

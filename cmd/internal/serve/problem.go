@@ -86,7 +86,7 @@ func (p *Problem) write(w http.ResponseWriter) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(body)
+	_, _ = w.Write(append(body, '\n'))
 }
 
 // writeJSON sends a response.

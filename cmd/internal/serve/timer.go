@@ -177,7 +177,7 @@ func (s *Spec) due(t *durable.Timer, e *envelope, now time.Time) error {
 	if s.Every != "" {
 		d, err := time.ParseDuration(s.Every)
 		if err != nil || d < time.Millisecond {
-			return badRequest("every must be a duration of at least 1ms, such as 30s or 1h.")
+			return badRequest("every must be a duration of at least 1ms, such as 30s or 1h. The units are h, m, s, ms, us and ns.")
 		}
 		t.Every = d
 		t.At = now.Add(d)
@@ -195,6 +195,9 @@ func (s *Spec) due(t *durable.Timer, e *envelope, now time.Time) error {
 	if s.At != "" {
 		at, err := time.Parse(time.RFC3339Nano, s.At)
 		if err != nil {
+			if _, err := time.Parse("2006-01-02T15:04:05", s.At); err == nil {
+				return badRequest("at has no time zone; append Z for UTC, or an offset such as +02:00.")
+			}
 			return badRequest("at must be a time as in RFC 3339, such as 2026-12-24T18:00:00Z.")
 		}
 		t.At = at
@@ -202,7 +205,7 @@ func (s *Spec) due(t *durable.Timer, e *envelope, now time.Time) error {
 	if s.After != "" {
 		d, err := time.ParseDuration(s.After)
 		if err != nil || d < 0 {
-			return badRequest("after must be a duration of 0 or more, such as 90s or 36h.")
+			return badRequest("after must be a duration of 0 or more, such as 90s or 36h. The units are h, m, s, ms, us and ns.")
 		}
 		t.At = now.Add(d)
 	}
