@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -34,7 +35,8 @@ address on standard error. SIGTERM and SIGINT end it in order, a second one at o
 reads the files with the token, the certificate and the signing secrets again.
 
 Each flag has an environment variable: FOLIOT_LISTEN for --listen, FOLIOT_TOKEN_FILE for
---token-file, and so on. A flag wins over its variable.`,
+--token-file, and so on. A flag wins over its variable, and a variable that is empty counts as
+not set.`,
 		Example: "  foliot serve\n  foliot serve --listen :7357 --token-file token --tls-cert cert.pem --tls-key key.pem\n  foliot serve --nats nats://a:4222,nats://b:4222,nats://c:4222\n  foliot serve --check --listen :7357 --token-file token",
 		Args:    namedArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,13 +56,13 @@ Each flag has an environment variable: FOLIOT_LISTEN for --listen, FOLIOT_TOKEN_
 			}
 			if check {
 				if err := serve.Check(cmd.Context(), c); err != nil {
-					return runError{err}
+					return serveError(err)
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "foliot: the configuration is valid")
 				return err
 			}
 			if err := serve.Run(cmd.Context(), c); err != nil {
-				return runError{err}
+				return serveError(err)
 			}
 			return nil
 		},
@@ -85,6 +87,14 @@ Each flag has an environment variable: FOLIOT_LISTEN for --listen, FOLIOT_TOKEN_
 	return cmd
 }
 
+// serveError returns an error of the server with its exit status: that of wrong usage if the flags are the cause.
+func serveError(err error) error {
+	if _, ok := errors.AsType[serve.UsageError](err); ok {
+		return err
+	}
+	return runError{err}
+}
+
 // newLogger returns the log on standard error.
 func newLogger(cmd *cobra.Command, format string) (*slog.Logger, error) {
 	switch format {
@@ -96,12 +106,12 @@ func newLogger(cmd *cobra.Command, format string) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format %s: it must be text or json", format)
 }
 
-// setFromEnv sets each flag that was not given to the value of its environment variable.
+// setFromEnv sets each flag that was not given to the value of its environment variable, unless that is empty.
 func setFromEnv(flags *pflag.FlagSet) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := envName(f.Name)
-		value, ok := os.LookupEnv(name)
-		if f.Changed || !ok || f.Name == "help" || err != nil {
+		value := os.Getenv(name)
+		if f.Changed || value == "" || f.Name == "help" || err != nil {
 			return
 		}
 		if failed := flags.Set(f.Name, value); failed != nil {

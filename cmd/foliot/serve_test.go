@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -232,6 +233,18 @@ func TestServeEndsInOrder(t *testing.T) {
 		t.Errorf("exit status %d: %s", code, s.log)
 	}
 	close(answer)
+}
+
+// TestServeRefusesAFolderInUse tests that two processes cannot have the same folder.
+func TestServeRefusesAFolderInUse(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "timers")
+	startServe(t, nil, "--data", dir)
+	out, err := exec.Command("foliot", "serve", "--listen", "127.0.0.1:0", "--data", dir).CombinedOutput()
+	var exit *exec.ExitError
+	want := "foliot: --data " + dir + ": another foliot uses this folder; end that one, or name another folder\n"
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.HasSuffix(string(out), want) {
+		t.Errorf("%v: %s, want %s", err, out, want)
+	}
 }
 
 func TestServeReloads(t *testing.T) {

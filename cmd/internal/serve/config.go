@@ -51,32 +51,43 @@ type setup struct {
 
 const maxConcurrency = 10_000
 
+// A UsageError says that the flags are wrong, whatever the files and the machine are like.
+type UsageError struct{ error }
+
+func (e UsageError) Unwrap() error { return e.error }
+
+func usageError(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
 // check checks the whole configuration and reads the files that it names.
 func (c Config) check() (*setup, error) {
 	s := &setup{Config: c}
 	addr, err := net.ResolveTCPAddr("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("--listen %s: write an address and a port, such as 127.0.0.1:7357: %w", c.Listen, err)
+		err = fmt.Errorf("--listen %s: write an address and a port, such as 127.0.0.1:7357: %w", c.Listen, err)
+		if _, ok := errors.AsType[*net.DNSError](err); ok {
+			return nil, err // the name may be known later
+		}
+		return nil, UsageError{err}
 	}
 	s.addr = addr
 	loopback := addr.IP.IsLoopback()
 	switch {
 	case !loopback && c.TokenFile == "":
-		return nil, fmt.Errorf("--listen %s is open to other machines; name a file with a token by --token-file, or listen on 127.0.0.1", c.Listen)
+		return nil, usageError("--listen %s is open to other machines; name a file with a token by --token-file, or listen on 127.0.0.1", c.Listen)
 	case (c.TLSCert == "") != (c.TLSKey == ""):
-		return nil, errors.New("--tls-cert and --tls-key belong together; name both files or none")
+		return nil, usageError("--tls-cert and --tls-key belong together; name both files or none")
 	case c.Concurrency < 1 || c.Concurrency > maxConcurrency:
-		return nil, fmt.Errorf("--concurrency %d: it must be from 1 to %d", c.Concurrency, maxConcurrency)
+		return nil, usageError("--concurrency %d: it must be from 1 to %d", c.Concurrency, maxConcurrency)
 	case c.Attempts < -1 || c.Attempts == 0:
-		return nil, fmt.Errorf("--attempts %d: it must be 1 or more, or -1 for any number", c.Attempts)
+		return nil, usageError("--attempts %d: it must be 1 or more, or -1 for any number", c.Attempts)
 	case c.RetryMin <= 0:
-		return nil, fmt.Errorf("--retry-min %v: it must be more than 0", c.RetryMin)
+		return nil, usageError("--retry-min %v: it must be more than 0", c.RetryMin)
 	case c.RetryMax < c.RetryMin:
-		return nil, fmt.Errorf("--retry-max %v: it must be at least --retry-min, which is %v", c.RetryMax, c.RetryMin)
+		return nil, usageError("--retry-max %v: it must be at least --retry-min, which is %v", c.RetryMax, c.RetryMin)
 	case c.NATS != "" && c.Data != "":
-		return nil, fmt.Errorf("--nats and --data %s exclude each other; leave out one of them, or make FOLIOT_DATA empty", c.Data)
+		return nil, usageError("--nats and --data %s exclude each other; leave out one of them, or make FOLIOT_DATA empty", c.Data)
 	case c.NATS == "" && c.NATSCreds != "":
-		return nil, errors.New("--nats-creds is for --nats; give both or none")
+		return nil, usageError("--nats-creds is for --nats; give both or none")
 	}
 	if c.NATS != "" {
 		if err := c.checkNATS(); err != nil {
@@ -88,12 +99,19 @@ func (c Config) check() (*setup, error) {
 		allow = append(append([]string(nil), allow...), webhook.Loopback...)
 	}
 	if s.policy, err = webhook.NewPolicy(allow); err != nil {
-		return nil, fmt.Errorf("--webhook-allow: %w", err)
+		return nil, usageError("--webhook-allow: %v", err)
 	}
 	if s.secrets, err = readSecrets(c); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// warn logs what is allowed, but seldom wise.
+func (s *setup) warn() {
+	if s.secrets.token != nil && s.secrets.cert == nil && !s.addr.IP.IsLoopback() {
+		s.Logger.Warn("serve: the token travels without TLS, and others on the network can read it; use --tls-cert and --tls-key, or a proxy with TLS in front")
+	}
 }
 
 // retry returns the Retry of the scheduler.
@@ -102,23 +120,24 @@ func (c *Config) retry() durable.Retry {
 }
 
 // Check returns an error if a server with this configuration could not start. It listens on nothing and
-// changes nothing. The folder of the timers is not opened, so that a running server can have it open. With
+// leaves nothing behind. The folder of the timers is not opened, so that a running server can have it open. With
 // NATS it looks at what is there. Servers that cannot be reached are no error, because Run waits for them.
 func Check(ctx context.Context, c Config) error {
 	s, err := c.check()
 	if err != nil {
 		return err
 	}
+	s.warn()
 	if s.NATS != "" {
 		return lookAtNATS(ctx, &s.Config)
 	}
 	return checkFolder(s.Data)
 }
 
-// checkFolder returns an error if there is no folder with a name and none can be made.
+// checkFolder returns an error if there is no folder with a name and none can be made, or if it cannot be written.
 func checkFolder(dir string) error {
 	if dir == "" {
-		return errors.New("--data is empty; name the folder that keeps the timers")
+		return usageError("--data is empty; name the folder that keeps the timers")
 	}
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
@@ -126,11 +145,21 @@ func checkFolder(dir string) error {
 		case err == nil && !info.IsDir():
 			return fmt.Errorf("--data %s: %s is a file; name a folder", dir, at)
 		case err == nil:
-			return nil
+			return checkWritable(dir, at)
 		case !errors.Is(err, os.ErrNotExist):
 			return fmt.Errorf("--data %s: %w", dir, err)
 		case at == filepath.Dir(at):
 			return fmt.Errorf("--data %s: there is no such folder, and it cannot be made", dir)
 		}
 	}
+}
+
+// checkWritable returns an error if nothing can be made in a folder. It makes an empty folder there and removes it.
+// The bits of the mode would not say it: a file system may be read-only, or not one for files.
+func checkWritable(dir, at string) error {
+	probe, err := os.MkdirTemp(at, ".foliot-check-")
+	if err != nil {
+		return fmt.Errorf("--data %s: %s cannot be written; give this user the right to write to it, or name another folder: %w", dir, at, err)
+	}
+	return os.Remove(probe)
 }

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -115,33 +116,34 @@ func TestBadConfigurations(t *testing.T) {
 	token, empty := writeFile(t, "secret"), writeFile(t, " \n")
 	base, _ := testConfig(t)
 	for want, change := range map[string]func(c *Config){
-		"":                       func(c *Config) {},
-		"--token-file, or":       func(c *Config) { c.Listen = "0.0.0.0:0" },
-		"--token-file, or liste": func(c *Config) { c.Listen = ":0" },
-		"or listen on 127.0.0.1": func(c *Config) { c.Listen = "[::]:0" },
-		"--listen nowhere":       func(c *Config) { c.Listen = "nowhere" },
-		"the file is empty":      func(c *Config) { c.TokenFile = empty },
-		"no such file":           func(c *Config) { c.TokenFile = empty + "x" },
-		"one word":               func(c *Config) { c.TokenFile = writeFile(t, "two words") },
-		"belong together":        func(c *Config) { c.TLSCert = token },
-		"--tls-cert":             func(c *Config) { c.TLSCert, c.TLSKey = token, token },
-		"line 1 is no signing":   func(c *Config) { c.SecretFile = token },
-		"no signing secret":      func(c *Config) { c.SecretFile = empty },
-		"--webhook-allow":        func(c *Config) { c.WebhookAllow = []string{"10.0.0.0/99"} },
-		"is no network":          func(c *Config) { c.WebhookAllow = []string{"http://x"} },
-		"leave out scheme, port": func(c *Config) { c.WebhookAllow = []string{"x:80"} },
-		"--concurrency 0":        func(c *Config) { c.Concurrency = 0 },
-		"--attempts 0":           func(c *Config) { c.Attempts = 0 },
-		"--retry-min 0s":         func(c *Config) { c.RetryMin = 0 },
-		"--retry-max":            func(c *Config) { c.RetryMax = 1 },
-		"is a file":              func(c *Config) { c.Data = token },
-		"--data is empty":        func(c *Config) { c.Data = "" },
-		"exclude each other":     func(c *Config) { c.NATS, c.Replicas = "nats://localhost", 3 },
-		"is for --nats":          func(c *Config) { c.NATSCreds = token },
-		"--replicas 2":           func(c *Config) { c.Data, c.NATS, c.Replicas = "", "localhost", 2 },
-		"address 2 cannot":       func(c *Config) { c.Data, c.NATS, c.Replicas = "", "localhost,nats://u:secret\n@x", 1 },
-		"address 1 begins with":  func(c *Config) { c.Data, c.NATS, c.Replicas = "", "http://localhost", 1 },
-		"no credentials of NATS": func(c *Config) { c.Data, c.NATS, c.NATSCreds, c.Replicas = "", "localhost", token, 1 },
+		"":                        func(c *Config) {},
+		"--token-file, or":        func(c *Config) { c.Listen = "0.0.0.0:0" },
+		"--token-file, or liste":  func(c *Config) { c.Listen = ":0" },
+		"or listen on 127.0.0.1":  func(c *Config) { c.Listen = "[::]:0" },
+		"--listen nowhere":        func(c *Config) { c.Listen = "nowhere" },
+		"the file is empty":       func(c *Config) { c.TokenFile = empty },
+		"no such file":            func(c *Config) { c.TokenFile = empty + "x" },
+		"one word":                func(c *Config) { c.TokenFile = writeFile(t, "two words") },
+		"belong together":         func(c *Config) { c.TLSCert = token },
+		"--tls-cert":              func(c *Config) { c.TLSCert, c.TLSKey = token, token },
+		"line 1 is no signing":    func(c *Config) { c.SecretFile = token },
+		"no signing secret":       func(c *Config) { c.SecretFile = empty },
+		"--webhook-allow":         func(c *Config) { c.WebhookAllow = []string{"10.0.0.0/99"} },
+		"is no network":           func(c *Config) { c.WebhookAllow = []string{"x/1"} },
+		"\"http://x\" is neither": func(c *Config) { c.WebhookAllow = []string{"http://x"} },
+		"without scheme, port":    func(c *Config) { c.WebhookAllow = []string{"x:80"} },
+		"--concurrency 0":         func(c *Config) { c.Concurrency = 0 },
+		"--attempts 0":            func(c *Config) { c.Attempts = 0 },
+		"--retry-min 0s":          func(c *Config) { c.RetryMin = 0 },
+		"--retry-max":             func(c *Config) { c.RetryMax = 1 },
+		"is a file":               func(c *Config) { c.Data = token },
+		"--data is empty":         func(c *Config) { c.Data = "" },
+		"exclude each other":      func(c *Config) { c.NATS, c.Replicas = "nats://localhost", 3 },
+		"is for --nats":           func(c *Config) { c.NATSCreds = token },
+		"--replicas 2":            func(c *Config) { c.Data, c.NATS, c.Replicas = "", "localhost", 2 },
+		"address 2 cannot":        func(c *Config) { c.Data, c.NATS, c.Replicas = "", "localhost,nats://u:secret\n@x", 1 },
+		"address 1 begins with":   func(c *Config) { c.Data, c.NATS, c.Replicas = "", "http://localhost", 1 },
+		"no credentials of NATS":  func(c *Config) { c.Data, c.NATS, c.NATSCreds, c.Replicas = "", "localhost", token, 1 },
 	} {
 		c := base
 		change(&c)
@@ -151,6 +153,73 @@ func TestBadConfigurations(t *testing.T) {
 		}
 		if err != nil && (strings.Contains(err.Error(), "secret\n") || strings.Contains(err.Error(), "two words")) {
 			t.Errorf("the error has a secret in it: %v", err)
+		}
+	}
+}
+
+// TestAServerThatCannotStartSaysWhy tests the errors of a start that the configuration alone does not show.
+func TestAServerThatCannotStartSaysWhy(t *testing.T) {
+	ts := start(t, nil)
+	fails := func(change func(c *Config), want string) {
+		t.Helper()
+		c, _ := testConfig(t)
+		change(&c)
+		err := Run(t.Context(), c)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	fails(func(c *Config) { c.Listen = strings.TrimPrefix(ts.url, "http://") }, "another program listens there; end that one, or choose another port")
+	fails(func(c *Config) { c.Data = ts.s.cfg.Data }, "--data: durable/local: folder "+ts.s.cfg.Data+": another process has it open, or this process")
+	file := writeFile(t, "x")
+	fails(func(c *Config) { c.Data = file }, "--data "+file+": "+file+" is a file; name a folder")
+	if c, _ := testConfig(t); runtime.GOOS == "linux" {
+		c.Data = "/proc/foliot"
+		for _, err := range []error{Run(t.Context(), c), Check(t.Context(), c)} {
+			if err == nil || !strings.Contains(err.Error(), "--data /proc/foliot: /proc cannot be written; ") {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+}
+
+// TestCheckLeavesNothingBehind tests that Check looks at a folder that is in use, and removes what it has made.
+func TestCheckLeavesNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	c, _ := testConfig(t)
+	for _, c.Data = range []string{dir, filepath.Join(dir, "a", "b")} {
+		if err := Check(t.Context(), c); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("the folder has %v, error %v", left, err)
+	}
+	if err := Check(t.Context(), start(t, nil).s.cfg); err != nil {
+		t.Errorf("a folder in use: %v", err)
+	}
+}
+
+// TestATokenWithoutTLSIsLogged tests the warning about a token that others can read.
+func TestATokenWithoutTLSIsLogged(t *testing.T) {
+	dir := t.TempDir()
+	writeCert(t, dir, "a.example")
+	token := writeFile(t, "secret")
+	for _, tt := range []struct {
+		listen string
+		tls    bool
+		warns  bool
+	}{{"0.0.0.0:0", false, true}, {"[::]:0", false, true}, {"0.0.0.0:0", true, false}, {"127.0.0.1:0", false, false}} {
+		c, log := testConfig(t)
+		c.Listen, c.TokenFile = tt.listen, token
+		if tt.tls {
+			c.TLSCert, c.TLSKey = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+		}
+		if err := Check(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if warns := strings.Contains(log.String(), "the token travels without TLS"); warns != tt.warns {
+			t.Errorf("%+v: %s", tt, log)
 		}
 	}
 }

@@ -45,12 +45,12 @@ func (c *Config) streamName() string {
 // checkNATS checks what the configuration says of NATS.
 func (c *Config) checkNATS() error {
 	if _, err := natsServers(c.NATS); err != nil {
-		return err
+		return UsageError{err}
 	}
 	switch c.Replicas {
 	case 1, 3, 5:
 	default:
-		return fmt.Errorf("--replicas %d: it must be 1, 3 or 5", c.Replicas)
+		return usageError("--replicas %d: it must be 1, 3 or 5", c.Replicas)
 	}
 	if c.NATSCreds == "" {
 		return nil

@@ -92,8 +92,12 @@ func Run(ctx context.Context, c Config) error {
 
 	ln, err := listenTCP(set.addr)
 	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("--listen %s: another program listens there; end that one, or choose another port: %w", c.Listen, err)
+		}
 		return fmt.Errorf("--listen %s: %w", c.Listen, err)
 	}
+	set.warn()
 	s := newServer(set)
 	defer s.hub.Close()
 	if set.secrets.signer == nil {

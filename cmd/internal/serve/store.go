@@ -2,6 +2,9 @@ package serve
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"syscall"
 
 	"github.com/foliot-go/foliot/cmd/internal/serve/stream"
 	"github.com/foliot-go/foliot/durable"
@@ -26,7 +29,7 @@ func openStore(ctx context.Context, c *Config, hub *stream.Hub, lost func(), wai
 	}
 	store, err := local.Open(c.Data, local.Options{})
 	if err != nil {
-		return nil, err
+		return nil, folderError(c.Data, err)
 	}
 	return &backend{
 		store:     store,
@@ -35,4 +38,15 @@ func openStore(ctx context.Context, c *Config, hub *stream.Hub, lost func(), wai
 		reachable: func(context.Context) error { return nil }, // if the disk fails, the server ends
 		close:     store.Close,
 	}, nil
+}
+
+// folderError returns the error of a folder that cannot be opened, with its flag.
+func folderError(dir string, err error) error {
+	if errors.Is(err, syscall.EAGAIN) { // of the lock
+		return fmt.Errorf("--data %s: another foliot uses this folder; end that one, or name another folder", dir)
+	}
+	if why := checkFolder(dir); why != nil {
+		return why
+	}
+	return fmt.Errorf("--data: %w", err)
 }

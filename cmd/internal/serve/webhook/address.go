@@ -30,10 +30,10 @@ func NewPolicy(allow []string) (*Policy, error) {
 }
 
 func (p *Policy) add(allow string) error {
-	if strings.Contains(allow, "/") {
+	if strings.Contains(allow, "/") && !strings.Contains(allow, "://") {
 		prefix, err := netip.ParsePrefix(allow)
 		if err != nil {
-			return fmt.Errorf("%q is no network; write it as 10.0.0.0/8 or fd00::/8", allow)
+			return fmt.Errorf("%q is no network; write it as 10.0.0.0/8 or fd00::/8, or the name of a host as hooks.example", allow)
 		}
 		if prefix.Addr().Is4In6() {
 			return fmt.Errorf("%q is an IPv4 network in IPv6; write it as an IPv4 network", allow)
@@ -47,8 +47,8 @@ func (p *Policy) add(allow string) error {
 		return nil
 	}
 	name := hostKey(allow)
-	if name == "" || strings.ContainsAny(name, ":*@ \t?#") {
-		return fmt.Errorf("%q is neither a network, nor an address, nor the name of a host; leave out scheme, port and path", allow)
+	if name == "" || strings.ContainsAny(name, ":/*@ \t?#") {
+		return fmt.Errorf("%q is neither a network, nor an address, nor the name of a host; write a name as hooks.example, without scheme, port and path", allow)
 	}
 	p.hosts[name] = true
 	return nil
