@@ -95,7 +95,7 @@ func TestBrowserDoesNotMoveIfMotionIsNotWanted(t *testing.T) {
 func TestBrowserWritesTimesAndNumbersInFull(t *testing.T) {
 	p := newServer(t).page(t, browser.Desktop)
 	for seconds, want := range map[string]string{
-		"0": "now", "5": "in 5 s", "60": "in 1 min", "117": "in 1 min 57 s", "3605": "in 1 h", "90000": "in 1 d 1 h", "-7": "since 7 s", "1e9": "in 31.7 y",
+		"0": "now", "5": "in 5 s", "60": "in 1 min", "117": "in 1 min 57 s", "3605": "in 1 h", "90000": "in 1 d 1 h", "-7": "overdue by 7 s", "-1e9": "overdue by 31.7 y", "1e9": "in 31.7 y",
 	} {
 		p.until(`import("./page/say.js").then(m => m.until(new Date(m.clock.now() + %s * 1000).toISOString()).replaceAll("\u00a0", " ") === %q)`, seconds, want)
 	}

@@ -192,10 +192,10 @@ func TestBrowserExplainsWrongValues(t *testing.T) {
 		{"At", "tomorrow", "Write a time", ""},
 		{"Payload", "{", "not JSON", ""},
 		{"Kind", "a b", "letters", ""},
-		{"Cron", "61 * * * *", "cron", "400"},      // only the server knows
-		{"Time zone", "Mars/Base", "tz", "400"},    // as above
-		{"Every", "1us", "at least 1ms", "400"},    // as above
-		{"Webhook URL", "http://u@x/", "user", ""}, // as above
+		{"Cron", "61 * * * *", "cron", "400"},                 // only the server knows
+		{"Time zone", "Mars/Base", "Time zone \"Mars", "400"}, // as above
+		{"Every", "1us", "at least 1ms", "400"},               // as above
+		{"Webhook URL", "http://u@x/", "user", ""},            // as above
 	} {
 		all := map[string]string{"ID": "x", "After": "1h", "Kind": "k", "At": "", "Every": "", "Cron": "", "Time zone": "", "Webhook URL": "", "Payload": "1"}
 		switch c.name {

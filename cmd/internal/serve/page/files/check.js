@@ -56,9 +56,12 @@ export function bodyOf(v, headers) {
 // complaints are the beginnings of what the server says, and the field that each is about.
 const complaints = [
 	[/^(ID |The ID)/, "id"], [/^There are at and after|^after |^There is no time/, "after"], [/^at |^At of/, "at"],
-	[/^There are every and cron|^every |^Every of|^@every/, "every"], [/^cron /, "cron"], [/^tz /, "tz"],
+	[/^There are every and cron|^every |^Every of|^@every/, "every"], [/^cron /, "cron"], [/^(tz|The field \/tz|\/tz)\b/, "tz"],
 	[/^webhook|^There are webhook|^There is neither/, "url"], [/^kind /, "kind"], [/^payload|^The body|^\/payload|^The field \/payload/, "payload"],
 ];
+
+// shown returns a complaint of the server in the words of the form: tz is the field Time zone.
+export const shown = (detail) => detail.replace(/^tz\b|(?<=into )tz\b/, "Time zone");
 
 // fieldOf returns the field that a complaint of the server is about; undefined: none.
 export const fieldOf = (detail) => complaints.find(([beginning]) => beginning.test(detail))?.[1];

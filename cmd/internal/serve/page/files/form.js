@@ -1,16 +1,18 @@
 // The form that makes and changes a timer.
 
 import { html, write, set } from "./live/svg.js";
-import { fields, check, bodyOf, fieldOf } from "./check.js";
+import { fields, check, bodyOf, fieldOf, shown } from "./check.js";
 import { pathOf } from "./api.js";
-import { say, until, plain, quoted } from "./say.js";
+import { say, due, plain, quoted } from "./say.js";
+import { narrow } from "./list.js";
 
 const $ = (id) => document.getElementById(id);
 const value = (field) => (field === "payload" ? $(field).value.trim() : field === "id" ? $(field).value : $(field).value.trim());
 const tries = 3; // for a periodic timer whose next occurrence comes in between
 
 // A Form makes a timer, or changes the one that was loaded: then it demands the revision that was loaded, so that a change
-// in between is not overwritten. changed is called after something was saved.
+// in between is not overwritten. changed is called after something was saved. On a narrow screen the form is closed at first, so that
+// the timers are not far below it.
 export class Form {
 	#loaded = null; // {id, rev, at, webhook, …}: the timer that is changed. rev is its ETag
 	#busy = false;
@@ -28,6 +30,8 @@ export class Form {
 		});
 		for (const field of fields) $(field).addEventListener("input", () => this.#typed(field));
 		$("id").addEventListener("change", () => this.#lookUp());
+		$("fold").open = !narrow.matches;
+		narrow.addEventListener("change", () => ($("fold").open ||= !narrow.matches));
 	}
 
 	// clear empties the form, for a new timer.
@@ -44,6 +48,7 @@ export class Form {
 		if (!ok) return say(`${quoted(id)} cannot be loaded. ${body.detail}`, "bad");
 		this.#fill(body, etag);
 		say(`Loaded ${quoted(id)} into the form.`);
+		$("fold").open = true;
 		$("id").focus();
 		$("maker").scrollIntoView({ block: "nearest" });
 	}
@@ -111,6 +116,7 @@ export class Form {
 	#refuse(wrong) {
 		for (const field of fields) this.#complain(field, wrong[field] ?? "");
 		const first = fields.find((field) => wrong[field]);
+		$("fold").open = true;
 		$(first).focus();
 		say(`Nothing was saved. ${wrong[first]}`, "spoken");
 	}
@@ -124,6 +130,7 @@ export class Form {
 		});
 		$("form-error").replaceChildren(html("p", {}, text), ...buttons);
 		$("form-error").hidden = false;
+		$("fold").open = true;
 		say(text, "spoken");
 		buttons[0]?.focus();
 	}
@@ -149,14 +156,14 @@ export class Form {
 		if (change) headers["If-Match"] = this.#loaded.rev;
 		const { ok, status, body } = await this.api.send("PUT", pathOf("timers", values.id), { body: bodyOf(values, this.#loaded?.webhook?.headers), headers });
 		if (ok) {
-			say(`${status === 201 ? "Saved" : change ? "Changed" : "Replaced"} ${quoted(body.id)}: due ${until(body.at)}.`);
+			say(`${status === 201 ? "Saved" : change ? "Changed" : "Replaced"} ${quoted(body.id)}: ${due(body.at)}.`);
 			this.clear();
 			return this.changed();
 		}
 		if (status === 412 && change) return this.#conflict(values.id, left);
 		if (status === 0) return this.#box("The connection was lost, and whether the timer was saved is open. What you have typed is still here: save it again when the server is back.");
 		const field = status === 400 || status === 413 ? fieldOf(body.detail) : undefined;
-		if (field) return this.#refuse({ [field]: body.detail });
+		if (field) return this.#refuse({ [field]: shown(body.detail) });
 		if (status !== 401) this.#box(`Nothing was saved. ${body.detail}`);
 	}
 
@@ -174,7 +181,7 @@ export class Form {
 			this.#loaded = { ...body, rev: etag };
 			return this.#send(left - 1);
 		}
-		this.#box(`Nothing was saved: ${quoted(id)} was changed since it was loaded. It is now due ${until(body.at)}.`,
+		this.#box(`Nothing was saved: ${quoted(id)} was changed since it was loaded. It is now ${due(body.at)}.`,
 			["Load the change", () => {
 				this.#fill(body, etag);
 				$("id").focus();

@@ -2,7 +2,8 @@
 
 import { write } from "./live/svg.js";
 
-const narrow = matchMedia("(max-width: 760px)");
+// narrow matches the screens on which a row of a table has several lines.
+export const narrow = matchMedia("(max-width: 760px)");
 const most = 1000; // items that one request can have, and the page shows
 const soonest = 1000; // milliseconds between two requests, if they are fast
 const share = 10; // a request may take one of so many parts of the time

@@ -28,20 +28,27 @@ export const clock = {
 
 const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
-// until says when a time comes, in at most two units.
+// until says when a time comes or how long ago it was, in at most two units.
 export function until(at) {
 	const seconds = Math.round((Date.parse(at) - clock.now()) / 1000);
 	if (Number.isNaN(seconds)) return noFigure;
 	if (seconds === 0 || seconds === -1) return "now";
 	let rest = Math.abs(seconds);
-	if (rest >= 1000 * 86400) return `${seconds < 0 ? "since" : "in"} ${(rest / 365.25 / 86400).toFixed(1)}${nbsp}y`;
+	const word = seconds < 0 ? "overdue by" : "in";
+	if (rest >= 1000 * 86400) return `${word} ${(rest / 365.25 / 86400).toFixed(1)}${nbsp}y`;
 	const parts = [];
 	for (const [size, name] of units) {
 		const n = Math.floor(rest / size);
 		if (n > 0 || parts.length > 0) parts.push(n > 0 ? `${n}${nbsp}${name}` : "");
 		rest -= n * size;
 	}
-	return `${seconds < 0 ? "since" : "in"} ${parts.slice(0, 2).filter(Boolean).join(" ")}`;
+	return `${word} ${parts.slice(0, 2).filter(Boolean).join(" ")}`;
+}
+
+// due says the same in a sentence about a timer.
+export function due(at) {
+	const text = until(at);
+	return text.startsWith("overdue") ? text : `due ${text}`;
 }
 
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });

@@ -114,6 +114,13 @@ const outcomes = {
 	dropped: "It was given up: the receiver said that it is gone.",
 };
 
+// reason returns the error of an attempt, or the status of the response if there is no error.
+function reason(e) {
+	if (e.error) return short(e.error, 200);
+	if (e.status) return `status ${e.status}`;
+	return e.kind ? "" : "no response";
+}
+
 // A FiredTimers is the table of attempts and their outcomes, the newest first.
 export class FiredTimers {
 	#events = []; // the newest first
@@ -130,8 +137,9 @@ export class FiredTimers {
 		this.onFail = onFail;
 		this.rows = new Rows($("fired"), $("fired-title"), [
 			idColumn,
+			{ head: "Time", class: "when", show: (e) => (e.at ? { text: local(e.at), title: e.at } : "") },
 			{ head: "Late", class: "number late", show: (e) => duration(e.late_us * 1000) },
-			{ head: "Outcome", class: "outcome", show: (e) => ({ text: e.outcome, note: e.status ? `status ${e.status}` : e.kind ? "" : "no response", kind: e.outcome, title: outcomes[e.outcome] ?? null }) },
+			{ head: "Outcome", class: "outcome", show: (e) => ({ text: e.outcome, note: reason(e), kind: e.outcome, title: outcomes[e.outcome] ?? null }) },
 			{ head: "Attempt", class: "number", show: (e) => number(e.attempt) },
 			{ head: "Went to", class: "target", show: (e) => (e.kind ? { text: e.kind, note: "event" } : { text: "webhook" }) },
 			payloadColumn,
