@@ -46,9 +46,18 @@ func plainUsage(err error) string {
 		return "--" + strings.Join(names, " and --") + ": give one of them"
 	}
 	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
-		plain := fmt.Sprintf("--%s %s: want a duration with a unit, such as 5s, 30m or 24h", invalid.GetFlag().Name, visible(invalid.GetValue()))
-		return strings.Replace(err.Error(), invalid.Error(), plain, 1) // the name of an environment variable may be before it
+	if !errors.As(err, &invalid) {
+		return err.Error()
 	}
-	return err.Error()
+	var want string
+	switch invalid.GetFlag().Value.Type() {
+	case "duration":
+		want = "a duration in h, m, s or ms, such as 24h, 30m or 5s"
+	case "int", "uint64":
+		want = "a whole number"
+	default:
+		return err.Error()
+	}
+	plain := fmt.Sprintf("--%s %s: want %s", invalid.GetFlag().Name, visible(invalid.GetValue()), want)
+	return strings.Replace(err.Error(), invalid.Error(), plain, 1) // the name of an environment variable may be before it
 }

@@ -12,9 +12,11 @@ func TestUsageErrorsSayWhatToWrite(t *testing.T) {
 		"put a --kind k --after 1h --at now":                   "--at and --after: give one of them",
 		"ls --dead --prefix a":                                 "--dead and --prefix: give one of them",
 		"bench --quick --full":                                 "--quick and --full: give one of them",
-		"put a --kind k --after 1d":                            "--after 1d: want a duration with a unit, such as 5s, 30m or 24h",
-		"put a --kind k --every 5":                             "--every 5: want a duration with a unit",
-		"serve --retry-min 5":                                  "--retry-min 5: want a duration with a unit",
+		"put a --kind k --after 1d":                            "--after 1d: want a duration in h, m, s or ms, such as 24h, 30m or 5s",
+		"put a --kind k --every 5":                             "--every 5: want a duration in h",
+		"put a --kind k --if-rev x":                            "--if-rev x: want a whole number",
+		"ls --limit 1.5":                                       "--limit 1.5: want a whole number",
+		"serve --retry-min 5":                                  "--retry-min 5: want a duration in h",
 	} {
 		_, _, err := run(t, t.Context(), strings.Fields(args)...)
 		var u usageError
@@ -31,7 +33,7 @@ func TestUsageErrorsSayWhatToWrite(t *testing.T) {
 func TestADurationInTheEnvironmentNeedsAUnit(t *testing.T) {
 	t.Setenv("FOLIOT_RETRY_MIN", "5")
 	_, _, err := run(t, t.Context(), "serve", "--check")
-	if want := "FOLIOT_RETRY_MIN: --retry-min 5: want a duration with a unit"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "FOLIOT_RETRY_MIN: --retry-min 5: want a duration in h"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
