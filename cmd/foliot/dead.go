@@ -21,8 +21,9 @@ func newRedriveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redrive ID",
 		Short: "Arm a dead timer of a server again",
-		Long: `Arm a dead timer of a server again. It is due at once, and has all its attempts. If there is
-another timer with the ID, nothing is changed, and the exit status is 4.
+		Long: `Arm a dead timer of a server again. It is due at once, with a new revision and all its attempts.
+If there is another timer with the ID, nothing is changed, and the exit status is 4. A periodic
+timer that goes on is such a timer: make one with another ID instead of cancelling it.
 
 "foliot ls --dead" lists dead timers. "foliot timers redrive" is for a folder that no server
 has open.` + remoteHelp,
