@@ -11,15 +11,14 @@ import (
 	"github.com/foliot-go/foliot/check/internal/browser"
 )
 
-func TestBrowserClosesTheFormOnAPhone(t *testing.T) {
+func TestBrowserMakesATimerOnAPhone(t *testing.T) {
 	s := newServer(t)
 	s.put(`{"id":"order-17","after":"1h","kind":"k"}`)
 	p := s.page(t, browser.Phone)
 	p.until(`Boolean(row("Next timers", "order-17"))`)
-	p.until(`field("ID").checkVisibility() === false && button("Save").checkVisibility() === false`)
 	p.CheckAccessible(t)
 
-	// The keyboard opens it, and goes on through the fields.
+	// The keyboard goes through the fields.
 	typed := map[string]string{"ID": "mine", "After": "2h", "Kind": "tea"}
 	var order []string
 	for range 40 {
@@ -28,10 +27,6 @@ func TestBrowserClosesTheFormOnAPhone(t *testing.T) {
 		order = append(order, name)
 		if text := typed[name]; text != "" {
 			p.Press(t, text)
-		}
-		if name == "New timer" {
-			p.Press(t, kb.Enter)
-			p.until(`field("ID").checkVisibility()`)
 		}
 		if name == "Save" {
 			p.Press(t, kb.Enter)
@@ -44,13 +39,9 @@ func TestBrowserClosesTheFormOnAPhone(t *testing.T) {
 	}
 	p.until(`Boolean(row("Next timers", "mine"))`)
 
-	// What needs the form opens it.
+	// A form that was closed opens when it is needed.
 	p.get(`document.getElementById("fold").open = false`)
 	p.click("Change mine")
 	p.until(`field("ID").checkVisibility() && document.activeElement === field("ID") && field("ID").value === "mine"`)
-	p.CheckQuiet(t)
-
-	p = s.page(t, browser.Desktop)
-	p.until(`field("ID").checkVisibility() && button("Save").checkVisibility()`)
 	p.CheckQuiet(t)
 }

@@ -4,15 +4,13 @@ import { html, write, set } from "./live/svg.js";
 import { fields, check, bodyOf, fieldOf, shown } from "./check.js";
 import { pathOf } from "./api.js";
 import { say, due, plain, quoted } from "./say.js";
-import { narrow } from "./list.js";
 
 const $ = (id) => document.getElementById(id);
 const value = (field) => (field === "payload" ? $(field).value.trim() : field === "id" ? $(field).value : $(field).value.trim());
 const tries = 3; // for a periodic timer whose next occurrence comes in between
 
 // A Form makes a timer, or changes the one that was loaded: then it demands the revision that was loaded, so that a change
-// in between is not overwritten. changed is called after something was saved. On a narrow screen the form is closed at first, so that
-// the timers are not far below it.
+// in between is not overwritten. changed is called after something was saved. A reader may close the form; what needs it opens it.
 export class Form {
 	#loaded = null; // {id, rev, at, webhook, …}: the timer that is changed. rev is its ETag
 	#busy = false;
@@ -30,8 +28,6 @@ export class Form {
 		});
 		for (const field of fields) $(field).addEventListener("input", () => this.#typed(field));
 		$("id").addEventListener("change", () => this.#lookUp());
-		$("fold").open = !narrow.matches;
-		narrow.addEventListener("change", () => ($("fold").open ||= !narrow.matches));
 	}
 
 	// clear empties the form, for a new timer.
