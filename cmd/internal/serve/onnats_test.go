@@ -73,7 +73,7 @@ var folderOnly = []string{
 	"Crowd", "ListenersOfHTTP2", "StreamsOfHTTP10", "PathsAreTakenAsTheyAre", "WebhooksToThisMachineNeedPermissionIfOthersMayUseIt", "TokenIsNeeded",
 	"PagesOfOtherSitesCannotChangeAnything", "ForeignHostsAreRefusedWithoutAToken", "TLS", "SlowRequestsAreCutOff",
 	"HugeHeadersAreRefused", "HugeBodiesAreRefused", "TheDescriptionHasEachRoute", "TheAddressIsTheOneThatWasAskedFor",
-	"ThePageHasAStrictPolicy", "ThePageIsOpenAndItsDataIsNot",
+	"ThePageHasAStrictPolicy", "ThePageIsOpenAndItsDataIsNot", "AServerThatCannotStartSaysWhy", "CheckLeavesNothingBehind",
 }
 
 // Each test that starts a server is in the list of TestOnNATS, or is named as one that is about something else.
