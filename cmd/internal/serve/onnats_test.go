@@ -62,6 +62,7 @@ func TestOnNATS(t *testing.T) {
 		"MetricsOfARunningServer":            TestMetricsOfARunningServer,
 		"BadReceiversAreLeft":                TestBadReceiversAreLeft,
 		"APictureHasTheTimersOfTheServer":    TestAPictureHasTheTimersOfTheServer,
+		"ProblemsSayWhatToDo":                TestProblemsSayWhatToDo,
 	} {
 		t.Run(name, test)
 	}
@@ -74,6 +75,7 @@ var folderOnly = []string{
 	"PagesOfOtherSitesCannotChangeAnything", "ForeignHostsAreRefusedWithoutAToken", "TLS", "SlowRequestsAreCutOff",
 	"HugeHeadersAreRefused", "HugeBodiesAreRefused", "TheDescriptionHasEachRoute", "TheAddressIsTheOneThatWasAskedFor",
 	"ThePageHasAStrictPolicy", "ThePageIsOpenAndItsDataIsNot", "AServerThatCannotStartSaysWhy", "CheckLeavesNothingBehind",
+	"MissedEventsOfAnotherProcess",
 }
 
 // Each test that starts a server is in the list of TestOnNATS, or is named as one that is about something else.
