@@ -29,7 +29,10 @@ type natsEvents struct {
 
 	posted atomic.Int64  // bytes that post has sent and that are not acknowledged
 	last   atomic.Uint64 // the greatest sequence that was acknowledged to this process
-	follow jetstream.ConsumeContext
+
+	broken  chan struct{} // has room for 1: the consumer has met an error
+	stop    context.CancelFunc
+	stopped chan struct{} // closed when follow has returned; nil before open
 }
 
 const (
@@ -44,6 +47,8 @@ const (
 	keepTimeout = 5 * time.Second
 
 	requestLimit = 3 * time.Second // for requests about the stream
+
+	followAgain = 250 * time.Millisecond // between two attempts to follow the stream
 
 	eventWindow = time.Minute // in which the stream knows the names of events
 )
@@ -60,7 +65,7 @@ func eventStream(timers string) string { return timers + "-EVENTS" }
 
 // newNATSEvents returns events that are not open yet.
 func newNATSEvents(nc *nats.Conn, timers string, replicas int) (e *natsEvents, err error) {
-	e = &natsEvents{name: eventStream(timers), subject: timers + ".e", replicas: replicas}
+	e = &natsEvents{name: eventStream(timers), subject: timers + ".e", replicas: replicas, broken: make(chan struct{}, 1)}
 	e.js, err = jetstream.New(nc,
 		jetstream.WithPublishAsyncMaxPending(math.MaxInt), // maxPosted is the bound; this one would wait
 		jetstream.WithPublishAsyncTimeout(postTimeout),
@@ -89,16 +94,56 @@ func (e *natsEvents) open(ctx context.Context, hub *stream.Hub, lost func()) err
 		return err
 	}
 	hub.Skip(max(s.CachedInfo().State.FirstSeq, 1))
-	c, err := e.js.OrderedConsumer(ctx, e.name, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverAllPolicy, InactiveThreshold: time.Minute,
-	})
-	if err == nil {
-		e.follow, err = c.Consume(e.receive, jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(10*time.Second))
-	}
+	c, err := e.consume(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: reading the stream %s: %w", errWait, e.name, err)
 	}
+	following, stop := context.WithCancel(context.Background())
+	e.stop, e.stopped = stop, make(chan struct{})
+	go e.follow(following, c)
 	return nil
+}
+
+// consume makes a consumer that begins with the event that the hub does not have yet.
+func (e *natsEvents) consume(ctx context.Context) (jetstream.ConsumeContext, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	c, err := e.js.OrderedConsumer(ctx, e.name, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: e.hub.NextID(), InactiveThreshold: time.Minute,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.Consume(e.receive, jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(10*time.Second),
+		jetstream.ConsumeErrHandler(func(jetstream.ConsumeContext, error) {
+			select {
+			case e.broken <- struct{}{}:
+			default:
+			}
+		}))
+}
+
+// follow follows the stream until ctx ends. After each error it makes a new consumer. nats.go would make one with
+// the same name again and again, and NATS does not reply if it has given that name to a server that has ended.
+func (e *natsEvents) follow(ctx context.Context, c jetstream.ConsumeContext) {
+	defer close(e.stopped)
+	for {
+		select {
+		case <-e.broken:
+			c.Stop()
+		case <-ctx.Done():
+			c.Stop()
+			return
+		}
+		for c = nil; c == nil; {
+			if pause(ctx, followAgain); ctx.Err() != nil {
+				return
+			}
+			if next, err := e.consume(ctx); err == nil {
+				c = next
+			}
+		}
+	}
 }
 
 // make returns the stream, and makes it if it is missing. Other processes may do that at the same time: the
@@ -269,8 +314,9 @@ func (e *natsEvents) flush(ctx context.Context) {
 }
 
 func (e *natsEvents) close() {
-	if e.follow != nil {
-		e.follow.Stop()
+	if e.stopped != nil {
+		e.stop()
+		<-e.stopped
 	}
 }
 

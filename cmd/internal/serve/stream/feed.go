@@ -6,7 +6,7 @@ import (
 )
 
 // A Hub that is fed from elsewhere gets events that have numbers already: by Skip and Put instead of Publish.
-// One goroutine feeds it.
+// Each goroutine that feeds it has events in the order of their numbers. Several may have the same events.
 
 // Skip makes the next event the one with a number. Listeners miss those before it that the Hub does not have.
 func (h *Hub) Skip(to uint64) {
@@ -21,6 +21,13 @@ func (h *Hub) skip(to uint64) {
 		h.forget()
 	}
 	h.began, h.first, h.next = 0, to, to
+}
+
+// NextID returns the number of the event that comes next.
+func (h *Hub) NextID() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.next
 }
 
 // Put adds an event with its number. If numbers before it are missing, the Hub forgets all that came before
