@@ -196,6 +196,9 @@ func serveTimers(s *scenarioRun) error {
 	if err := rig.measureLateness("a tenth of the receivers hang, webhook to another late by"); err != nil {
 		return err
 	}
+	if s.ctx.Err() != nil {
+		return nil
+	}
 	for name, mib := range memoryBefore {
 		s.measure("memory of the server before", "MiB").neutral().add(name, 0, mib)
 	}
@@ -342,6 +345,9 @@ func (r *serveRig) measureLateness(name string) error {
 				}
 			}
 			all.endRound()
+		}
+		if s.ctx.Err() != nil {
+			return nil
 		}
 		if all.all.TotalCount() == 0 {
 			return errors.New("no webhook has arrived")
