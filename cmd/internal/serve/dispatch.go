@@ -110,7 +110,8 @@ func (s *server) fireWebhook(ctx context.Context, f durable.Fire) error {
 func (s *server) pause(why error) time.Duration {
 	least, most := s.cfg.RetryMin, s.cfg.RetryMax/2+1
 	if full, ok := errors.AsType[*webhook.FullError](why); ok {
-		return min(least*time.Duration(full.Rounds)+rand.N(least), max(least, most))
+		rounds := min(time.Duration(full.Rounds), most/least+1) // more would exceed most, and at last a Duration
+		return min(least*rounds+rand.N(least), max(least, most))
 	}
 	return most + rand.N(most)
 }
