@@ -44,6 +44,11 @@ func (w *Wheel[V]) remove(s *slot[V], slot uint32) {
 //
 //go:noinline
 func (w *Wheel[V]) finishRemovals() {
+	sum := uint32(0)
+	for k := range w.removalCount {
+		sum += w.touchRef(w.removals[k&(removalMax-1)].pos)
+	}
+	w.prefetchSink = sum
 	untidy := uint32(0)
 	for k := int(w.removalCount) - 1; k >= 0; k-- {
 		r := &w.removals[k&(removalMax-1)]
@@ -76,6 +81,11 @@ func (w *Wheel[V]) cancelTogether(numbers []uint32) (removed int) {
 		if s := w.slots.find(i); s != nil {
 			slots[k&(cancelMax-1)] = s
 			sum += s.gen
+		}
+	}
+	for k := range numbers {
+		if s := slots[k&(cancelMax-1)]; s != nil && s.pos >= posBucket {
+			sum += w.touchRef(s.pos)
 		}
 	}
 	w.prefetchSink = sum

@@ -156,6 +156,14 @@ func (w *Wheel[V]) removeRef(pos refPos) (untidy bool) {
 	return b.live == 0 || m.dead == deadAll || b.nearlyAllDead()
 }
 
+// touchRef reads what removeRef needs for the ref at pos. A caller that removes several refs calls
+// it for all of them first and stores the sum of the results in prefetchSink, so that the cache
+// misses overlap. In removeRef they do not: the processor does not look far enough ahead.
+func (w *Wheel[V]) touchRef(pos refPos) uint32 {
+	n, d := w.branchOf(w.meta[pos.chunk()].bucket)
+	return n.branch[d].live
+}
+
 // cleanUp tidies a bucket after the ref at pos, of an entry for the given tick, was removed
 // from it. If the bucket is empty, cleanUp frees it, and the nodes above it that are now
 // empty. Otherwise it drops the chunk of the ref if that has no live ref left, and compacts
