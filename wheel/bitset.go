@@ -44,11 +44,12 @@ func growTo[T any](s []T, n int) []T {
 // add adds i, which must be below the limit that was reserved.
 func (b *bitset) add(i uint32) {
 	w := i >> 6
-	if b.words[w] == 0 {
+	word := b.words[w]
+	b.words[w] = word | 1<<(i&63)
+	if word == 0 {
 		b.groups[w>>6] |= 1 << (w & 63)
 		b.top[w>>12] |= 1 << (w >> 6 & 63)
 	}
-	b.words[w] |= 1 << (i & 63)
 }
 
 // lowestWord returns the index of the lowest word that is not zero, and false if all are

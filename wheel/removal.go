@@ -20,16 +20,19 @@ type removal struct {
 // the worst case each removal compacts a bucket.
 const removalMax = 16
 
-// remove takes an armed entry out of its bucket, or out of the recent entries. It adds the slot
-// with the given number to the free set, unless the number is 0. The caller then changes s.pos.
-func (w *Wheel[V]) remove(s *slot[V], slot uint32) {
+// remove takes an armed entry, which keeps its slot, out of its bucket or out of the recent
+// entries. The caller then changes s.pos.
+func (w *Wheel[V]) remove(s *slot[V]) {
 	if s.pos < posBucket {
 		w.removeRecent(s.pos)
-		if slot != 0 {
-			w.slots.free.add(slot)
-		}
 		return
 	}
+	w.removeLater(s, 0)
+}
+
+// removeLater has the ref of an entry taken out of its bucket, and the slot with the given number
+// added to the free set unless the number is 0. The caller then changes s.pos.
+func (w *Wheel[V]) removeLater(s *slot[V], slot uint32) {
 	r := &w.removals[w.removalCount&(removalMax-1)]
 	r.at, r.pos, r.slot = s.at, s.pos, slot
 	w.removalCount++

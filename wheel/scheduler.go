@@ -33,7 +33,7 @@ func (w *Wheel[V]) Park(h Handle) bool {
 	if s == nil || s.pos == posParked {
 		return false
 	}
-	w.remove(s, 0)
+	w.remove(s)
 	s.pos = posParked
 	return true
 }

@@ -132,7 +132,7 @@ func (w *Wheel[V]) Reschedule(h Handle, at Tick) bool {
 		return false
 	}
 	if s.pos != posParked {
-		w.remove(s, 0)
+		w.remove(s)
 	}
 	w.arm(uint32(h), s, at)
 	return true
@@ -148,16 +148,19 @@ func (w *Wheel[V]) Cancel(h Handle) (V, bool) {
 	}
 	v := s.value
 	w.count--
-	if s.pos == posParked {
-		w.freeSlot(uint32(h), s)
+	i := uint32(h)
+	if s.pos >= posBucket {
+		if s.gen == lastGen {
+			i = 0
+		}
+		w.removeLater(s, i)
+		s.clear()
 		return v, true
 	}
-	i := uint32(h)
-	if s.gen == lastGen {
-		i = 0
+	if s.pos != posParked {
+		w.removeRecent(s.pos)
 	}
-	w.remove(s, i)
-	s.clear()
+	w.freeSlot(i, s)
 	return v, true
 }
 
