@@ -216,22 +216,8 @@ func (k *timekeeper) onStdTimer() {
 	k.wakeups.Add(1)
 	e := k.startDriver()
 	k.mu.Unlock()
-	growStack()
 	k.drive(e)
 }
-
-// growStack makes Go grow the stack of the calling goroutine from 2 to 4 KiB, which the driver
-// needs. Growing it where it is first needed, a dozen calls deep, takes some microseconds longer,
-// because each frame is moved.
-//
-//go:noinline
-func growStack() {
-	var frame [2 << 10]byte
-	useFrame(&frame)
-}
-
-//go:noinline
-func useFrame(*[2 << 10]byte) {}
 
 // startDriver makes a goroutine the driver, and returns its epoch. That goroutine, the caller
 // or one that it starts, calls drive. A previous driver is replaced. The caller holds mu.
