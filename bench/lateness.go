@@ -76,25 +76,31 @@ func (l *lateLog) rare(percentile float64) []float64 {
 	return figures
 }
 
+// rareMin is how many timers must be later than a percentile for it to be compared. With fewer, it says how late one or
+// two timers were, which chance decides.
+const rareMin = 10
+
 // addTo adds the figures to a run. Medians and 90th percentiles are compared round by round, higher percentiles as rare
-// says.
+// says, and only if rareMin timers are later. So the latest timer is never compared.
 func (l *lateLog) addTo(s *scenarioRun, contender string, n int) {
 	l.endRound()
 	if l.all.TotalCount() == 0 {
 		return
 	}
-	rare := func(name string, q float64) *samples {
-		return s.measure(name, "µs").add(contender, n, l.rare(q)...)
+	rare := func(name string, q float64) {
+		r := s.measure(name, "µs").add(contender, n, l.rare(q)...)
+		count := l.all.TotalCount()
+		r.few = float64(count)*(100-q) < 100*rareMin
+		if r.few && q < 100 {
+			r.note(fmt.Sprintf("of %s timers in all, too few to compare", Thousands(int(count))))
+		}
 	}
 	m := s.measure("late by, median", "µs")
 	m.Main = true
 	m.add(contender, n, l.median...).early = l.early
 	s.measure("late by, 9 of 10 less than", "µs").add(contender, n, l.p90...)
 	rare("late by, 99 of 100 less than", 99)
-	p999 := rare("late by, 999 of 1,000 less than", 99.9)
-	if count := l.all.TotalCount(); count < 1000 {
-		p999.note(fmt.Sprintf("of %d timers in all", count))
-	}
+	rare("late by, 999 of 1,000 less than", 99.9)
 	rare("late by, at most", 100)
 	s.measure("fired early", "").neutral().add(contender, n, float64(l.early)).early = l.early
 }
@@ -202,7 +208,7 @@ func between(least, most time.Duration) func() time.Duration {
 
 // sparseTimers measures how late a single timer is while the process does nothing else, and what a wake-up costs.
 func sparseTimers(s *scenarioRun) error {
-	return s.singleTimer(between(50*time.Microsecond, 20*time.Millisecond), pick(s, 8, 25), "One timer of 50 µs to 20 ms at a time")
+	return s.singleTimer(between(50*time.Microsecond, 20*time.Millisecond), pick(s, 8, 250), "One timer of 50 µs to 20 ms at a time")
 }
 
 // subMillisecond does the same with short delays, which the standard library rounds up.

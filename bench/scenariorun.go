@@ -30,6 +30,7 @@ type samples struct {
 	contender string
 	n         int
 	rounds    []float64
+	few       bool // they rest on too few timers to be compared
 	early     int
 	notes     []string
 }
@@ -185,7 +186,7 @@ func (m *measurement) toRow(r *samples) Row {
 		return row
 	}
 	for _, base := range m.rows {
-		if base.contender == m.Base && base.n == r.n {
+		if base.contender == m.Base && base.n == r.n && !base.few && !r.few {
 			if m.Better == Higher {
 				row.Ratio = spread(ratios(r.rounds, base.rounds))
 			} else {

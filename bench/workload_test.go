@@ -211,29 +211,52 @@ func TestLatenessIsTheMedianByRoundAndTheTailOfTheOtherRounds(t *testing.T) {
 	}
 }
 
-func TestLateTimersInOneRoundAreNoVerdict(t *testing.T) {
+// lateIn returns a run with how late timers of std and foliot were in three rounds, those of foliot much later in some.
+func lateIn(each, late int, rounds ...int) *scenarioRun {
 	s := testRun(3)
 	for _, name := range []string{"std", "foliot"} {
 		log := newLateLog()
 		for round := range 3 {
-			for i := 1; i <= 1000; i++ {
+			for i := 1; i <= each; i++ {
 				log.add(time.Duration(i) * time.Microsecond)
 			}
-			if name == "foliot" && round == 1 {
-				log.add(time.Second)
+			if name == "foliot" && slices.Contains(rounds, round) {
+				for range late {
+					log.add(time.Second)
+				}
 			}
 			log.endRound()
 		}
 		log.addTo(s, name, 1)
 	}
-	for _, m := range s.report(scenario{}, nil).Measures {
-		if m.Name != "late by, at most" {
-			continue
+	return s
+}
+
+func TestLateTimersInOneRoundAreNoVerdict(t *testing.T) {
+	for _, c := range []struct {
+		why     string
+		s       *scenarioRun
+		measure string
+		want    Verdict
+	}{
+		{"late in one round", lateIn(5000, 50, 1), "late by, 999 of 1,000 less than", Even},
+		{"late in two rounds", lateIn(5000, 50, 0, 2), "late by, 999 of 1,000 less than", Worse},
+		{"too few timers", lateIn(1000, 50, 0, 1, 2), "late by, 999 of 1,000 less than", Unknown},
+		{"enough timers for this percentile", lateIn(1000, 50, 0, 1, 2), "late by, 99 of 100 less than", Worse},
+		{"a single timer", lateIn(5000, 50, 0, 1, 2), "late by, at most", Unknown},
+	} {
+		found := false
+		for _, m := range c.s.report(scenario{}, nil).Measures {
+			if m.Name != c.measure {
+				continue
+			}
+			found = true
+			if v := m.Rows[1].Ratio.Verdict(); m.Rows[1].Contender != "foliot" || v != c.want {
+				t.Errorf("%s: %+v is %q, want %q", c.why, m.Rows[1], v, c.want)
+			}
 		}
-		if v := m.Rows[1].Ratio.Verdict(); m.Rows[1].Contender != "foliot" || v != Even {
-			t.Errorf("%+v is %q, want even", m.Rows[1], v)
+		if !found {
+			t.Errorf("%s: there is no measure %q", c.why, c.measure)
 		}
-		return
 	}
-	t.Error("there is no measure of the latest timer")
 }
