@@ -101,7 +101,7 @@ type handoffs struct {
 
 func (hs *handoffs) open(eng *Engine) {
 	hs.eng = eng
-	hs.timer.open(eng, func(eng *Engine) { eng.handoffs.releaseOld() })
+	hs.timer.open(eng, 1, func(eng *Engine) { eng.handoffs.releaseOld() })
 }
 
 // add makes a handoff for a callback. It returns nil if the engine is shut down.

@@ -98,7 +98,7 @@ const (
 func (g *scrubber) open(eng *Engine) {
 	g.eng = eng
 	g.opened = time.Now()
-	g.timer.open(eng, func(eng *Engine) { eng.scrubber.onTimer() })
+	g.timer.open(eng, 1, func(eng *Engine) { eng.scrubber.onTimer() })
 }
 
 // start has onTimer called after parkDelay. If the timer is armed already, onTimer is

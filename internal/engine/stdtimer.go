@@ -10,26 +10,42 @@ import (
 // refers to the engine only while it is armed. A stopped time.Timer may stay in Go's timer
 // heap until its deadline, and would keep an engine that is no longer used from being garbage
 // collected.
+//
+// If it is often set again before it fires, it consists of several timers, which take turns. Go
+// does not move a timer that is set again in its heap at once. If it was set to a later time, an
+// idle process wakes at the old time, and moves it then. If it was set to an earlier time, or
+// stopped and set again, Go looks at all timers of the heap when that time has come, and a server
+// may have a hundred thousand of them in its connections. A stopped timer leaves the heap when
+// its processor next looks for work. A busy processor does that every 10 ms.
 type stdTimer struct {
-	eng   *Engine
-	holds *atomic.Pointer[Engine] // the engine, as the function of timer sees it; nil after stop
-	timer *time.Timer
+	eng    *Engine
+	holds  *atomic.Pointer[Engine] // the engine, as the function of the timers sees it; nil after stop
+	timers []*time.Timer
+	set    int // the timer that was set last
 }
 
-// open makes the timer and does not arm it. It must be called when the engine is made. A timer
+// turns is how many timers take turns. The engine wakes a thousand times a second in the long
+// run. So a timer is set again 16 ms after it was stopped.
+const turns = 16
+
+// open makes n timers and does not arm them. It must be called when the engine is made. A timer
 // that is made when it is first needed could be made in a synctest bubble to which the engine
 // does not belong.
-func (t *stdTimer) open(eng *Engine, f func(eng *Engine)) {
+func (t *stdTimer) open(eng *Engine, n int, f func(eng *Engine)) {
 	t.eng = eng
 	holds := new(atomic.Pointer[Engine])
 	t.holds = holds
-	t.timer = time.AfterFunc(math.MaxInt64, func() {
+	call := func() {
 		growStack()
 		if eng := holds.Load(); eng != nil {
 			f(eng)
 		}
-	})
-	t.timer.Stop()
+	}
+	for range n {
+		timer := time.AfterFunc(math.MaxInt64, call)
+		timer.Stop()
+		t.timers = append(t.timers, timer)
+	}
 }
 
 // growStack makes Go grow the stack of the calling goroutine from 2 to 4 KiB, which the driver
@@ -45,36 +61,22 @@ func growStack() {
 //go:noinline
 func useFrame(*[2 << 10]byte) {}
 
+// reset arms the timer, or sets it again. It sets the next one of several before it stops the
+// last one. In this order the heap is not without a timer meanwhile: Go wakes another thread for a
+// timer that comes first in its heap.
 func (t *stdTimer) reset(ns int64) {
 	t.holds.Store(t.eng)
-	t.timer.Reset(time.Duration(ns))
+	if len(t.timers) == 1 {
+		t.timers[0].Reset(time.Duration(ns))
+		return
+	}
+	last := t.set
+	t.set = (last + 1) % len(t.timers)
+	t.timers[t.set].Reset(time.Duration(ns))
+	t.timers[last].Stop()
 }
 
 func (t *stdTimer) stop() {
-	t.timer.Stop()
+	t.timers[t.set].Stop()
 	t.holds.Store(nil)
-}
-
-// A stdTimerPair is a stdTimer that is often set again before it fires. Go does not move such a
-// timer in its heap at once. If it was set to a later time, an idle process wakes at the old time,
-// and moves it then. If it was set to an earlier time, Go looks at all timers of the heap when that
-// time has come. A timer that was stopped leaves the heap when its processor next looks for work.
-// So reset sets the other timer of the pair, and then stops the one that was set. In this order
-// the heap is not without a timer meanwhile: Go wakes another thread for a timer that comes first
-// in its heap.
-type stdTimerPair struct{ set, other stdTimer }
-
-func (p *stdTimerPair) open(eng *Engine, f func(eng *Engine)) {
-	p.set.open(eng, f)
-	p.other.open(eng, f)
-}
-
-func (p *stdTimerPair) reset(ns int64) {
-	p.other.reset(ns)
-	p.set.stop()
-	p.set, p.other = p.other, p.set
-}
-
-func (p *stdTimerPair) stop() {
-	p.set.stop()
 }

@@ -89,8 +89,8 @@ type timekeeper struct {
 	mode         mode
 	epoch        uint64       // of the current driver; a driver with another epoch has been replaced
 	closed       bool         // by Shutdown
-	std          stdTimerPair // starts a driver for far deadlines
-	watchdog     stdTimerPair // calls onWatchdog
+	std          stdTimer     // starts a driver for far deadlines
+	watchdog     stdTimer     // calls onWatchdog
 	alarm        *alarm.Alarm // the timerfd, for near deadlines; nil: none is open
 	alarmUsed    int64        // when the alarm was last set
 	alarmRetryAt int64        // no timerfd is opened before this time
@@ -122,8 +122,8 @@ const (
 func (k *timekeeper) open(eng *Engine, timerfd bool) {
 	k.eng = eng
 	k.wakeAt.Store(never)
-	k.std.open(eng, func(eng *Engine) { eng.timekeeper.onStdTimer() })
-	k.watchdog.open(eng, func(eng *Engine) { eng.timekeeper.onWatchdog() })
+	k.std.open(eng, turns, func(eng *Engine) { eng.timekeeper.onStdTimer() })
+	k.watchdog.open(eng, turns, func(eng *Engine) { eng.timekeeper.onWatchdog() })
 	k.watchdogAt.Store(never)
 	k.paidUntil.Store(-wakeBurst)
 	if eng.fake {
