@@ -336,7 +336,7 @@ func (c *nemesisChild) drain() error {
 		if err != nil {
 			return err
 		}
-		c.say("dead %s %d", f.ID, f.Rev)
+		c.say("dead %s %d %d", f.ID, f.Rev, f.Attempt)
 	}
 	c.say("left %d", n)
 	return nil

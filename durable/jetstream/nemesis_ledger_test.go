@@ -28,7 +28,7 @@ import (
 //	                             that is not certain: another process may have changed the timer again
 //	buried ID REV                the occurrence is dead: processes have ended during its attempts
 //	has ID REV                   at the end: the store has this timer
-//	dead ID REV                  at the end: this occurrence is dead
+//	dead ID REV ATTEMPT          at the end: this occurrence is dead
 //	left N                       at the end: the number of timers in the store
 //	error TEXT                   something is wrong
 //
@@ -80,6 +80,17 @@ type account struct {
 	has      uint64          // at the end: the revision of the timer
 	dead     map[uint64]bool // at the end
 	buried   bool
+}
+
+// isBuried reports whether an occurrence is dead because processes have ended during its attempts. The process that
+// buried it may itself have ended before it reported that.
+func (a *account) isBuried() bool {
+	for rev := range a.dead {
+		if !slices.ContainsFunc(a.attempts, func(t *ledgerAttempt) bool { return t.rev == rev && t.how == "dead" }) {
+			return true
+		}
+	}
+	return a.buried
 }
 
 // A ledgerCall is a call of the Scheduler.
@@ -202,6 +213,9 @@ func (l *ledger) line(life int, text string) {
 		l.account(word(2)).has = uint64(number(3))
 	case "dead":
 		l.account(word(2)).dead[uint64(number(3))] = true
+		if n := number(4); n != nemesisAttempts {
+			l.problem("%s@%d is dead after %d attempts", word(2), number(3), n)
+		}
 	case "left":
 		l.left, l.finish = int(number(2)), at
 	default:
@@ -386,7 +400,7 @@ func (l *ledger) checkOnce(id string, a *account) {
 // of how many it has found out nothing.
 func (l *ledger) checkLinear(limit time.Duration) (checked, open int) {
 	for id, a := range l.ids {
-		if a.buried {
+		if a.isBuried() {
 			continue
 		}
 		h := l.history(a)
