@@ -56,7 +56,8 @@ func (b *lockedBuffer) String() string {
 }
 
 // TestHandlerFailsUnrepeated checks that each failed attempt is logged, also one that is not repeated
-// because its timer was replaced, or because the next occurrence of a periodic timer comes first.
+// because its timer was replaced, or because the next occurrence of a periodic timer comes first. So is
+// an EndSeries that comes too late.
 func TestHandlerFailsUnrepeated(t *testing.T) {
 	t.Parallel()
 	var out lockedBuffer
@@ -70,24 +71,28 @@ func TestHandlerFailsUnrepeated(t *testing.T) {
 	started := make(chan struct{}, 8)
 	s.Handle("k", func(ctx context.Context, f durable.Fire) error {
 		started <- struct{}{}
-		if f.ID == "replaced" {
+		if f.ID == "replaced" || f.ID == "ended" {
 			if _, err := s.Schedule(ctx, durable.Timer{ID: f.ID, Kind: "k", At: f.At.Add(24 * time.Hour)}); err != nil {
 				t.Error(err)
 			}
+		}
+		if f.ID == "ended" {
+			return fmt.Errorf("fault of %s: %w", f.ID, durable.EndSeries)
 		}
 		return errors.New("fault of " + f.ID)
 	})
 	start(t, s)
 	schedule(
 		t, s,
+		durable.Timer{ID: "ended", Kind: "k", At: clock.Now(), Every: time.Minute},
 		durable.Timer{ID: "replaced", Kind: "k", At: clock.Now()},
 		durable.Timer{ID: "periodic", Kind: "k", At: clock.Now(), Every: time.Minute},
 		durable.Timer{ID: "repeated", Kind: "k", At: clock.Now()},
 	)
-	for range 3 {
+	for range 4 {
 		testkit.Receive(t, started, "a handler")
 	}
-	for id, want := range map[string]string{"replaced": "it is not called again", "periodic": "it is not called again", "repeated": "it is called again"} {
+	for id, want := range map[string]string{"ended": "has not ended its series", "replaced": "it is not called again", "periodic": "it is not called again", "repeated": "it is called again"} {
 		testkit.Eventually(t, "the log line of "+id, func() bool {
 			for line := range strings.Lines(out.String()) {
 				if strings.Contains(line, "fault of "+id) && strings.Contains(line, want) {
@@ -97,8 +102,8 @@ func TestHandlerFailsUnrepeated(t *testing.T) {
 			return false
 		})
 	}
-	if st := s.Stats(); st.Retried != 1 || st.Pending != 3 {
-		t.Errorf("%d attempts are repeated and %d timers are pending, want 1 and 3", st.Retried, st.Pending)
+	if st := s.Stats(); st.Retried != 1 || st.Pending != 4 {
+		t.Errorf("%d attempts are repeated and %d timers are pending, want 1 and 4", st.Retried, st.Pending)
 	}
 }
 

@@ -320,9 +320,9 @@ func (r *run) count(f Fire, err error, end End, ok bool) {
 		c.missed.Add(uint64(f.Missed))
 	}
 	switch {
-	case end.How != Done && end.How != Ended:
-	case !ok:
+	case end.How == Done && !ok:
 		return
+	case end.How != Done && end.How != Ended || !ok: // it is logged
 	case errors.Is(err, Drop):
 		c.dropped.Add(1)
 		return
@@ -332,6 +332,8 @@ func (r *run) count(f Fire, err error, end End, ok bool) {
 	}
 	log := r.s.opts.Logger.With("id", f.ID, "kind", f.Kind, "attempt", f.Attempt, "error", err)
 	switch {
+	case end.How == Ended:
+		log.Warn("durable: a handler has not ended its series: the timer was replaced or cancelled, or the next occurrence has fired")
 	case end.How == Postponed && ok:
 		c.postponed.Add(1)
 		log.Debug("durable: a timer was postponed; its handler is called again", "again", end.Retry)

@@ -192,17 +192,21 @@ func TestDeadTimers(t *testing.T) {
 	eventually(t, func() bool { ids, _ := deadIDs(""); return fmt.Sprint(ids) == "[b]" })
 }
 
+// The answer to an occurrence whose successor has fired does not end the series. So a slow machine may need more calls.
 func TestGoneEndsAPeriodicTimer(t *testing.T) {
 	rc := receive(t, func(n int, w http.ResponseWriter, _ *http.Request) {
-		if n == 3 {
+		if n >= 3 {
 			w.WriteHeader(410)
 		}
 	})
 	ts := start(t, nil)
 	ts.do("PUT", "/v1/timers/tick", fmt.Sprintf(`{"every":"30ms","webhook":{"url":%q}}`, rc.URL)).want(t, 201)
 	eventually(t, func() bool { return ts.do("GET", "/v1/timers/tick", "").status == 404 })
-	if n := len(rc.got()); n != 3 {
-		t.Errorf("%d calls, want 3", n)
+	eventually(t, func() bool { return ts.s.scheduler().Stats().Running == 0 })
+	n := len(rc.got())
+	time.Sleep(100 * time.Millisecond)
+	if more := len(rc.got()); n < 3 || more != n {
+		t.Errorf("%d calls, and %d later, want at least 3 and no more", n, more)
 	}
 }
 
