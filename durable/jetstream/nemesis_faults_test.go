@@ -36,7 +36,7 @@ func TestTheLedgerFindsFaults(t *testing.T) {
 		{"no fault: postponed, and the process was killed before that was kept", "", scheduled + "1 10 start u1 5 1 9,1 11 end u1 5 1 postponed,1 12 kill,2 20 start u1 5 2 19,2 21 end u1 5 2 done,2 22 kept u1 5 2 true," + left},
 		{"no fault: postponed, and cancelled", "", scheduled + postponed + "0 13 call 2 cancel u1 0,0 14 ack 2 true 0," + left},
 		{"no fault: dead", "", scheduled + "1 10 start u1 5 1 9,1 11 end u1 5 1 dead,1 12 kept u1 5 1 true,0 80 dead u1 5 8," + left},
-		{"no fault: dead, and the last attempt was not reported", "", scheduled + "1 10 start u1 5 7 9,1 11 end u1 5 7 again,1 12 kept u1 5 7 true,1 13 kill,0 80 dead u1 5 8," + left},
+		{"no fault: dead, and the last attempt was not reported", "", scheduled + "1 10 start u1 5 7 9,1 11 end u1 5 7 again,1 12 kept u1 5 7 true,1 13 kill,0 80 dead u1 5 9," + left},
 		{"no fault: replaced", "", shared + "1 3 call 1 schedule h1 0,1 4 ack 1 true 6,1 10 start h1 6 1 9,1 11 end h1 6 1 done,1 12 kept h1 6 1 true," + left},
 
 		{"no fault: a series", "", "0 1 call 1 series s1 0,0 2 ack 1 true 5,1 10 start s1 5 1 9,1 11 end s1 5 1 done,1 12 kept s1 5 1 true,1 20 start s1 7 1 19,1 21 end s1 7 1 done,1 22 kept s1 7 1 true,0 30 call 2 cancel s1 0,0 31 ack 2 true 0," + left},
