@@ -107,6 +107,42 @@ func TestHandlerFailsUnrepeated(t *testing.T) {
 	}
 }
 
+// TestHandlerEndsSeriesTooLate checks that a handler cannot end its series after the next occurrence has
+// fired, and that the handler of that one can.
+func TestHandlerEndsSeriesTooLate(t *testing.T) {
+	t.Parallel()
+	var out lockedBuffer
+	clock := foliot.NewManualClock(time.Unix(1e9, 0))
+	s, err := durable.New(openLocal(t, t.TempDir()), durable.Options{
+		Clock: clock, Logger: slog.New(slog.NewTextHandler(&out, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan chan struct{}, 2)
+	s.Handle("k", func(context.Context, durable.Fire) error {
+		end := make(chan struct{})
+		started <- end
+		<-end
+		return durable.EndSeries
+	})
+	start(t, s)
+	schedule(t, s, durable.Timer{ID: "a", Kind: "k", At: clock.Now(), Every: time.Minute})
+	first := testkit.Receive(t, started, "the first handler")
+	clock.Advance(time.Minute)
+	second := testkit.Receive(t, started, "the second handler")
+	close(first)
+	testkit.Eventually(t, "the log line", func() bool { return strings.Contains(out.String(), "has not ended its series") })
+	if _, ok, err := s.Get(t.Context(), "a"); !ok || err != nil {
+		t.Errorf("the series has ended: %v, %v", ok, err)
+	}
+	close(second)
+	testkit.Eventually(t, "the end of the series", func() bool {
+		_, ok, err := s.Get(t.Context(), "a")
+		return !ok && err == nil
+	})
+}
+
 // TestHandlerBlocks checks that handlers that block take only their places, and that Run does not wait
 // longer than Drain for one that ignores its context.
 func TestHandlerBlocks(t *testing.T) {

@@ -21,7 +21,7 @@ type stdTimer struct {
 	eng    *Engine
 	holds  *atomic.Pointer[Engine] // the engine, as the function of the timers sees it; nil after stop
 	timers []*time.Timer
-	set    int // the timer that was set last
+	set    int // the timer that was set last. Written by reset, which needs a lock if there are several
 }
 
 // turns is how many timers take turns. The engine wakes a thousand times a second in the long
