@@ -40,7 +40,13 @@ func TestNemesis(t *testing.T) {
 			t.Fatalf("NEMESIS=%s: %v", s, err)
 		}
 	}
-	n := newNemesis(t)
+	var n *nemesis
+	t.Cleanup(func() { // after all the logs: what is wrong is read from the end
+		if t.Failed() && n != nil {
+			t.Logf("after %v, %d problems: %q", n.done, len(n.ledger.problems), n.ledger.problems[:min(len(n.ledger.problems), 20)])
+		}
+	})
+	n = newNemesis(t)
 	n.waitReady()
 	end := time.Now().Add(lasts)
 	for i := 0; time.Now().Before(end) && !t.Failed(); i++ {
