@@ -342,7 +342,7 @@ func (c *nemesisChild) drain() error {
 	return nil
 }
 
-// A nemesisSpy is a store that tells a process when a firing is decided, and when an end is kept.
+// A nemesisSpy is a store that tells a process when a firing is decided or may be, and when an end is kept.
 type nemesisSpy struct {
 	durable.Store
 	c *nemesisChild
@@ -351,11 +351,18 @@ type nemesisSpy struct {
 func (s nemesisSpy) Fire(ids []string, r durable.Rules) (durable.Fired, error) {
 	from := time.Now().UnixNano()
 	fired, err := s.Store.Fire(ids, r)
+	known := make(map[string]bool)
 	s.c.mu.Lock()
 	for _, f := range fired.Fires {
 		s.c.decided[attemptName(f)] = from
+		known[f.ID] = true
 	}
 	s.c.mu.Unlock()
+	for _, id := range ids {
+		if !known[id] {
+			s.c.say("maybe %s %d", id, from)
+		}
+	}
 	for _, f := range fired.Dead {
 		s.c.say("buried %s %d", f.ID, f.Rev)
 	}

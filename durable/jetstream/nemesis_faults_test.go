@@ -42,6 +42,8 @@ func TestTheLedgerFindsFaults(t *testing.T) {
 
 		{"no fault: a series", "", "0 1 call 1 series s1 0,0 2 ack 1 true 5,1 10 start s1 5 1 9,1 11 end s1 5 1 done,1 12 kept s1 5 1 true,1 20 start s1 7 1 19,1 21 end s1 7 1 done,1 22 kept s1 7 1 true,0 30 call 2 cancel s1 0,0 31 ack 2 true 0," + left},
 
+		{"no fault: a series, and the servers have not said that an occurrence has fired", "", "0 1 call 1 series s1 0,0 2 ack 1 true 5,1 10 trouble 15,1 11 maybe s1 9,1 20 start s1 7 1 19,1 21 end s1 7 1 done,1 22 kept s1 7 1 true,0 30 call 2 cancel s1 0,0 31 ack 2 true 0," + left},
+
 		{"a timer is lost", "is lost", scheduled + left},
 		{"a retry is lost", "is lost", scheduled + "1 10 start u1 5 1 9,1 11 end u1 5 1 again,1 12 kept u1 5 1 true," + left},
 		{"a postponed timer is lost", "is lost", scheduled + postponed + left},
@@ -74,6 +76,7 @@ func TestTheLedgerFindsFaults(t *testing.T) {
 		{"a shared timer is lost", "not linearizable", shared + left},
 		{"a revision goes back", "not linearizable", shared + "0 3 call 2 schedule h1 0,0 4 ack 2 true 4,1 10 start h1 4 1 9,1 11 end h1 4 1 done,1 12 kept h1 4 1 true," + left},
 		{"a cancelled series fires", "not linearizable", "0 1 call 1 series s1 0,0 2 ack 1 true 5,0 3 call 2 cancel s1 0,0 4 ack 2 true 0,1 10 start s1 5 1 9,1 11 end s1 5 1 done,1 12 kept s1 5 1 true," + left},
+		{"a series has an occurrence without a handler", "not linearizable", "0 1 call 1 series s1 0,0 2 ack 1 true 5,1 11 maybe s1 9,1 20 start s1 7 1 19,1 21 end s1 7 1 done,1 22 kept s1 7 1 true,0 30 call 2 cancel s1 0,0 31 ack 2 true 0," + left},
 		{"a series is lost", "not linearizable", "0 1 call 1 series s1 0,0 2 ack 1 true 5,1 10 start s1 5 1 9,1 11 end s1 5 1 done,1 12 kept s1 5 1 true," + left},
 		{"a series goes back", "not linearizable", "0 1 call 1 series s1 0,0 2 ack 1 true 5,1 10 start s1 5 1 9,1 11 end s1 5 1 done,1 12 kept s1 5 1 true,1 20 start s1 4 1 19,1 21 end s1 4 1 done,1 22 kept s1 4 1 true,0 30 call 2 cancel s1 0,0 31 ack 2 true 0," + left},
 		{"cancelled twice", "not linearizable", shared + "0 3 call 2 cancel h1 0,0 4 ack 2 true 0,1 5 call 1 cancel h1 0,1 6 ack 1 true 0," + left},
@@ -114,9 +117,10 @@ func enter(l *ledger, event string) {
 		_, _ = fmt.Sscan(f[3], &to)
 		l.troubles = append(l.troubles, trouble{what: "stop", child: l.lives[life].child, from: at, to: to * 1e6, silences: to*1e6-at >= int64(shortSilence)})
 		return
-	case "start": // the last word is a time, too
-		_, _ = fmt.Sscan(f[6], &to)
-		f[6] = fmt.Sprint(to * 1e6)
+	case "start", "maybe": // the last word is a time, too
+		last := &f[len(f)-1]
+		_, _ = fmt.Sscan(*last, &to)
+		*last = fmt.Sprint(to * 1e6)
 	}
 	l.line(life, fmt.Sprintf("%d %s", at, strings.Join(f[2:], " ")))
 }

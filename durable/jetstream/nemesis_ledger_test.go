@@ -26,6 +26,8 @@ import (
 //	end ID REV ATTEMPT HOW       the handler returns; HOW is done, again, postponed or dead
 //	kept ID REV ATTEMPT OK       the end of the attempt is kept; OK is false if it has changed nothing. After trouble
 //	                             that is not certain: another process may have changed the timer again
+//	maybe ID FROM                a firing was asked for at the time FROM and is not known to be decided: another process
+//	                             was faster, or the servers have not replied, and it may have happened
 //	buried ID REV                the occurrence is dead: processes have ended during its attempts
 //	has ID REV                   at the end: the store has this timer
 //	dead ID REV ATTEMPT          at the end: this occurrence is dead
@@ -77,6 +79,7 @@ type lifeCall struct{ life, n int }
 type account struct {
 	calls    []*ledgerCall
 	attempts []*ledgerAttempt
+	maybes   []ledgerMaybe
 	has      uint64          // at the end: the revision of the timer
 	dead     map[uint64]bool // at the end
 	buried   bool
@@ -126,6 +129,12 @@ type ledgerAttempt struct {
 	how    string
 	kept   int64 // 0: it is not known whether the end is kept
 	ok     bool
+}
+
+// A ledgerMaybe is a firing that may have happened without a report.
+type ledgerMaybe struct {
+	life     int
+	from, to int64
 }
 
 // isRepeated reports whether the handler is called again after this attempt.
@@ -206,6 +215,9 @@ func (l *ledger) line(life int, text string) {
 		if t := l.attempt(life, word(2), uint64(number(3)), int(number(4)), isOpen); t != nil {
 			t.kept, t.ok = at, word(5) == "true"
 		}
+	case "maybe":
+		a := l.account(word(2))
+		a.maybes = append(a.maybes, ledgerMaybe{life, number(3), at})
 	case "buried":
 		a := l.account(word(2))
 		a.dead[uint64(number(3))], a.buried = true, true
@@ -445,6 +457,11 @@ func (l *ledger) history(a *account) (h linear.History) {
 	for _, f := range l.lives { // it may have fired the timer, and not have reported it
 		if f.killed > begin && f.killed-unreported < end {
 			h.Add(linear.Call{Op: linear.Hidden}, begin, linear.Result{}, linear.Later)
+		}
+	}
+	for _, m := range a.maybes { // likewise
+		if l.troubled(m.life, m.from, m.to, false) {
+			h.Add(linear.Call{Op: linear.Hidden}, m.from, linear.Result{}, linear.Later)
 		}
 	}
 	if l.left >= 0 {
