@@ -90,8 +90,8 @@
 // dead occurrence does not end the series. Cancel during an occurrence ends the series, and returns
 // true. A handler that takes longer than Every runs beside that of the next occurrence, and gets no
 // further attempt, not even after a crash. To avoid this, use a timer that is due once, and schedule
-// the next one as the last step of the handler. A handler that returns [EndSeries] ends the series,
-// unless the next occurrence has fired meanwhile.
+// the next one as the last step of the handler. A handler that returns [EndSeries] ends the series, also
+// if the next occurrence has fired meanwhile.
 //
 // A calendar, such as every day at three o'clock, is a timer with ByNext and a function that returns the
 // next occurrence, see [Scheduler.HandleNext]. All else is as with Every.

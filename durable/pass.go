@@ -333,7 +333,7 @@ func (r *run) count(f Fire, err error, end End, ok bool) {
 	log := r.s.opts.Logger.With("id", f.ID, "kind", f.Kind, "attempt", f.Attempt, "error", err)
 	switch {
 	case end.How == Ended:
-		log.Warn("durable: a handler has not ended its series: the timer was replaced or cancelled, or the next occurrence has fired")
+		log.Warn("durable: a handler has not ended its series: the timer was replaced or cancelled, or its last occurrence has fired")
 	case end.How == Postponed && ok:
 		c.postponed.Add(1)
 		log.Debug("durable: a timer was postponed; its handler is called again", "again", end.Retry)

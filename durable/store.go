@@ -64,8 +64,9 @@ type Store interface {
 	Fire(ids []string, r Rules) (Fired, error)
 
 	// Finish ends an attempt. It reports whether it ended as End says: it does not if the timer was
-	// replaced or cancelled meanwhile, or if another attempt would come after the next occurrence.
-	// wait returns when the end is kept.
+	// replaced or cancelled meanwhile, or if another attempt would come after the next occurrence. Of an
+	// occurrence that others of the same series have followed, only the end Ended counts: it does what Cancel
+	// does. wait returns when the end is kept.
 	Finish(f Fire, end End) (ok bool, wait func() error, err error)
 }
 

@@ -75,6 +75,40 @@ func TestTheEndOfAnAttemptThatWasTakenOverChangesNothing(t *testing.T) {
 	}
 }
 
+// TestASeriesEndsAfterAnotherProcessHasFired ends the series of an attempt after another process has fired the next
+// occurrence, or has taken the attempt over. The end of that attempt is refused then.
+func TestASeriesEndsAfterAnotherProcessHasFired(t *testing.T) {
+	b := one(t)
+	o := b.options(t)
+	first, second := b.store(t, o), b.store(t, o)
+	at := time.Now().Add(time.Hour)
+	rules := durable.Rules{Now: at.Add(time.Minute), Attempts: -1, Handled: func(string) bool { return true }}
+	for id, now := range map[string]time.Time{"taken-over": rules.Now, "next": rules.Now.Add(time.Hour)} {
+		if _, err := first.Schedule(t.Context(), []durable.Timer{{ID: id, At: at, Kind: "k", Every: time.Hour}}, durable.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		fired, err := first.Fire([]string{id}, rules)
+		if err != nil || len(fired.Fires) != 1 {
+			t.Fatalf("Fire returns %+v and %v", fired, err)
+		}
+		later := rules
+		later.Now = now
+		other := takeOver(t, first, second, id, later)
+		if isNext := id == "next"; (other.Rev > fired.Fires[0].Rev) != isNext {
+			t.Fatalf("%s: the second process has fired %s after %s", id, other.Key(), fired.Fires[0].Key())
+		}
+		if ok, _, err := first.Finish(fired.Fires[0], durable.End{How: durable.Ended}); !ok || err != nil {
+			t.Errorf("%s: Finish with Ended returns %t and %v, want true", id, ok, err)
+		}
+		if _, ok, err := second.Get(t.Context(), id); ok || err != nil {
+			t.Errorf("%s: Get after the end of the series returns %t and %v", id, ok, err)
+		}
+		if ok, _, err := second.Finish(other, durable.End{How: durable.Done}); ok || err != nil {
+			t.Errorf("%s: Finish after the end of the series returns %t and %v, want false", id, ok, err)
+		}
+	}
+}
+
 // TestTheErrorOfADeadTimerIsKnownToEachProcess kills a timer in one process, and asks another one why.
 func TestTheErrorOfADeadTimerIsKnownToEachProcess(t *testing.T) {
 	b := one(t)

@@ -291,10 +291,13 @@ func (s *Store) finish(f durable.Fire, end durable.End, h *handling) (ok bool, e
 	ctx := context.Background()
 	_, changed, err := s.part(f.ID).decide(ctx, f.ID, func(x *next) (changes bool, err error) {
 		m := &x.message
-		if m.owner != s.name || m.record.Occurrence.Attempt != h.number {
-			return false, nil
+		if m.owner == s.name && m.record.Occurrence.Attempt == h.number {
+			ok, changes = m.record.Finish(f.Rev, end)
+		} else { // it was taken over, or another occurrence has fired
+			ok = end.How == durable.Ended && m.record.EndSeries(f.Rev)
+			changes = ok
 		}
-		if ok, changes = m.record.Finish(f.Rev, end); !changes {
+		if !changes {
 			return false, nil
 		}
 		x.payload = h.payload

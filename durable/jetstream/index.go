@@ -47,6 +47,7 @@ type entry struct {
 	bits       uint32 // the length of the payload times 16, plus hasDead times 8, plus the state
 	kind       uint32
 	generation uint32
+	age        uint32 // see moves.Record.Age
 }
 
 // rare is what few timers have.
@@ -81,7 +82,7 @@ func (x *index) pack(v *view) entry {
 	r := &v.record
 	e := entry{
 		seq: v.seq, at: r.At, rev: r.Rev, every: r.Every, generation: x.generation,
-		bits: r.Payload<<4 | uint32(r.State), kind: x.kinds.number(r.Kind),
+		bits: r.Payload<<4 | uint32(r.State), kind: x.kinds.number(r.Kind), age: r.Age(),
 	}
 	if v.hasDead {
 		e.bits |= 8
@@ -94,7 +95,10 @@ func (x *index) pack(v *view) entry {
 
 func (x *index) unpack(e entry) view {
 	v := view{seq: e.seq, hasDead: e.bits&8 != 0}
-	v.record = moves.Record{State: moves.State(e.bits & 7), Payload: e.bits >> 4, Kind: x.kinds.name(e.kind), At: e.at, Rev: e.rev, Every: e.every}
+	v.record = moves.Record{
+		State: moves.State(e.bits & 7), Kind: x.kinds.name(e.kind), Every: e.every, Payload: e.bits >> 4,
+		At: e.at, Rev: e.rev, Series: e.rev - uint64(e.age),
+	}
 	if e.rare != nil {
 		v.record.Missed, v.record.Occurrence, v.owner = e.rare.missed, e.rare.occurrence, e.rare.owner
 	}

@@ -124,9 +124,7 @@ func decodeMessage(id, header string, rev uint64) (m message, err error) {
 		if m.record, b, err = moves.DecodeRecord(b); err != nil {
 			return m, err
 		}
-		if m.record.Rev == 0 {
-			m.record.Rev = rev
-		}
+		m.record.SetRev(rev)
 	}
 	if m.record.State.IsHandling() != (flags&flagOwner != 0) {
 		return m, errMessage

@@ -77,6 +77,9 @@ func (m model) attemptReply(w *world, p int, r message) {
 	}
 	switch {
 	case r.ok && a.phase == finishing:
+		if a.request.event == moves.End {
+			w.stopped |= a.stops
+		}
 		m.learn(is, view{a.request.to.at(r.seq), r.seq}, false)
 		is.attempt = attempt{}
 	case r.ok:
@@ -133,6 +136,7 @@ func (m model) handle(w *world, p int) {
 // there is one.
 var ends = map[moves.Event]durable.End{
 	moves.Done:     {How: durable.Done},
+	moves.End:      {How: durable.Ended},
 	moves.Die:      {How: durable.Dead},
 	moves.Again:    {How: durable.Again, Retry: time.Unix(0, modelAt-1)},
 	moves.Postpone: {How: durable.Postponed, Retry: time.Unix(0, modelAt-1)},
@@ -144,7 +148,7 @@ func (m model) handlerSteps(w *world, p int, try func(string, func(w *world) boo
 	end := func(w *world, e moves.Event) bool {
 		a := &w.ps[p].attempt
 		a.result = e
-		if e == moves.Done || e == moves.Die {
+		if e == moves.Done || e == moves.End || e == moves.Die {
 			w.ended |= bit(a.rev)
 			if !a.silent {
 				w.ps[p].well |= bit(a.rev)
@@ -162,23 +166,34 @@ func (m model) handlerSteps(w *world, p int, try func(string, func(w *world) boo
 	if w.left.postpones > 0 {
 		try("postpone", func(w *world) bool { w.left.postpones--; return end(w, moves.Postpone) })
 	}
+	if w.left.ends > 0 && w.ps[p].attempt.every {
+		try("end the series", func(w *world) bool { w.left.ends--; return end(w, moves.End) })
+	}
 	if w.left.deaths > 0 {
 		try("die", func(w *world) bool { w.left.deaths--; return end(w, moves.Die) })
 	}
 }
 
 // finish decides by the index how an attempt ends, and sends it. An attempt that is no longer in the
-// record needs no barrier: it does not come back.
+// record needs no barrier: it does not come back, and neither does its series.
 func (m model) finish(w *world, p int) bool {
 	is := &w.ps[p]
 	a := &is.attempt
 	old := is.index.record
-	if (old.owner != is.name || old.attempt != a.number) && m.fault != finishesAny {
-		is.attempt = attempt{}
-		return true
-	}
 	r := old.real()
-	if _, changed := r.Finish(uint64(a.rev), ends[a.result]); !changed {
+	if m.fault == endsAnySeries {
+		r.Series = 0
+	}
+	changed := false
+	if old.owner == is.name && old.attempt == a.number || m.fault == finishesAny {
+		_, changed = r.Finish(uint64(a.rev), ends[a.result])
+	} else if a.result == moves.End && m.fault != endsInTimeOnly {
+		changed = r.EndSeries(uint64(a.rev))
+	}
+	if !changed {
+		if a.result == moves.End && w.record.hasArmed() && a.rev >= w.since {
+			w.fail(goesOn)
+		}
 		is.attempt = attempt{}
 		return true
 	}
@@ -186,6 +201,9 @@ func (m model) finish(w *world, p int) bool {
 	a.phase, a.copies = finishing, copies{sent: 1}
 	a.request = message{
 		from: is.name, attempt: true, id: w.newID(), condition: is.index.seq, to: to, event: a.result, ends: old.revs() &^ to.revs(),
+	}
+	if a.result == moves.End {
+		a.request.rev, a.stops = a.rev, old.stops()
 	}
 	if m.fault == finishesWithoutCondition {
 		a.request.condition = anySeq

@@ -122,11 +122,8 @@ func (m model) decide(w *world, p int) bool {
 			from: is.name, id: w.newID(), condition: is.index.seq, to: to, event: e, ends: base.revs() &^ to.revs(),
 		}
 		c.stops = 0
-		if e == moves.Cancel && base.hasArmed() {
-			c.stops |= bit(base.rev)
-		}
-		if e == moves.Cancel && base.state.IsRetrying() {
-			c.stops |= bit(base.fired)
+		if e == moves.Cancel {
+			c.stops = base.stops()
 		}
 		if m.fault == cancelsWithoutCondition && e == moves.Cancel || m.fault == schedulesWithoutCondition && e == moves.Schedule {
 			c.request.condition = anySeq

@@ -37,6 +37,7 @@ type record struct {
 	state   moves.State
 	every   bool
 	rev     uint8    // what is armed; the occurrence if nothing is armed; in a message, 0 is its own sequence
+	series  uint8    // the revision of the first occurrence, if it is periodic; in a message, 0 is its own sequence
 	fired   uint8    // the revision of the occurrence
 	attempt uint8    // of the occurrence
 	owner   instance // of the attempt
@@ -56,6 +57,17 @@ func (r record) revs() (b bits) {
 	return b
 }
 
+// stops returns the revisions that start no attempt any more after Cancel.
+func (r record) stops() (b bits) {
+	if r.hasArmed() {
+		b |= bit(r.rev)
+	}
+	if r.state.IsRetrying() {
+		b |= bit(r.fired)
+	}
+	return b
+}
+
 // The deadline of each record, and the time of each next attempt. Both have come, unless the walk has had
 // enough occurrences of a periodic timer.
 const (
@@ -67,7 +79,7 @@ const (
 func (r record) real() moves.Record {
 	to := moves.Record{State: r.state, Kind: "k", At: modelAt, Rev: uint64(r.rev)}
 	if r.every {
-		to.Every = 1000
+		to.Every, to.Series = 1000, uint64(r.series)
 	}
 	if r.state.HasOccurrence() {
 		to.Occurrence = moves.Occurrence{Rev: uint64(r.fired), Attempt: uint32(r.attempt), RetryAt: modelRetry}
@@ -81,6 +93,9 @@ func modelled(r moves.Record, owner instance) record {
 		return record{}
 	}
 	to := record{state: r.State, every: r.Every != 0, rev: uint8(r.Rev)}
+	if to.every {
+		to.series = uint8(r.Series)
+	}
 	to.fired, to.attempt = uint8(r.Occurrence.Rev), uint8(r.Occurrence.Attempt)
 	if r.State.IsHandling() {
 		to.owner = owner

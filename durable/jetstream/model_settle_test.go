@@ -127,16 +127,18 @@ func (w *world) renumber() {
 
 // eachNumber calls f with each sequence and each revision that is in use.
 func (w *world) eachNumber(f func(n *uint8)) {
-	ofRecord := func(r *record) { f(&r.rev); f(&r.fired) }
+	ofRecord := func(r *record) { f(&r.rev); f(&r.series); f(&r.fired) }
 	ofMessage := func(r *message) {
 		if r.condition != anySeq {
 			f(&r.condition)
 		}
 		f(&r.seq)
+		f(&r.rev)
 		ofRecord(&r.to)
 	}
 	ofRecord(&w.record)
 	f(&w.last)
+	f(&w.since)
 	for i := range w.log {
 		ofRecord(&w.log[i].record)
 	}
@@ -178,5 +180,6 @@ func (w *world) eachSet(f func(b *bits, isUse bool)) {
 		f(&c.seen, true)
 		f(&c.request.ends, true)
 		f(&w.ps[p].attempt.request.ends, true)
+		f(&w.ps[p].attempt.stops, true)
 	}
 }

@@ -133,8 +133,11 @@ func (m model) apply(w *world, r *message) {
 	if r.event == moves.Postpone { // the number is given again
 		w.begun[r.to.fired] = min(w.begun[r.to.fired], r.to.attempt)
 	}
-	if r.event == moves.Cancel && w.record.hasArmed() && w.begun[w.record.rev] > 0 {
+	if (r.event == moves.Cancel || r.event == moves.End) && w.record.hasArmed() && w.begun[w.record.rev] > 0 {
 		w.fail(cancelledFired)
+	}
+	if r.event == moves.End && r.rev < w.since {
+		w.fail(endedOther)
 	}
 	if w.last == seqMax {
 		panic("the model has too few sequences")
@@ -142,6 +145,12 @@ func (m model) apply(w *world, r *message) {
 	w.last++
 	w.record = r.to.at(w.last)
 	w.log[w.last] = stored{w.record, r.from, r.id}
+	if r.event == moves.Schedule {
+		w.since = w.last
+	}
+	if w.record.state == moves.None {
+		w.since = 0
+	}
 	revs := w.record.revs()
 	w.made |= revs
 	switch {
@@ -169,6 +178,9 @@ func (m model) apply(w *world, r *message) {
 func (r record) at(seq uint8) record {
 	if r.state != moves.None && r.rev == 0 {
 		r.rev = seq
+	}
+	if r.every && r.series == 0 {
+		r.series = seq
 	}
 	return r
 }

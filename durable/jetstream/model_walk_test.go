@@ -100,6 +100,29 @@ func TestWalkOfAPostponedAttempt(t *testing.T) {
 	}
 }
 
+// TestWalkOfASeriesThatAHandlerEnds visits the states of a series that a handler ends, also after the next occurrence
+// has fired.
+func TestWalkOfASeriesThatAHandlerEnds(t *testing.T) {
+	budgets := []budget{{}, {failures: 1}, {crashes: 1}, {losses: 1}, {repeats: 1}, {silences: 1}, {timeouts: 1}}
+	if testkit.RaceEnabled {
+		budgets = budgets[:1]
+	}
+	for _, b := range budgets {
+		b.ends = 1
+		for _, script := range []interleave.Script{"", "c", "p"} {
+			m := model{before: 'p', scripts: [2]interleave.Script{script}, budget: b}
+			if m.budget.ticks = 1; script == "" {
+				m.budget.ticks = 2
+			}
+			n, err := m.walk()
+			if err != nil {
+				t.Error(err)
+			}
+			t.Logf("%d states of %v", n, m)
+		}
+	}
+}
+
 // TestWalkOfManyStates visits the states of models that have very many.
 func TestWalkOfManyStates(t *testing.T) {
 	if testkit.StressTime(t, 0) == 0 {
@@ -153,6 +176,8 @@ const (
 	leavesOwn          // an attempt that this process has begun unknowingly is taken for one that runs
 	finishesAny        // the end of an attempt ends a later one
 	resumesLiving      // an attempt is resumed while its process is alive
+	endsAnySeries      // a handler ends a series that has replaced its own
+	endsInTimeOnly     // a handler does not end its series after the next occurrence has fired
 	faults
 )
 
@@ -175,6 +200,8 @@ func TestTheModelFindsEveryPlantedFault(t *testing.T) {
 		leavesOwn:                 {before: 's', budget: budget{timeouts: 1}},
 		finishesAny:               {before: 's', budget: budget{silences: 1, failures: 1}},
 		resumesLiving:             {before: 's'},
+		endsAnySeries:             {before: 'p', scripts: calls("p"), budget: budget{ticks: 1, ends: 1}},
+		endsInTimeOnly:            {before: 'p', budget: budget{ticks: 2, ends: 1}},
 	}
 	for f := sound + 1; f < faults; f++ {
 		m := models[f]

@@ -20,7 +20,8 @@ type message struct {
 	condition uint8 // the sequence that the record must have
 	to        record
 	event     moves.Event
-	ends      bits // the revisions to which it gives an outcome, as the sender has decided
+	ends      bits  // the revisions to which it gives an outcome, as the sender has decided
+	rev       uint8 // of an attempt that ends the series: its revision
 
 	// Of replies.
 	ok  bool
@@ -79,6 +80,7 @@ type attempt struct {
 	every   bool
 	refused uint8 // the sequence that a publish was refused for; 0: none
 	result  moves.Event
+	stops   bits // the revisions that start no attempt any more if the request ends the series
 
 	silent bool // the process was silent since it has sent the request
 }
@@ -114,6 +116,7 @@ type world struct {
 	left   budget
 
 	// What is true of the timer.
+	since   uint8             // the revision that the last Schedule has made
 	made    bits              // revisions that were armed
 	over    bits              // revisions that have an outcome
 	ended   bits              // revisions of which a handler has ended well
@@ -133,6 +136,7 @@ type budget struct {
 	failures          uint8 // handlers that fail
 	postpones         uint8 // handlers that postpone
 	deaths            uint8 // handlers that fail for the last time
+	ends              uint8 // handlers that end a series
 	ticks             uint8 // occurrences of a periodic timer
 }
 
@@ -156,6 +160,8 @@ const (
 	appliedTwice
 	stuck
 	forgotten
+	endedOther
+	goesOn
 )
 
 var errWrong = map[wrong]error{
@@ -174,6 +180,8 @@ var errWrong = map[wrong]error{
 	appliedTwice:    errors.New("one call has changed the timer twice"),
 	stuck:           errors.New("a call or an attempt does not end"),
 	forgotten:       errors.New("the timer is forgotten"),
+	endedOther:      errors.New("a handler has ended another series than its own"),
+	goesOn:          errors.New("a handler has not ended its series"),
 }
 
 func (w *world) fail(x wrong) {
@@ -208,7 +216,8 @@ func (m model) begin() world {
 	if m.before == 's' || m.before == 'p' {
 		w.last = 1
 		w.record = record{state: moves.Armed, every: m.before == 'p', rev: 1}
-		w.made = bit(1)
+		w.record = w.record.at(1)
+		w.made, w.since = bit(1), 1
 	}
 	for p := range w.ps {
 		m.start(&w, p)

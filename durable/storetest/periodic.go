@@ -27,6 +27,10 @@ var periodicTests = []test{
 	{name: "A dead occurrence of a timer with ByNext is armed once by Redrive", run: redrivesByNext},
 	{name: "EndSeries ends a series", run: endsSeries},
 	{name: "EndSeries leaves a timer alone that was scheduled meanwhile", run: endsReplacedSeries},
+	{name: "EndSeries ends a series while its next occurrence is handled", run: endsSeriesLate},
+	{name: "EndSeries ends a series after its next occurrence is done", run: endsSeriesAfterDone},
+	{name: "EndSeries leaves a series alone that was scheduled meanwhile and has fired", run: endsReplacedSeriesLate},
+	{name: "EndSeries ends a series that began before reopening", run: endsReopenedSeries},
 }
 
 // scheduleEvery arms a periodic timer that is due now for the first time.

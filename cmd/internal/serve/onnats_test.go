@@ -37,6 +37,7 @@ func TestOnNATS(t *testing.T) {
 		"StatusOfWebhookDecides":             TestStatusOfWebhookDecides,
 		"DeadTimers":                         TestDeadTimers,
 		"GoneEndsAPeriodicTimer":             TestGoneEndsAPeriodicTimer,
+		"SlowGoneEndsAPeriodicTimer":         TestSlowGoneEndsAPeriodicTimer,
 		"GoneLeavesANewSeries":               TestGoneLeavesANewSeries,
 		"GoneEndsACalendar":                  TestGoneEndsACalendar,
 		"DeleteDuringAnOccurrence":           TestDeleteDuringAnOccurrence,

@@ -7,7 +7,7 @@ import (
 	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
-// The records of a store with up to cacheMax timers are in memory, without their payloads: about 90
+// The records of a store with up to cacheMax timers are in memory, without their payloads: about 100
 // bytes each, so that an operation need not read from the engine. A larger store has in memory only
 // the records whose changes are not kept yet, which the engine does not have.
 //
@@ -17,7 +17,7 @@ import (
 // cacheMax is the number of timers up to which the cache is complete.
 var cacheMax = 2 << 20
 
-// A cached record takes 40 bytes.
+// A cached record takes 48 bytes.
 type cached struct {
 	at     int64
 	rev    uint64
@@ -25,6 +25,7 @@ type cached struct {
 	rare   *rare  // nil for most timers
 	bits   uint32 // the length of the payload times 8, plus the state
 	kindID uint32
+	age    uint32 // see moves.Record.Age
 }
 
 // rare is what few records have.
@@ -35,7 +36,7 @@ type rare struct {
 
 // pack returns a record for the cache.
 func (s *Store) pack(r *moves.Record) cached {
-	c := cached{at: r.At, rev: r.Rev, every: r.Every, bits: r.Payload<<3 | uint32(r.State), kindID: s.kinds.number(r.Kind)}
+	c := cached{at: r.At, rev: r.Rev, every: r.Every, bits: r.Payload<<3 | uint32(r.State), kindID: s.kinds.number(r.Kind), age: r.Age()}
 	if r.Missed != 0 || r.State.HasOccurrence() {
 		c.rare = &rare{r.Missed, r.Occurrence}
 	}
@@ -44,7 +45,10 @@ func (s *Store) pack(r *moves.Record) cached {
 
 // unpack undoes pack.
 func (s *Store) unpack(c cached) moves.Record {
-	r := moves.Record{At: c.at, Rev: c.rev, Every: c.every, Payload: c.bits >> 3, State: moves.State(c.bits & 7), Kind: s.kinds.name(c.kindID)}
+	r := moves.Record{
+		State: moves.State(c.bits & 7), Kind: s.kinds.name(c.kindID), Every: c.every, Payload: c.bits >> 3,
+		At: c.at, Rev: c.rev, Series: c.rev - uint64(c.age),
+	}
 	if c.rare != nil {
 		r.Missed, r.Occurrence = c.rare.missed, c.rare.occurrence
 	}

@@ -111,8 +111,12 @@ func (s *Store) Finish(f durable.Fire, end durable.End) (ok bool, wait func() er
 	}
 	defer s.leave()
 	op := s.begin(f.ID)
-	delete(s.stripe(f.ID).running, attempt{f.ID, f.Rev})
-	if ok, err = op.finish(f, end); err != nil {
+	running, key := s.stripe(f.ID).running, attempt{f.ID, f.Rev}
+	if running[key] {
+		delete(running, key)
+		ok, err = op.finish(f, end)
+	}
+	if err != nil {
 		op.end()
 		return false, nil, err
 	}

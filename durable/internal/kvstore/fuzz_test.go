@@ -13,7 +13,7 @@ import (
 // seedRecords are records in each state.
 func seedRecords() (seeds [][]byte) {
 	for s := moves.Armed; s < moves.States; s++ {
-		r := moves.Record{State: s, Kind: "kind", At: 1e18, Rev: 7, Missed: 3, Payload: 4}
+		r := moves.Record{State: s, Kind: "kind", At: 1e18, Rev: 7, Series: 7, Missed: 3, Payload: 4}
 		if s.HasBoth() {
 			r.Every = int64(time.Hour)
 		}
@@ -23,6 +23,10 @@ func seedRecords() (seeds [][]byte) {
 		seeds = append(seeds, appendRecord(nil, &r, []byte("load")))
 		r.Payload = inlineMax + 1
 		seeds = append(seeds, appendRecord(nil, &r, nil))
+		if r.Every != 0 {
+			r.Series = 5
+			seeds = append(seeds, appendRecord(nil, &r, nil))
+		}
 	}
 	return seeds
 }
@@ -104,15 +108,16 @@ func FuzzTimeKey(f *testing.F) {
 	})
 }
 
-// TestRecordsAreEncodedAsInExistingFolders has bytes that were written by the first version of a store.
+// TestRecordsAreEncodedAsInExistingFolders has bytes that earlier versions of a store have written.
 func TestRecordsAreEncodedAsInExistingFolders(t *testing.T) {
 	const (
 		inline = "0105046b696e6480c0e285e368048080a0f6f4acdbe01b0703feff9ff6f4acdbe01b0602018280a0f6f4acdbe01b6c6f6164"
 		long   = "0105046b696e6480c0e285e36881048080a0f6f4acdbe01b0703feff9ff6f4acdbe01b0602018280a0f6f4acdbe01b"
+		series = "0205046b696e6480c0e285e36881048080a0f6f4acdbe01b070305feff9ff6f4acdbe01b0602018280a0f6f4acdbe01b"
 	)
 	seeds := seedRecords()
-	for i, want := range []string{inline, long} {
-		if got := fmt.Sprintf("%x", seeds[len(seeds)-2+i]); got != want {
+	for i, want := range []string{inline, long, series} {
+		if got := fmt.Sprintf("%x", seeds[len(seeds)-3+i]); got != want {
 			t.Errorf("a record is encoded to %s, want %s", got, want)
 		}
 	}

@@ -140,6 +140,9 @@ func (v *verifier) record(id string, value []byte) {
 	if rev := max(r.Rev, r.Occurrence.Rev); rev > v.last {
 		v.report.damage("timer %q: it has revision %d, and only %d are reserved", id, rev, v.last)
 	}
+	if r.Series > r.Rev {
+		v.report.damage("timer %q: it has revision %d, and its series began with %d", id, r.Rev, r.Series)
+	}
 	first := uint32(1)
 	if r.State.IsRetrying() {
 		first = 0 // it was postponed

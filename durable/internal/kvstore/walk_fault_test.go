@@ -36,6 +36,8 @@ const (
 	ignoresConditions       // Schedule ignores conditions
 	countsPostponed         // an attempt that was postponed counts
 	endsPostponed           // the table ends a timer that was postponed
+	endsAnySeries           // a handler ends a series that has replaced its own
+	endsInTimeOnly          // a handler does not end its series after the next occurrence has fired
 	faults
 )
 
@@ -157,11 +159,27 @@ func (s faulty) Finish(f durable.Fire, end durable.End) (bool, func() error, err
 		if end.How == durable.Postponed {
 			end.How = durable.Again
 		}
+	case endsAnySeries, endsInTimeOnly:
+		s.changeSeries(f)
 	case forgetsWake:
 		s.finishing.Store(true)
 		defer s.finishing.Store(false)
 	}
 	return s.spy.Finish(f, end)
+}
+
+// changeSeries changes the revision with which the series of a timer began.
+func (s faulty) changeSeries(f durable.Fire) {
+	op := s.begin(f.ID)
+	old, _ := op.read(f.ID)
+	next := old
+	if next.Series = 0; s.fault == endsInTimeOnly {
+		next.Series = next.Rev
+	}
+	if old.Series != 0 {
+		op.write(f.ID, &old, &next, nil, false)
+	}
+	op.commit()
 }
 
 func (s faulty) Watch(w durable.Watcher) (func(), error) {
@@ -218,6 +236,8 @@ func TestTheWalkFindsEveryPlantedFault(t *testing.T) {
 		ignoresConditions: {before: "s", actors: actors("S"), clock: 0},
 		countsPostponed:   {before: "s", clock: 2, results: "p"},
 		endsPostponed:     {before: "s", clock: 1, results: "p"},
+		endsAnySeries:     {before: "q", actors: actors("q"), clock: 2, results: "e"},
+		endsInTimeOnly:    {before: "q", clock: 2, results: "e"},
 	}
 	for f := sound + 1; f < faults; f++ {
 		if err := sound.find(t, scenarios[f]); err != nil {

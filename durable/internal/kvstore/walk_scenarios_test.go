@@ -123,6 +123,9 @@ func TestWalkOfAPeriodicTimer(t *testing.T) {
 			scenario{before: "p", actors: []interleave.Script{a}, results: "pd", clock: 3},
 			scenario{before: "p", actors: []interleave.Script{a}, results: "d", clock: 1, crashes: 1},
 			scenario{before: "q", actors: []interleave.Script{a}, results: "fd", clock: 2},
+			scenario{before: "q", actors: []interleave.Script{a}, results: "e", clock: 2},
+			scenario{before: "q", actors: []interleave.Script{a}, results: "de", clock: 2},
+			scenario{before: "p", actors: []interleave.Script{a}, results: "e", clock: 1, crashes: 1},
 			scenario{before: "q", actors: []interleave.Script{a, "c"}, results: "d", clock: 2},
 		)
 	}

@@ -28,7 +28,7 @@ import (
 type scenario struct {
 	before  string              // calls that have returned before the walk begins
 	actors  []interleave.Script // a letter for each call, see world.call
-	results string              // of handlers, in the order of their ends: d: done, f: failed, p: postponed; then d
+	results string              // of handlers, in the order of their ends: d: done, e: ends the series, f: failed, p: postponed; then d
 	clock   int                 // how often the clock moves by a second
 	crashes int
 	small   bool // the cache is not complete
@@ -153,6 +153,8 @@ func (w *world) handle(f durable.Fire, life int) error {
 	var err error
 	if w.ended < len(w.c.results) {
 		switch w.c.results[w.ended] {
+		case 'e':
+			end.call.Op, err = linear.End, durable.EndSeries
 		case 'f':
 			end.call.Op, err = linear.Fail, errWalk
 		case 'p':

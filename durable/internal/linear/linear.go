@@ -21,6 +21,7 @@ const (
 	Get      Op = "get"
 	Fire     Op = "fire"     // a handler is called
 	Done     Op = "done"     // it has returned nil
+	End      Op = "end"      // it has returned nil, and ends the series
 	Fail     Op = "fail"     // it has failed, and is called again
 	Postpone Op = "postpone" // it has not begun, and is called again with the same number
 	Crash    Op = "crash"    // the process has ended, and another one goes on
@@ -33,7 +34,7 @@ type Call struct {
 	Every   bool   // Schedule: a periodic timer
 	Absent  bool   // Schedule: with IfAbsent
 	IfRev   bool   // Schedule, Cancel: with IfRev(Rev)
-	Rev     uint64 // of IfRev, and of the occurrence of Fire, Done, Fail and Postpone
+	Rev     uint64 // of IfRev, and of the occurrence of Fire, Done, End, Fail and Postpone
 	Attempt int    // Fire: the number of the attempt
 	Lost    bool   // the process ended meanwhile: it may or may not have happened
 }
@@ -62,6 +63,7 @@ type state struct {
 	every bool
 	armed bool   // a deadline comes next
 	rev   uint64 // what Get returns; 0: not known
+	first uint64 // the revision of its first occurrence; 0: not known
 	last  uint64 // the greatest revision so far
 
 	phase   phase
@@ -156,10 +158,10 @@ func (s state) fire(c Call) (all []state) {
 func (s state) schedule(c Call, r Result) []state {
 	to, ok := s.known(c.Rev)
 	fits := (!c.Absent || !s.has) && (!c.IfRev || ok && s.found())
-	next := state{has: true, every: c.Every, armed: true, rev: r.Rev, last: r.Rev}
+	next := state{has: true, every: c.Every, armed: true, rev: r.Rev, first: r.Rev, last: r.Rev}
 	switch {
 	case c.Lost && fits:
-		next.rev, next.last = 0, s.last
+		next.rev, next.first, next.last = 0, 0, s.last
 		return []state{s, next}
 	case c.Lost, r.Exists && c.Absent && s.has, r.BadRev && c.IfRev && (s.rev == 0 || !fits):
 		return []state{s}
@@ -191,12 +193,18 @@ func (s state) cancel(c Call, r Result) []state {
 
 // end returns the states after the end of an attempt.
 func (s state) end(c Call) (all []state) {
-	if s.phase != busy || s.fired != c.Rev {
-		return []state{s} // it was replaced or cancelled, or the next occurrence has fired
+	if s.phase != busy || s.fired != c.Rev { // it was replaced or cancelled, or the next occurrence has fired
+		switch isEnd := c.Op == End && s.every && s.found() && s.first <= c.Rev; {
+		case isEnd && s.first != 0 && !c.Lost:
+			return []state{s.gone()}
+		case isEnd:
+			return []state{s, s.gone()}
+		}
+		return []state{s}
 	}
 	to := s
 	to.phase, to.fired, to.attempt = over, 0, 0
-	if !s.armed {
+	if !s.armed || c.Op == End {
 		to = s.gone()
 	}
 	if c.Lost {
@@ -210,7 +218,7 @@ func (s state) end(c Call) (all []state) {
 		}
 		all = append(all, next)
 	}
-	if c.Op == Done || s.every { // it may give way to the next occurrence
+	if c.Op == Done || c.Op == End || s.every { // it may give way to the next occurrence
 		all = append(all, to)
 	}
 	return all

@@ -33,6 +33,10 @@ func TestHistories(t *testing.T) {
 	next := step{Call{Op: Fire, Rev: 7, Attempt: 1}, Result{}}
 	nextThere := step{Call{Op: Get}, Result{OK: true, Rev: 7}}
 	doneNext := step{Call{Op: Done, Rev: 7}, Result{}}
+	end := step{Call{Op: End, Rev: 5}, Result{}}
+	anew := step{Call{Op: Schedule, Every: true}, Result{Rev: 9}}
+	newFires := step{Call{Op: Fire, Rev: 9, Attempt: 1}, Result{}}
+	newNext := step{Call{Op: Fire, Rev: 11, Attempt: 1}, Result{}}
 	for name, c := range map[string]struct {
 		steps []step
 		legal bool
@@ -93,6 +97,13 @@ func TestHistories(t *testing.T) {
 		"refuses Cancel of a series":        {[]step{series, fire, notCancelled}, false},
 		"fires after Cancel of a series":    {[]step{series, fire, cancelled, done, next}, false},
 		"shows what is handled":             {[]step{series, fire, present}, false},
+		"ends its series":                   {[]step{series, fire, end, absent}, true},
+		"does not end its series":           {[]step{series, fire, end, next}, false},
+		"ends its series late":              {[]step{series, fire, next, end, absent}, true},
+		"ends its series after the next":    {[]step{series, fire, next, doneNext, end, absent}, true},
+		"does not end its series late":      {[]step{series, fire, next, end, nextThere}, false},
+		"does not end a new series":         {[]step{series, fire, anew, newFires, end, newNext}, true},
+		"ends a new series":                 {[]step{series, fire, anew, newFires, end, absent}, false},
 		"ends what replaced it":             {[]step{schedule, fire, again, done, absent}, false},
 	} {
 		var h History

@@ -28,7 +28,7 @@ func (r *Record) Arm(t *durable.Timer, rev uint64) {
 	if t.ByNext {
 		r.Every = byNext
 	}
-	r.At, r.Rev, r.Missed = t.At.UnixNano(), rev, 0
+	r.At, r.Rev, r.Series, r.Missed = t.At.UnixNano(), rev, rev, 0
 }
 
 // Cancel removes what is armed. It returns false and changes nothing if nothing is armed, or if the timer is
@@ -114,11 +114,20 @@ func (r *Record) Happen(id string, e Event, d Due, rev func() uint64) (f durable
 	return r.Fire(id), true
 }
 
+// EndSeries ends the series of an occurrence with a revision, after which others have fired or are armed. As after
+// Cancel, those that are being handled get no further attempt. It returns false and changes nothing if the timer was
+// scheduled anew since, or if nothing is armed.
+func (r *Record) EndSeries(rev uint64) bool {
+	return r.Series <= rev && rev < r.Rev && r.Move(Cancel)
+}
+
 // Finish ends an attempt of the occurrence with a revision. ok reports whether it ended as end says, and
-// changed whether the record has changed: it has not if the timer was replaced or cancelled.
+// changed whether the record has changed: it has not if the timer was replaced or cancelled, or if another
+// occurrence has fired since and end is not durable.Ended.
 func (r *Record) Finish(rev uint64, end durable.End) (ok, changed bool) {
 	if !r.State.IsHandling() || r.Occurrence.Rev != rev {
-		return false, false
+		ok = end.How == durable.Ended && r.EndSeries(rev)
+		return ok, ok
 	}
 	switch {
 	case end.How == durable.Done:

@@ -21,6 +21,7 @@ type Record struct {
 	At     int64 // ns since 1970
 	Rev    uint64
 	Missed uint64 // occurrences that were passed over since the last one that fired
+	Series uint64 // the revision under which the timer was scheduled: that of the first occurrence
 
 	// The occurrence that has fired and has no outcome; only in states that have one.
 	Occurrence Occurrence
@@ -85,6 +86,20 @@ func (r *Record) Fire(id string) durable.Fire {
 	return durable.Fire{Timer: t, Attempt: int(r.Occurrence.Attempt), Missed: int(min(r.Occurrence.Missed, math.MaxInt32))}
 }
 
+// SetRev gives a record the revision of its message, if it has none.
+func (r *Record) SetRev(rev uint64) {
+	if r.Rev == 0 {
+		r.Rev = rev
+	}
+	if r.Series == 0 {
+		r.Series = r.Rev
+	}
+}
+
+// Age returns how much greater Rev is than Series, at most 1<<32-1. A store may keep it in place of Series: then an
+// occurrence that is older cannot end its series.
+func (r *Record) Age() uint32 { return uint32(min(r.Rev-r.Series, math.MaxUint32)) }
+
 // WakeAt returns the time at which the Scheduler must look at the timer, if it must.
 func (r *Record) WakeAt() (at int64, ok bool) {
 	switch r.State {
@@ -98,28 +113,39 @@ func (r *Record) WakeAt() (at int64, ok bool) {
 	return 0, false
 }
 
-// recordVersion is the first byte of each record. Another one is refused: a newer version of this
-// package has written it.
-const recordVersion = 1
+// The first byte of each record is its version. Another one is refused: a newer version of this package has
+// written it. A record has the later one only if it needs it.
+const (
+	recordVersion = 1
+	seriesVersion = 2 // with Series, which is Rev in others
+)
 
 // ErrRecord is returned for a record that cannot be decoded.
 var ErrRecord = errors.New("the record is damaged")
 
 // RecordMax is the largest number of bytes of an encoded record without its kind and payload.
-const RecordMax = 3 + 10*binary.MaxVarintLen64
+const RecordMax = 3 + 2*binary.MaxVarintLen32 + 9*binary.MaxVarintLen64
 
 // Append appends the record to b.
 //
 //	version, state, len(kind), kind…, as varints: every, payload, at, rev, missed
+//	in seriesVersion, as varint: series
 //	in states that have an occurrence, as varints: at, rev, attempt, missed, retryAt
 func (r *Record) Append(b []byte) []byte {
-	b = append(b, recordVersion, byte(r.State), byte(len(r.Kind)))
+	version := byte(recordVersion)
+	if r.Series != r.Rev {
+		version = seriesVersion
+	}
+	b = append(b, version, byte(r.State), byte(len(r.Kind)))
 	b = append(b, r.Kind...)
 	b = binary.AppendUvarint(b, uint64(r.Every))
 	b = binary.AppendUvarint(b, uint64(r.Payload))
 	b = binary.AppendVarint(b, r.At)
 	b = binary.AppendUvarint(b, r.Rev)
 	b = binary.AppendUvarint(b, r.Missed)
+	if version == seriesVersion {
+		b = binary.AppendUvarint(b, r.Series)
+	}
 	if r.State.HasOccurrence() {
 		o := &r.Occurrence
 		b = binary.AppendVarint(b, o.At)
@@ -134,8 +160,9 @@ func (r *Record) Append(b []byte) []byte {
 // DecodeRecord decodes the record that b begins with, and returns the rest of b.
 func DecodeRecord(b []byte) (r Record, rest []byte, err error) {
 	d := decoder{b: b}
-	if v := d.byte(); v != recordVersion && d.err == nil {
-		return r, nil, fmt.Errorf("the record has version %d; this program knows version %d: use a newer one", v, recordVersion)
+	version := d.byte()
+	if version != recordVersion && version != seriesVersion && d.err == nil {
+		return r, nil, fmt.Errorf("the record has version %d; this program knows versions up to %d: use a newer one", version, seriesVersion)
 	}
 	r.State = State(d.byte())
 	r.Kind = string(d.bytes(uint64(d.byte())))
@@ -144,6 +171,9 @@ func DecodeRecord(b []byte) (r Record, rest []byte, err error) {
 	r.At = d.varint()
 	r.Rev = d.uvarint(math.MaxUint64)
 	r.Missed = d.uvarint(math.MaxUint64)
+	if r.Series = r.Rev; version == seriesVersion {
+		r.Series = d.uvarint(math.MaxUint64)
+	}
 	if r.State <= None || r.State >= States {
 		d.err = ErrRecord
 	} else if r.State.HasOccurrence() {
@@ -154,7 +184,7 @@ func DecodeRecord(b []byte) (r Record, rest []byte, err error) {
 		o.Missed = d.uvarint(math.MaxUint64)
 		o.RetryAt = d.varint()
 	}
-	if d.err == nil && (r.Kind == "" || r.State.HasBoth() && r.Every == 0) {
+	if d.err == nil && (r.Kind == "" || (r.State.HasBoth() || r.Series != r.Rev) && r.Every == 0) {
 		d.err = ErrRecord
 	}
 	return r, d.b, d.err

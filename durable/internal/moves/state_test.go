@@ -2,6 +2,7 @@ package moves
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -175,5 +176,47 @@ func TestEveryStateLeadsToEveryOther(t *testing.T) {
 		if len(reached) != int(States) {
 			t.Errorf("state %s leads to %d states, want %d", from, len(reached), States)
 		}
+	}
+}
+
+// TestTheGreatestRecordHasRecordMax encodes a record with the greatest numbers.
+func TestTheGreatestRecordHasRecordMax(t *testing.T) {
+	const most = math.MaxUint64
+	r := Record{
+		State: ArmedRetrying, Kind: "k", Every: math.MaxInt64, Payload: math.MaxUint32 >> 3,
+		At: math.MinInt64, Rev: most, Missed: most, Series: most - 1,
+		Occurrence: Occurrence{At: math.MinInt64, Rev: most, Attempt: math.MaxUint32, Missed: most, RetryAt: math.MinInt64},
+	}
+	b := r.Append(nil)
+	if len(b) > RecordMax+len(r.Kind) {
+		t.Errorf("the greatest record has %d bytes, RecordMax is %d", len(b), RecordMax)
+	}
+	if got, rest, err := DecodeRecord(b); got != r || len(rest) != 0 || err != nil {
+		t.Errorf("it is decoded to %+v, with %d more bytes, %v", got, len(rest), err)
+	}
+}
+
+// TestAnOccurrenceEndsItsSeriesOnly checks which revisions are of the series of a record, also after a store has kept
+// only its age.
+func TestAnOccurrenceEndsItsSeriesOnly(t *testing.T) {
+	for _, tt := range []struct {
+		rev  uint64
+		want bool
+	}{{4, false}, {5, true}, {6, true}, {9, true}, {10, false}, {11, false}} {
+		for s := range States {
+			r := Record{State: s, Every: 1000, Rev: 10, Series: 5}
+			if s == None {
+				r = Record{}
+			}
+			r.Series = r.Rev - uint64(r.Age())
+			want := tt.want && s.IsArmed()
+			if got := r.EndSeries(tt.rev); got != want || want && r.State != None {
+				t.Errorf("in state %s, revision %d ends the series 5 to 10: %t, want %t; then it is %s", s, tt.rev, got, want, r.State)
+			}
+		}
+	}
+	old := Record{Rev: 1 << 40, Series: 1}
+	if got := old.Age(); got != math.MaxUint32 {
+		t.Errorf("the age of a very long series is %d", got)
 	}
 }
