@@ -136,7 +136,7 @@ func (n *nemesis) plantFaults() {
 		if !strings.HasPrefix(id, "u") || !a.calls[0].isKnown() {
 			continue
 		}
-		if len(a.calls) == 1 && len(a.attempts) == 1 && a.attempts[0].ok && a.attempts[0].how == "done" {
+		if len(a.calls) == 1 && len(a.attempts) == 1 && a.attempts[0].number == 1 && a.attempts[0].ok && a.attempts[0].how == "done" {
 			fired = id
 		}
 		if len(a.calls) == 2 && a.calls[1].isKnown() && a.calls[1].result == "true" && len(a.attempts) == 0 {
