@@ -30,9 +30,9 @@ var (
 	Drop = errors.New("durable: drop this timer")
 
 	// EndSeries is returned by a handler of a periodic timer that must not be called any more: the
-	// occurrence is done, and no other one follows. Of occurrences that have fired meanwhile, those that are
-	// being handled get no further attempt, as after Cancel. A timer that was scheduled anew meanwhile is not
-	// touched. A timer that is due once is done.
+	// occurrence is done, and no other one follows. If others have fired meanwhile, it does what Cancel does:
+	// those that are being handled get no further attempt, except for the last one of a timer with ByNext. A
+	// timer that was scheduled anew meanwhile is not touched. A timer that is due once is done.
 	//
 	//lint:ignore ST1012 it is an order and not an error: "return durable.EndSeries"
 	EndSeries = errors.New("durable: end this series of timers")

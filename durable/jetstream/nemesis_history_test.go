@@ -71,17 +71,24 @@ func (l *ledger) history(a *account) (h linear.History) {
 // for the acknowledgement, for as long as there is no leader.
 const unreported = int64(30 * time.Second)
 
-// addMaybes adds the firings of an ID that the servers may not have acknowledged: at most one for each process and
-// trouble, because a process asks again only if it has not heard of the first.
+// addMaybes adds the firings of an ID that the servers may not have acknowledged: at most one for each that was asked
+// for, and for each process and trouble, because a process that asks again has not heard of the first.
 func (l *ledger) addMaybes(h *linear.History, a *account) {
 	type cause struct{ life, trouble int }
 	seen := make(map[cause]bool)
 	for _, m := range a.maybes {
+		isNew, until := false, int64(0)
 		for i, t := range l.troubles {
-			if l.affects(t, m.life, m.from, m.to) && !seen[cause{m.life, i}] {
-				seen[cause{m.life, i}] = true
-				h.Add(linear.Call{Op: linear.Hidden}, m.from, linear.Result{}, t.to+settleTime)
+			if !l.affects(t, m.life, m.from, m.to) {
+				continue
 			}
+			until = max(until, t.to+settleTime)
+			if c := (cause{m.life, i}); !isNew && !seen[c] {
+				isNew, seen[c] = true, true
+			}
+		}
+		if isNew {
+			h.Add(linear.Call{Op: linear.Hidden}, m.from, linear.Result{}, until)
 		}
 	}
 }

@@ -343,7 +343,7 @@ func (l *ledger) checkAttempts(id string, a *account) {
 			l.problem("%s: attempt %d started after attempt %d", key, last.number, t.number)
 		case last.kept != 0 && last.ok && !last.isRepeated() && last.kept < t.from:
 			l.problem("%s: attempt %d started after attempt %d was %s", key, t.number, last.number, last.how)
-		case last.kept != 0 && last.ok && last.isRepeated() && last.end <= t.start: // others may know it before it is reported
+		case last.isRepeated() && last.end <= t.start && (last.kept == 0 || last.ok): // others may know it before it is reported
 		case !l.troubled(last.life, last.from, t.start, true):
 			l.problem("%s: attempt %d started while attempt %d was handled", key, t.number, last.number)
 		}

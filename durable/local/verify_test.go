@@ -18,6 +18,7 @@ import (
 	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/durable"
 	"github.com/foliot-go/foliot/durable/internal/kvstore"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 	"github.com/foliot-go/foliot/internal/testkit"
 )
 
@@ -178,6 +179,17 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 	for _, k := range []string{"rz", "pz", "pa", "oz", "oa", "dshort", "d12345678a", "t12345678a", "mz", "zz"} {
 		wantDamage(t, source, fmt.Sprintf("with %q", k), kvstore.Op{Key: []byte(k), Value: []byte{}})
+	}
+	series := 0
+	for k, v := range keys {
+		if r, payload, err := moves.DecodeRecord([]byte(v)); strings.HasPrefix(k, "r") && err == nil && r.Every != 0 {
+			series++
+			r.Series = r.Rev + 1
+			wantDamage(t, source, fmt.Sprintf("%q of a later series", k), kvstore.Op{Key: []byte(k), Value: append(r.Append(nil), payload...)})
+		}
+	}
+	if series == 0 {
+		t.Error("the store has no periodic timer")
 	}
 	wantDamage(t, source, "revisions go back", kvstore.Op{Key: []byte("mrev"), Value: make([]byte, 8)})
 }

@@ -150,18 +150,21 @@ func endsReopenedSeries(k *kit) {
 	called := k.holdCalls()
 	k.ready()
 	k.scheduleEvery("x", time.Minute)
-	called().end <- nil
+	called().end <- errHandler
 	k.settle()
 	k.reopen()
 	k.ready()
-	k.clock.Advance(time.Minute)
-	second := called()
-	k.clock.Advance(time.Minute)
-	third := called()
-	second.end <- durable.EndSeries
+	k.clock.Advance(50 * time.Second)
+	again := called()
+	k.clock.Advance(10 * time.Second)
+	next := called()
+	if again.Attempt != 2 || next.Rev <= again.Rev {
+		k.Fatalf("after reopening, handlers are called for %v", fireNames([]durable.Fire{again.Fire, next.Fire}))
+	}
+	again.end <- durable.EndSeries
 	k.eventually("a handler has returned", func() bool { return k.s.Stats().Running == 1 })
 	k.absent("x")
-	third.end <- nil
+	next.end <- nil
 	k.settle()
 	k.absent("x")
 }

@@ -114,9 +114,9 @@ func (r *Record) Happen(id string, e Event, d Due, rev func() uint64) (f durable
 	return r.Fire(id), true
 }
 
-// EndSeries ends the series of an occurrence with a revision, after which others have fired or are armed. As after
-// Cancel, those that are being handled get no further attempt. It returns false and changes nothing if the timer was
-// scheduled anew since, or if nothing is armed.
+// EndSeries ends the series of an occurrence with a revision, after which others have fired or are armed. It does what
+// Cancel does. It returns false and changes nothing if the timer was scheduled anew since, or if Cancel would find
+// nothing.
 func (r *Record) EndSeries(rev uint64) bool {
 	return r.Series <= rev && rev < r.Rev && r.Move(Cancel)
 }
