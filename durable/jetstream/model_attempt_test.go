@@ -85,6 +85,7 @@ func (m model) attemptReply(w *world, p int, r message) {
 	case r.ok:
 		m.learn(is, view{a.request.to.at(r.seq), r.seq}, false)
 		m.win(w, p)
+	case m.sendAgain(w, r, a.request, &a.copies):
 	case a.phase == finishing:
 		a.phase, a.refused, a.request = ended, a.request.condition, message{}
 	default:

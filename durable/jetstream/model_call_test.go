@@ -167,6 +167,7 @@ func (m model) callReply(w *world, p int, r message) {
 			is.known = r.seq
 		}
 		is.endCall()
+	case c.phase == sent && m.sendAgain(w, r, c.request, &c.copies):
 	default:
 		c.copies.refused++
 		if c.copies.refused < c.copies.sent && m.fault != trustsRefusal {

@@ -37,7 +37,7 @@ func (m model) settle(w *world) {
 	slices.SortFunc(w.net[:], func(a, b message) int {
 		for _, d := range []int{
 			int(b.from) - int(a.from), int(b.id) - int(a.id), compare(a.attempt, b.attempt), compare(a.reply, b.reply),
-			compare(a.barrier, b.barrier), compare(a.ok, b.ok), int(b.seq) - int(a.seq), int(b.condition) - int(a.condition),
+			compare(a.barrier, b.barrier), compare(a.ok, b.ok), compare(a.behind, b.behind), int(b.seq) - int(a.seq), int(b.condition) - int(a.condition),
 		} {
 			if d != 0 {
 				return d

@@ -22,6 +22,9 @@ func (m model) steps(w world, emit func(step, world)) {
 		}
 		if !w.net[i].reply {
 			try("the stream takes", i, func(w *world) bool { m.serve(w, i); return true })
+			if w.left.behinds > 0 && !w.net[i].barrier && w.net[i].condition > 0 && w.isAlive(w.net[i].from) {
+				try("a server that is behind refuses", i, func(w *world) bool { return m.refuseBehind(w, i) })
+			}
 		} else {
 			try("a reply comes", i, func(w *world) bool { m.receive(w, i); return true })
 		}
@@ -116,6 +119,22 @@ func (m model) serve(w *world, i int) {
 	if w.isAlive(r.from) {
 		w.net[i] = reply
 	}
+}
+
+// refuseBehind makes a server refuse a message that the stream gets, too.
+func (m model) refuseBehind(w *world, i int) bool {
+	w.left.behinds--
+	r := w.net[i]
+	return w.send(message{from: r.from, attempt: r.attempt, reply: true, behind: true, id: r.id})
+}
+
+// sendAgain sends a request again that a server has refused that is behind. It reports whether it has.
+func (m model) sendAgain(w *world, reply, request message, c *copies) bool {
+	if !reply.behind || m.fault == trustsBehind || !w.send(request) {
+		return false
+	}
+	c.sent++
+	return true
 }
 
 // apply changes the record by a message, and checks the change.

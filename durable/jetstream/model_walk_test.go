@@ -65,6 +65,7 @@ var troubles = []budget{
 	{crashes: 1, restarts: 1},
 	{losses: 1},
 	{repeats: 1},
+	{behinds: 1},
 	{silences: 1},
 	{timeouts: 1},
 	{losses: 1, timeouts: 1},
@@ -103,7 +104,7 @@ func TestWalkOfAPostponedAttempt(t *testing.T) {
 // TestWalkOfASeriesThatAHandlerEnds visits the states of a series that a handler ends, also after the next occurrence
 // has fired.
 func TestWalkOfASeriesThatAHandlerEnds(t *testing.T) {
-	budgets := []budget{{}, {failures: 1}, {crashes: 1}, {losses: 1}, {repeats: 1}, {silences: 1}, {timeouts: 1}}
+	budgets := []budget{{}, {failures: 1}, {crashes: 1}, {losses: 1}, {repeats: 1}, {behinds: 1}, {silences: 1}, {timeouts: 1}}
 	if testkit.RaceEnabled {
 		budgets = budgets[:1]
 	}
@@ -172,6 +173,7 @@ const (
 	noWithoutBarrier
 	barrierDoesNotWait // for the index
 	trustsRefusal      // a call is decided anew because a copy of its request was refused
+	trustsBehind       // the refusal of a server that is behind counts
 	appliesOldEcho     // the index goes back to a message that comes after the acknowledgement of a newer one
 	leavesOwn          // an attempt that this process has begun unknowingly is taken for one that runs
 	finishesAny        // the end of an attempt ends a later one
@@ -196,6 +198,7 @@ func TestTheModelFindsEveryPlantedFault(t *testing.T) {
 		noWithoutBarrier:          {scripts: calls("s", "c")},
 		barrierDoesNotWait:        {scripts: calls("s", "c")},
 		trustsRefusal:             {before: 's', scripts: calls("c"), budget: budget{losses: 1}},
+		trustsBehind:              {before: 's', scripts: calls("c"), budget: budget{behinds: 1}},
 		appliesOldEcho:            {before: 's', scripts: calls("s")},
 		leavesOwn:                 {before: 's', budget: budget{timeouts: 1}},
 		finishesAny:               {before: 's', budget: budget{silences: 1, failures: 1}},

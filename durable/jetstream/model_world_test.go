@@ -24,8 +24,9 @@ type message struct {
 	rev       uint8 // of an attempt that ends the series: its revision
 
 	// Of replies.
-	ok  bool
-	seq uint8
+	ok     bool
+	behind bool // a server that does not have the record that the request is to replace has refused it
+	seq    uint8
 }
 
 // A view is what a process knows of the record.
@@ -132,6 +133,7 @@ type budget struct {
 	silences          uint8 // how often a process is silent
 	losses            uint8 // messages or replies that are lost
 	repeats           uint8 // requests that are repeated too early
+	behinds           uint8 // requests that a server refuses, too, that was the leader before and is behind
 	timeouts          uint8 // calls and attempts that end before the result is known
 	failures          uint8 // handlers that fail
 	postpones         uint8 // handlers that postpone

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // beds are the servers of tests of the protocol.
@@ -183,6 +186,50 @@ func TestWhatTheServerSaysToAChangeThatIsSentTwice(t *testing.T) {
 		_, err = p.begin(x).wait(t.Context())
 		if n, ok := conflict(err); !ok || n != seq {
 			t.Errorf("the second message is refused with %v, want sequence %d", err, seq)
+		}
+	})
+}
+
+// TestAServerThatIsBehindRefusesAChange gives a change the refusal of a server that does not have the message that the
+// change is to replace, and then of one that has lost it. The leader has stored the change in the first case.
+func TestAServerThatIsBehindRefusesAChange(t *testing.T) {
+	beds(t, func(t *testing.T, b *bed) {
+		s := b.store(t, b.options(t))
+		p := s.parts[0]
+		behind := reply{err: &refusal{codeConflict, "wrong last sequence: 0"}}
+		try := func(x *next) *try {
+			t := &try{p: p, c: s.pub.begin(), x: []*next{x}}
+			t.msgs = append(t.msgs, p.msg(t.c.n, x))
+			return t
+		}
+		mustSchedule(t, s, "a")
+		x := &next{id: "a", old: p.view("a")}
+		stored := try(x)
+		stored.c.resolve(behind)
+		stored.send()
+		seq, err := stored.wait(t.Context())
+		if err != nil || seq <= x.old.seq {
+			t.Errorf("a change that was stored returns %d and %v", seq, err)
+		}
+		if v := p.view("a"); v.seq != seq || v.record.State != moves.None {
+			t.Errorf("after it, the index has %+v, want no timer, sequence %d", v, seq)
+		}
+
+		mustSchedule(t, s, "b")
+		x = &next{id: "b", old: p.view("b")}
+		lost := try(x)
+		lost.msgs[0].Subject = "elsewhere" // no stream gets it
+		if _, err := s.nc.Subscribe("elsewhere", func(*nats.Msg) {}); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for range behindMax + 1 {
+				lost.c.reply <- behind
+			}
+		}()
+		lost.send()
+		if _, err = lost.wait(t.Context()); !isConflict(err) {
+			t.Errorf("a change that all servers refuse returns %v, want a conflict", err)
 		}
 	})
 }
