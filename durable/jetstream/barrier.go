@@ -15,6 +15,9 @@ import (
 // the consumer has delivered it, the index has everything that was in the stream when the barrier was sent.
 // So a result such as "there is no timer" is true at some moment of the call.
 //
+// The exception is a message that was replaced before the consumer came to it. The consumer passes over it, and what
+// has replaced it may come after the barrier. See part.check.
+//
 // A read from the leader of the stream is not enough: a leader that is cut off does not know it yet, but no
 // message is acknowledged there.
 type barriers struct {
@@ -28,11 +31,22 @@ type barriers struct {
 // A barrier is shared by calls that began before it was sent.
 type barrier struct {
 	done chan struct{}
-	err  error
+
+	// Written before done is closed.
+	err error
+	seq uint64
+	gap bool // the consumer has passed over messages since the barrier was sent
 }
 
-// wait returns nil when the index has everything that was in the stream when wait was called.
+// wait returns nil when the index has everything that was in the stream when wait was called, except for what was
+// replaced since.
 func (b *barriers) wait(ctx context.Context) error {
+	_, err := b.waitFor(ctx)
+	return err
+}
+
+// waitFor is wait, and returns the barrier.
+func (b *barriers) waitFor(ctx context.Context) (*barrier, error) {
 	b.mu.Lock()
 	g := b.next
 	if g == nil {
@@ -46,11 +60,11 @@ func (b *barriers) wait(ctx context.Context) error {
 	b.mu.Unlock()
 	select {
 	case <-g.done:
-		return g.err
+		return g, g.err
 	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), b.p.s.permission(b.p.stream+barrierToken))
+		return nil, errors.Join(context.Cause(ctx), b.p.s.permission(b.p.stream+barrierToken))
 	case <-b.p.s.ended:
-		return b.p.s.failure()
+		return nil, b.p.s.failure()
 	}
 }
 
@@ -65,7 +79,9 @@ func (b *barriers) run() {
 		if g == nil {
 			return
 		}
-		g.err = b.pass()
+		begin := b.p.mark()
+		g.seq, g.err = b.pass()
+		g.gap = b.p.hasGap(begin)
 		close(g.done)
 	}
 }
@@ -74,13 +90,14 @@ func (b *barriers) run() {
 // sent.
 const barrierReach = 5 * time.Second
 
-// pass sends a barrier until one is acknowledged and delivered. It returns an error if the store has ended.
-func (b *barriers) pass() error {
+// pass sends a barrier until one is acknowledged and delivered, and returns its sequence. It returns an error if the
+// store has ended.
+func (b *barriers) pass() (uint64, error) {
 	p := b.p
 	for {
 		seq, sent, acked, err := b.send()
 		if err != nil {
-			return err
+			return 0, err
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), barrierReach)
 		err = p.reach(ctx, seq)
@@ -92,10 +109,10 @@ func (b *barriers) pass() error {
 			if at.seq == seq {
 				p.skew.measure(p.s.log, sent, acked, at.time)
 			}
-			return nil
+			return seq, nil
 		}
 		if p.s.failure() != nil {
-			return p.s.failure()
+			return 0, p.s.failure()
 		}
 	}
 }

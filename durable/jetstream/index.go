@@ -14,8 +14,9 @@ type index struct {
 	handled map[string]instance
 
 	// consumed is the sequence up to which the consumer has delivered. newest is that of the newest message
-	// that is known.
-	consumed, newest uint64
+	// that is known. gap is that of the last message before which the consumer has passed over others: newer ones
+	// have replaced them.
+	consumed, newest, gap uint64
 
 	// generation is counted up when the stream is read again from its beginning. An entry with an older one
 	// was not read yet.
@@ -182,6 +183,9 @@ func (x *index) remember(id string, seq uint64) {
 func (x *index) advance(seq uint64) {
 	if seq <= x.consumed {
 		return
+	}
+	if seq > x.consumed+1 {
+		x.gap = seq
 	}
 	x.consumed = seq
 	for len(x.ended) > 0 && x.ended[0].seq <= seq {

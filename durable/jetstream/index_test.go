@@ -174,3 +174,24 @@ func TestAnOldMessageDoesNotReplaceANewerOne(t *testing.T) {
 		t.Error("an outcome that the consumer has passed takes memory")
 	}
 }
+
+func TestTheIndexKnowsWhatTheConsumerHasPassedOver(t *testing.T) {
+	p := &part{index: newIndex(0)}
+	p.index.advance(3)
+	begin := p.mark()
+	for seq := uint64(4); seq < 7; seq++ {
+		if p.index.advance(seq); p.hasGap(begin) {
+			t.Errorf("there is a gap before message %d", seq)
+		}
+	}
+	if p.index.advance(8); !p.hasGap(begin) {
+		t.Error("message 7 was passed over, and there is no gap")
+	}
+	if p.hasGap(p.mark()) {
+		t.Error("there is a gap after the last message")
+	}
+	p.index.restart()
+	if !p.hasGap(begin) {
+		t.Error("the stream is read anew, and there is no gap")
+	}
+}

@@ -41,6 +41,9 @@ func (m model) callSteps(w *world, p int, try func(string, func(w *world) bool))
 	case following:
 		if w.ps[p].delivered >= c.barrier || m.fault == barrierDoesNotWait {
 			try("followed", func(w *world) bool {
+				if is := &w.ps[p]; is.gap && m.fault != ignoresGap {
+					m.learn(is, view{w.record, w.last}, false) // it asks a server
+				}
 				w.ps[p].call.fresh = true
 				return m.decide(w, p)
 			})
@@ -145,6 +148,7 @@ func (m model) decide(w *world, p int) bool {
 	default:
 		c.request = message{from: is.name, id: w.newID(), barrier: true}
 		c.phase = barred
+		is.gap = false
 	}
 	c.ids |= bit(c.request.id)
 	return w.send(c.request)

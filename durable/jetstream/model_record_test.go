@@ -10,9 +10,9 @@ import (
 // The stream has one record. Each message that changes it has the next sequence, and all of them are
 // delivered to each process in order, at any later time. A request and its reply are in the network
 // until the stream or the process takes them, in any order, or until they are lost. The consumer passes over
-// messages that a newer one has replaced, or not. A barrier takes no sequence here: its sequence is the one
-// of the last message before it, which allows the same decisions. Every deadline has come: no clock decides
-// anything.
+// messages that a newer one has replaced, or not; a barrier may be before the newer one. A barrier takes no sequence
+// here: its sequence is the one of the last message before it, which allows the same decisions. Every deadline has
+// come: no clock decides anything.
 //
 // A request may be sent more than once. It has a number, which is in the record that it makes: when the
 // consumer delivers the record, the request has happened. If a copy is refused, and it is not known what

@@ -62,6 +62,14 @@ func (m model) processSteps(w *world, p int, try func(string, func(w *world) boo
 	if is.delivered < w.last {
 		try("deliver", func(w *world) bool { m.deliver(w, p, is.delivered+1); return true })
 	}
+	if is.delivered+1 < w.last && w.left.gaps > 0 {
+		try("pass over", func(w *world) bool {
+			w.left.gaps--
+			w.ps[p].delivered++
+			w.ps[p].gap = true
+			return true
+		})
+	}
 	if is.delivered+1 < w.last {
 		try("deliver the last", func(w *world) bool { m.deliver(w, p, w.last); return true })
 	}

@@ -66,6 +66,7 @@ var troubles = []budget{
 	{losses: 1},
 	{repeats: 1},
 	{behinds: 1},
+	{gaps: 1},
 	{silences: 1},
 	{timeouts: 1},
 	{losses: 1, timeouts: 1},
@@ -174,6 +175,7 @@ const (
 	barrierDoesNotWait // for the index
 	trustsRefusal      // a call is decided anew because a copy of its request was refused
 	trustsBehind       // the refusal of a server that is behind counts
+	ignoresGap         // the index counts after a barrier, also if the consumer has passed over a message
 	appliesOldEcho     // the index goes back to a message that comes after the acknowledgement of a newer one
 	leavesOwn          // an attempt that this process has begun unknowingly is taken for one that runs
 	finishesAny        // the end of an attempt ends a later one
@@ -199,6 +201,7 @@ func TestTheModelFindsEveryPlantedFault(t *testing.T) {
 		barrierDoesNotWait:        {scripts: calls("s", "c")},
 		trustsRefusal:             {before: 's', scripts: calls("c"), budget: budget{losses: 1}},
 		trustsBehind:              {before: 's', scripts: calls("c"), budget: budget{behinds: 1}},
+		ignoresGap:                {before: 'p', scripts: calls("", "g"), budget: budget{gaps: 1, ticks: 1}},
 		appliesOldEcho:            {before: 's', scripts: calls("s")},
 		leavesOwn:                 {before: 's', budget: budget{timeouts: 1}},
 		finishesAny:               {before: 's', budget: budget{silences: 1, failures: 1}},

@@ -93,6 +93,7 @@ type process struct {
 	silent    bool // no heartbeats come from it
 	index     view
 	delivered uint8 // the sequence up to which the consumer has delivered
+	gap       bool  // the consumer has passed over a message since the last barrier was sent
 	known     uint8 // the last revision that a call has returned
 	call      call
 	attempt   attempt
@@ -133,6 +134,7 @@ type budget struct {
 	silences          uint8 // how often a process is silent
 	losses            uint8 // messages or replies that are lost
 	repeats           uint8 // requests that are repeated too early
+	gaps              uint8 // messages that the consumer passes over before it comes to a newer one
 	behinds           uint8 // requests that a server refuses, too, that was the leader before and is behind
 	timeouts          uint8 // calls and attempts that end before the result is known
 	failures          uint8 // handlers that fail

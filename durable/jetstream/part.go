@@ -245,6 +245,13 @@ func (p *part) mark() mark {
 	return mark{p.index.consumed, p.index.generation}
 }
 
+// hasGap reports whether the consumer has passed over messages since a mark, or has begun anew.
+func (p *part) hasGap(since mark) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.index.gap > since.consumed || p.index.generation != since.generation
+}
+
 // acknowledged checks an acknowledgement. m is what the consumer had delivered when the message was sent: if
 // the sequence is not greater, the stream has lost messages.
 func (p *part) acknowledged(m mark, seq uint64) {

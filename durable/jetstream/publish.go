@@ -30,7 +30,7 @@ type publisher struct {
 // it has happened, with or without an acknowledgement.
 type call struct {
 	n     uint64
-	reply chan reply    // has room for 1: a reply that comes while it is full is dropped
+	reply chan reply    // has room for 1, or for all of several replies: one that comes while it is full is dropped
 	echo  atomic.Uint64 // the sequence under which the consumer has delivered the change; 0: it has not
 	sends int           // owned by the goroutine that waits
 }
@@ -107,8 +107,11 @@ func newPublisher(nc *nats.Conn) (*publisher, error) {
 }
 
 // begin returns a new call. end must follow.
-func (p *publisher) begin() *call {
-	c := &call{n: p.last.Add(1), reply: make(chan reply, 1)}
+func (p *publisher) begin() *call { return p.beginWith(1) }
+
+// beginWith returns a new call with room for some replies. end must follow.
+func (p *publisher) beginWith(replies int) *call {
+	c := &call{n: p.last.Add(1), reply: make(chan reply, replies)}
 	p.mu.Lock()
 	p.calls[c.n] = c
 	p.mu.Unlock()

@@ -24,23 +24,27 @@ func (s *Store) Get(ctx context.Context, id string) (t durable.Timer, ok bool, e
 	ctx, cancel := bound(ctx, callBound)
 	defer cancel()
 	p := s.part(id)
-	if err := p.barriers.wait(ctx); err != nil {
+	fresh, err := p.check(ctx, id)
+	if err != nil {
 		return t, false, failedCall("Get", id, err)
 	}
-	t, ok, err = p.timer(ctx, id)
+	t, ok, err = p.timer(ctx, id, fresh)
 	return t, ok, failedCall("Get", id, err)
 }
 
-// timer returns a timer with its payload.
-func (p *part) timer(ctx context.Context, id string) (t durable.Timer, ok bool, err error) {
+// timer returns a timer with its payload. fresh is what check has returned, or nil.
+func (p *part) timer(ctx context.Context, id string, fresh *view) (t durable.Timer, ok bool, err error) {
 	for {
 		v := p.view(id)
+		if fresh != nil {
+			v = *fresh
+		}
 		if v.record.State == moves.None {
 			return t, false, nil
 		}
 		payload, _, err := p.body(ctx, id, &v)
 		if errors.Is(err, errMoved) {
-			if err := p.barriers.wait(ctx); err != nil {
+			if fresh, err = p.check(ctx, id); err != nil {
 				return t, false, err
 			}
 			continue
@@ -97,7 +101,7 @@ func (s *Store) List(ctx context.Context, q durable.Query) iter.Seq2[durable.Tim
 				return
 			}
 			short, cancel := bound(ctx, callBound)
-			t, ok, err := s.part(at.id).timer(short, at.id)
+			t, ok, err := s.part(at.id).timer(short, at.id, nil)
 			cancel()
 			if err != nil {
 				yield(t, failedCall("List", at.id, err))

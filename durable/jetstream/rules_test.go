@@ -3,6 +3,8 @@ package jetstream
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -230,6 +232,48 @@ func TestAServerThatIsBehindRefusesAChange(t *testing.T) {
 		lost.send()
 		if _, err = lost.wait(t.Context()); !isConflict(err) {
 			t.Errorf("a change that all servers refuse returns %v, want a conflict", err)
+		}
+	})
+}
+
+// TestATimerThatTheConsumerHasPassedOverIsFound removes timers from the index as if the consumer had passed over their
+// messages, and what has replaced them came after each barrier. All calls know them.
+func TestATimerThatTheConsumerHasPassedOverIsFound(t *testing.T) {
+	beds(t, func(t *testing.T, b *bed) {
+		s := b.store(t, b.options(t))
+		p := s.parts[0]
+		var revs []uint64
+		for _, id := range []string{"get", "cancel", "absent", "batch"} {
+			revs = append(revs, mustSchedule(t, s, id))
+		}
+		mustSchedule(t, s, "done")
+		mustCancel(t, s, "done")
+		p.mu.Lock()
+		p.index.gap = math.MaxUint64
+		for _, id := range []string{"get", "cancel", "absent", "batch"} {
+			p.index.drop(id, p.index.view(id).seq)
+		}
+		p.mu.Unlock()
+		if got, ok, err := s.Get(t.Context(), "get"); !ok || err != nil || got.Rev != revs[0] {
+			t.Errorf("Get returns %+v, %t and %v, want revision %d", got, ok, err, revs[0])
+		}
+		if ok, err := s.Cancel(t.Context(), "cancel", durable.Condition{}); !ok || err != nil {
+			t.Errorf("Cancel returns %t and %v, want true", ok, err)
+		}
+		if _, err := s.Schedule(t.Context(), far("absent"), durable.Condition{HasRev: true, Rev: revs[2]}); err != nil {
+			t.Errorf("Schedule with IfRev returns %v", err)
+		}
+		batch := append(far("batch"), far("other")...)
+		if _, err := s.Schedule(t.Context(), batch, durable.Condition{HasRev: true, Rev: revs[3]}); !errors.Is(err, durable.ErrRev) || !strings.Contains(err.Error(), "other") {
+			t.Errorf("ScheduleBatch with IfRev returns %v, want ErrRev of the other timer", err)
+		}
+		for _, id := range []string{"none", "done", "cancel"} {
+			if got, ok, err := s.Get(t.Context(), id); ok || err != nil {
+				t.Errorf("Get of %s returns %+v, %t and %v, want false", id, got, ok, err)
+			}
+			if ok, err := s.Cancel(t.Context(), id, durable.Condition{}); ok || err != nil {
+				t.Errorf("Cancel of %s returns %t and %v, want false", id, ok, err)
+			}
 		}
 	})
 }

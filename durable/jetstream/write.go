@@ -19,22 +19,27 @@ type decision func(x *next) (changes bool, err error)
 // sure that nothing changes.
 //
 // A result that nothing changes, and an error of the decision, come from the index, and the index may be
-// behind. So they count only if a barrier was passed since the call began.
+// behind. So they count only if they were checked since the call began.
 func (p *part) decide(ctx context.Context, id string, d decision) (seq uint64, changed bool, err error) {
+	var fresh *view // what check has returned
 	for sure := false; ; {
 		x := &next{id: id, old: p.view(id)}
+		if fresh != nil {
+			x.old = *fresh
+		}
 		changes, refused := p.prepare(ctx, x, d)
 		moved := errors.Is(refused, errMoved)
 		if !changes && sure && !moved {
 			return 0, false, refused
 		}
 		if !changes {
-			if err := p.barriers.wait(ctx); err != nil {
+			if fresh, err = p.check(ctx, id); err != nil {
 				return 0, false, err
 			}
 			sure = true
 			continue
 		}
+		fresh = nil
 		seq, err := p.begin(x).wait(ctx)
 		if err == nil {
 			return seq, true, nil
@@ -45,6 +50,7 @@ func (p *part) decide(ctx context.Context, id string, d decision) (seq uint64, c
 		if err := p.lost(ctx, x, err); err != nil {
 			return 0, false, err
 		}
+		sure = false
 	}
 }
 
@@ -178,27 +184,34 @@ func (p *part) scheduleBatch(ctx context.Context, ts []durable.Timer, some []int
 			return err
 		}
 	}
-	sure := false
+	checked := make(map[string]*view) // by ID: what check has returned
 	for {
 		xs := make([]*next, 0, len(some))
 		var refused error
+		var id string // that is refused
 		for _, i := range some {
-			x := &next{id: ts[i].ID, old: p.view(ts[i].ID)}
+			id = ts[i].ID
+			x := &next{id: id, old: p.view(id)}
+			if fresh := checked[id]; fresh != nil {
+				x.old = *fresh
+			}
 			if _, refused = p.prepare(ctx, x, arms(&ts[i], c)); refused != nil {
 				break
 			}
 			xs = append(xs, x)
 		}
 		if refused != nil {
-			if sure && !errors.Is(refused, errMoved) {
+			if _, sure := checked[id]; sure && !errors.Is(refused, errMoved) {
 				return refused
 			}
-			if err := p.barriers.wait(ctx); err != nil {
+			fresh, err := p.check(ctx, id)
+			if err != nil {
 				return err
 			}
-			sure = true
+			checked[id] = fresh
 			continue
 		}
+		clear(checked)
 		seq, err := p.begin(xs...).wait(ctx)
 		if err == nil {
 			for k, i := range some {
