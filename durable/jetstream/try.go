@@ -106,7 +106,8 @@ func (t *try) wait(ctx context.Context) (seq uint64, err error) {
 				continue
 			}
 			n, isConflict := conflict(r.err)
-			if isConflict && t.isBehind(n) && behind < behindMax {
+			isBehind := isConflict && t.isBehind(n)
+			if isBehind && behind < behindMax {
 				behind++
 				if seq, err := t.afterBehind(ctx, r.err); seq != 0 || err != nil {
 					return seq, err
@@ -115,14 +116,14 @@ func (t *try) wait(ctx context.Context) (seq uint64, err error) {
 				break
 			}
 			refused++
-			if behind == behindMax {
+			if isBehind {
 				refused += behind // the stream has lost what the message was to replace
 			}
 			switch isSure := refused == t.c.sends; {
-			case isConflict && n != 0:
-				return t.afterConflict(ctx, n, r.err, isSure)
-			case isSure:
+			case isSure && (!isConflict || n == 0):
 				return 0, r.err // none of the messages was stored
+			case isConflict:
+				return t.afterConflict(ctx, n, r.err, isSure)
 			}
 			return 0, fmt.Errorf("%w, and %w", r.err, errUnknown)
 		case <-timer.C:
