@@ -35,7 +35,7 @@ type barrier struct {
 	// Written before done is closed.
 	err error
 	seq uint64
-	gap bool // the consumer has passed over messages since the barrier was sent
+	gap bool // the consumer has passed over messages since the barrier was sent, or must begin anew
 }
 
 // wait returns nil when the index has everything that was in the stream when wait was called, except for what was
@@ -81,7 +81,7 @@ func (b *barriers) run() {
 		}
 		begin := b.p.mark()
 		g.seq, g.err = b.pass()
-		g.gap = b.p.hasGap(begin)
+		g.gap = b.p.hasGap(begin) || g.seq <= begin.consumed // the stream was restored from a backup
 		close(g.done)
 	}
 }

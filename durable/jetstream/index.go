@@ -14,8 +14,8 @@ type index struct {
 	handled map[string]instance
 
 	// consumed is the sequence up to which the consumer has delivered. newest is that of the newest message
-	// that is known. gap is that of the last message before which the consumer has passed over others: newer ones
-	// have replaced them.
+	// that is known. gap is that of the last message before which the consumer has passed over others, which were
+	// replaced or removed before.
 	consumed, newest, gap uint64
 
 	// generation is counted up when the stream is read again from its beginning. An entry with an older one
@@ -219,7 +219,7 @@ func (x *index) drop(id string, seq uint64) bool {
 // restart begins a new generation: the consumer reads the stream again from its beginning.
 func (x *index) restart() {
 	x.generation++
-	x.consumed = 0
+	x.consumed, x.gap = 0, 0
 	x.ended = nil
 	x.recent, x.older = make(map[string]uint64), nil
 }

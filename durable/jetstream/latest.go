@@ -19,14 +19,39 @@ func (p *part) check(ctx context.Context, id string) (*view, error) {
 	if err != nil || !b.gap {
 		return nil, err
 	}
+	f, err := p.latestAfter(ctx, id, b.seq)
+	return &f.view, err
+}
+
+// A found is a message of an ID that a server has. The zero found means that it has none.
+type found struct {
+	view   view
+	change change
+}
+
+// find passes a barrier, and asks a server what it has of an ID.
+func (p *part) find(ctx context.Context, id string) (found, error) {
+	b, err := p.barriers.waitFor(ctx)
+	if err != nil {
+		return found{}, err
+	}
+	return p.latestAfter(ctx, id, b.seq)
+}
+
+// latestAfter asks servers for the message of an ID until one has a barrier.
+func (p *part) latestAfter(ctx context.Context, id string, barrier uint64) (found, error) {
 	quick := backoff{time.Millisecond, 100 * time.Millisecond}
 	for {
-		v, err := p.latest(ctx, id, b.seq)
+		f, err := p.latest(ctx, id, barrier)
 		if !errors.Is(err, errNotYet) {
-			return v, err
+			return f, err
 		}
-		if p.s.sleepUntil(ctx, quick.pause()); ctx.Err() != nil {
-			return nil, errors.Join(context.Cause(ctx), err)
+		p.s.sleepUntil(ctx, quick.pause())
+		if failed := p.s.failure(); failed != nil {
+			return found{}, failed
+		}
+		if ctx.Err() != nil {
+			return found{}, errors.Join(context.Cause(ctx), err)
 		}
 	}
 }
@@ -37,49 +62,49 @@ var errNotYet = errors.New("the server that was asked is behind, or does not rep
 // latest asks a server for the message of an ID. It returns errNotYet if the server does not have the barrier with a
 // sequence, or a later one: each server may be asked, also one that is behind. The server looks for both messages at the
 // same time.
-func (p *part) latest(ctx context.Context, id string, barrier uint64) (*view, error) {
+func (p *part) latest(ctx context.Context, id string, barrier uint64) (f found, err error) {
 	s := p.s
 	subject, other := p.subject(id), p.stream+barrierToken
 	request, err := json.Marshal(map[string]any{"multi_last": []string{subject, other}})
 	if err != nil {
-		return nil, err
+		return found{}, err
 	}
 	c := s.pub.beginWith(3) // both messages, and the end
 	defer s.pub.end(c)
 	if err := s.pub.send(c, &nats.Msg{Subject: s.api + "DIRECT.GET." + p.stream, Data: request}); err != nil {
-		return nil, errors.Join(err, errNotYet)
+		return found{}, errors.Join(err, errNotYet)
 	}
 	timer := time.NewTimer(ackWait)
 	defer timer.Stop()
-	v, fresh := &view{}, false
+	fresh := false
 	for {
 		var r reply
 		select {
 		case r = <-c.reply:
 		case <-timer.C:
-			return nil, errNotYet
+			return found{}, errNotYet
 		case <-ctx.Done():
-			return nil, errors.Join(context.Cause(ctx), s.permission(s.api+"DIRECT.GET."+p.stream))
+			return found{}, errors.Join(context.Cause(ctx), s.permission(s.api+"DIRECT.GET."+p.stream))
 		case <-s.ended:
-			return nil, s.failure()
+			return found{}, s.failure()
 		}
 		if r.msg == nil {
-			return nil, errors.Join(r.err, errNotYet)
+			return found{}, errors.Join(r.err, errNotYet)
 		}
 		h := r.msg.Header
 		switch h.Get("Status") {
 		case "":
 		case "204": // the end
 			if !fresh {
-				return nil, errNotYet
+				return found{}, errNotYet
 			}
-			return v, nil
+			return f, nil
 		default:
-			return nil, errNotYet
+			return found{}, errNotYet
 		}
 		seq, err := strconv.ParseUint(h.Get("Nats-Sequence"), 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("the server sends a message without a sequence: %w", err)
+			return found{}, fmt.Errorf("the server sends a message without a sequence: %w", err)
 		}
 		if h.Get("Nats-Subject") == other {
 			fresh = seq >= barrier
@@ -87,8 +112,8 @@ func (p *part) latest(ctx context.Context, id string, barrier uint64) (*view, er
 		}
 		stored, err := decodeMessage(id, h.Get(recordHeader), p.base+seq)
 		if err != nil {
-			return nil, fmt.Errorf("timer %q: %w", id, err)
+			return found{}, fmt.Errorf("timer %q: %w", id, err)
 		}
-		*v = view{seq: seq, record: stored.record, owner: stored.owner, hasDead: stored.hasDead}
+		f = found{view{seq: seq, record: stored.record, owner: stored.owner, hasDead: stored.hasDead}, stored.change}
 	}
 }

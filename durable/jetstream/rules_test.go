@@ -8,10 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/foliot-go/foliot/durable"
-	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // beds are the servers of tests of the protocol.
@@ -192,46 +189,55 @@ func TestWhatTheServerSaysToAChangeThatIsSentTwice(t *testing.T) {
 	})
 }
 
-// TestAServerThatIsBehindRefusesAChange gives a change the refusal of a server that does not have the message that the
-// change is to replace, and then of one that has lost it. The leader has stored the change in the first case.
+// TestAServerThatIsBehindRefusesAChange gives changes the refusal of a server that does not have the message that they
+// are to replace. The leader stores them, before or later, unless it does not have that message either.
 func TestAServerThatIsBehindRefusesAChange(t *testing.T) {
 	beds(t, func(t *testing.T, b *bed) {
 		s := b.store(t, b.options(t))
 		p := s.parts[0]
-		behind := reply{err: &refusal{codeConflict, "wrong last sequence: 0"}}
-		try := func(x *next) *try {
+		refused := func(x *next) *try {
 			t := &try{p: p, c: s.pub.begin(), x: []*next{x}}
 			t.msgs = append(t.msgs, p.msg(t.c.n, x))
+			t.c.resolve(reply{err: &refusal{codeConflict, "wrong last sequence: 0"}})
 			return t
 		}
-		mustSchedule(t, s, "a")
-		x := &next{id: "a", old: p.view("a")}
-		stored := try(x)
-		stored.c.resolve(behind)
-		stored.send()
-		seq, err := stored.wait(t.Context())
-		if err != nil || seq <= x.old.seq {
-			t.Errorf("a change that was stored returns %d and %v", seq, err)
-		}
-		if v := p.view("a"); v.seq != seq || v.record.State != moves.None {
-			t.Errorf("after it, the index has %+v, want no timer, sequence %d", v, seq)
+		for _, id := range []string{"stored", "not stored", "an outcome"} {
+			mustSchedule(t, s, id)
+			x := &next{id: id, old: p.view(id)}
+			if id == "an outcome" {
+				mustCancel(t, s, id)
+				x.old = p.view(id)
+				x.message.record.Arm(&far(id)[0], 0)
+			}
+			try := refused(x)
+			if id != "not stored" {
+				try.send()
+			}
+			seq, err := try.wait(t.Context())
+			if err != nil || seq <= x.old.seq {
+				t.Errorf("%s: a change returns %d and %v", id, seq, err)
+			}
+			if v := p.view(id); v.seq != seq || v.record.State != x.message.record.State {
+				t.Errorf("%s: the index has %+v, want sequence %d", id, v, seq)
+			}
 		}
 
-		mustSchedule(t, s, "b")
-		x = &next{id: "b", old: p.view("b")}
-		lost := try(x)
-		lost.msgs[0].Subject = "elsewhere" // no stream gets it
-		if _, err := s.nc.Subscribe("elsewhere", func(*nats.Msg) {}); err != nil {
+		mustSchedule(t, s, "lost")
+		x := &next{id: "lost", old: p.view("lost")}
+		if _, err := s.request(t.Context(), s.api+"STREAM.MSG.DELETE."+p.stream, fmt.Appendf(nil, `{"seq":%d}`, x.old.seq)); err != nil {
 			t.Fatal(err)
 		}
-		go func() {
-			for range behindMax + 1 {
-				lost.c.reply <- behind
-			}
-		}()
+		lost := refused(x)
 		lost.send()
-		if _, err = lost.wait(t.Context()); !isConflict(err) {
-			t.Errorf("a change that all servers refuse returns %v, want a conflict", err)
+		if _, err := lost.wait(t.Context()); !isConflict(err) {
+			t.Errorf("a change of what the stream has lost returns %v, want a conflict", err)
+		}
+
+		mustSchedule(t, s, "other")
+		x = &next{id: "other", old: p.view("other")}
+		mustSchedule(t, s, "other")
+		if _, err := refused(x).wait(t.Context()); !errors.Is(err, errUnknown) {
+			t.Errorf("a change of what another one has replaced returns %v, want that it may have happened", err)
 		}
 	})
 }
@@ -248,6 +254,9 @@ func TestATimerThatTheConsumerHasPassedOverIsFound(t *testing.T) {
 		}
 		mustSchedule(t, s, "done")
 		mustCancel(t, s, "done")
+		if err := p.barriers.wait(t.Context()); err != nil { // the consumer has delivered all of them
+			t.Fatal(err)
+		}
 		p.mu.Lock()
 		p.index.gap = math.MaxUint64
 		for _, id := range []string{"get", "cancel", "absent", "batch"} {

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
-	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
 // A try is a change that was sent and is not decided yet.
@@ -86,7 +84,6 @@ func (t *try) wait(ctx context.Context) (seq uint64, err error) {
 	defer timer.Stop()
 	last := t.err
 	refused := 0 // messages to which there was a reply: they were not stored
-	behind := 0  // replies of servers that are behind
 	for {
 		resend := false
 		select {
@@ -106,24 +103,33 @@ func (t *try) wait(ctx context.Context) (seq uint64, err error) {
 				continue
 			}
 			n, isConflict := conflict(r.err)
-			isBehind := isConflict && t.isBehind(n)
-			if isBehind && behind < behindMax {
-				behind++
-				if seq, err := t.afterBehind(ctx, r.err); seq != 0 || err != nil {
-					return seq, err
+			if isConflict && t.isBehind(n) {
+				f, err := t.p.find(ctx, t.x[0].id)
+				switch old := t.x[0].old.seq; {
+				case err != nil:
+					return 0, errors.Join(r.err, err, errUnknown)
+				case t.c.echo.Load() != 0:
+					seq := t.c.echo.Load()
+					t.store(seq)
+					return seq, nil
+				case f.change == t.change():
+					t.store(f.view.seq)
+					return f.view.seq, nil
+				case f.view.seq < old:
+					return 0, r.err // the stream does not have what was to be replaced, and refuses all of the messages
+				case f.view.seq > old:
+					return 0, fmt.Errorf("%w by a server that is behind, and %w", r.err, errUnknown)
 				}
-				resend = true
-				break
+				last = r.err
+				timer.Reset(quick.pause())
+				continue
 			}
 			refused++
-			if isBehind {
-				refused += behind // the stream has lost what the message was to replace
-			}
 			switch isSure := refused == t.c.sends; {
-			case isSure && (!isConflict || n == 0):
-				return 0, r.err // none of the messages was stored
 			case isConflict:
 				return t.afterConflict(ctx, n, r.err, isSure)
+			case isSure:
+				return 0, r.err // none of the messages was stored
 			}
 			return 0, fmt.Errorf("%w, and %w", r.err, errUnknown)
 		case <-timer.C:
@@ -152,37 +158,23 @@ func isPassing(err error) bool {
 	return hasCode(err, codeInFlight, codeBatch, codeManyBatch, 10008, 10009, 10118, 10076)
 }
 
-// behindMax is how often a change is sent again after a server that is behind has refused it. Then the stream has lost
-// messages: all servers are behind.
-const behindMax = 3
-
 // isBehind reports whether a server that names a sequence in a conflict does not have the message that the change is
-// to replace. It may have been the leader before it was cut off from the others. A client that it serves gets its
-// refusal at once, and the leader gets the message, too, when the connection between the servers is whole again. An
-// outcome that has expired is no sign of that.
-func (t *try) isBehind(n uint64) bool {
-	old := &t.x[0].old
-	isExpired := n == 0 && old.record.State == moves.None && !old.hasDead
-	return len(t.x) == 1 && n < old.seq && !isExpired
-}
+// to replace. That may have expired, or the stream may have been restored from a backup. Or the server was the leader
+// before it was cut off from the others: a client that it serves gets its refusal at once, and the leader gets the
+// message, too, when the connection between the servers is whole again. Of a batch it is not known which message the
+// sequence is about.
+func (t *try) isBehind(n uint64) bool { return len(t.x) == 1 && n < t.x[0].old.seq }
 
-// afterBehind finds out whether a change has happened that a server has refused that is behind. It returns 0 and nil if
-// it has not, or not yet.
-func (t *try) afterBehind(ctx context.Context, refused error) (uint64, error) {
-	if err := t.p.barriers.wait(ctx); err != nil {
-		return 0, errors.Join(refused, err, errUnknown)
-	}
-	seq := t.c.echo.Load()
-	if seq != 0 {
-		t.store(seq)
-	}
-	return seq, nil
-}
+// change returns the name of the change.
+func (t *try) change() change { return change{t.p.s.name, t.c.n} }
 
 // afterConflict finds out whether a change has happened after one of its messages was refused: another one may be what
 // that one was in conflict with. When the consumer has delivered the change, it has happened. isSure says that each
 // message that was sent was refused.
 func (t *try) afterConflict(ctx context.Context, n uint64, refused error, isSure bool) (uint64, error) {
+	if len(t.x) > 1 {
+		n = 0 // a server that is behind may have named it
+	}
 	if err := t.p.catchUp(ctx, n); err != nil {
 		return 0, errors.Join(refused, err, errUnknown)
 	}
