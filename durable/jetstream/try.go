@@ -104,21 +104,8 @@ func (t *try) wait(ctx context.Context) (seq uint64, err error) {
 			}
 			n, isConflict := conflict(r.err)
 			if isConflict && t.isBehind(n) {
-				f, err := t.p.find(ctx, t.x[0].id)
-				switch old := t.x[0].old.seq; {
-				case err != nil:
-					return 0, errors.Join(r.err, err, errUnknown)
-				case t.c.echo.Load() != 0:
-					seq := t.c.echo.Load()
-					t.store(seq)
-					return seq, nil
-				case f.change == t.change():
-					t.store(f.view.seq)
-					return f.view.seq, nil
-				case f.view.seq < old:
-					return 0, r.err // the stream does not have what was to be replaced, and refuses all of the messages
-				case f.view.seq > old:
-					return 0, fmt.Errorf("%w by a server that is behind, and %w", r.err, errUnknown)
+				if seq, err := t.afterBehind(ctx, r.err); seq != 0 || err != nil {
+					return seq, err
 				}
 				last = r.err
 				timer.Reset(quick.pause())
@@ -165,8 +152,28 @@ func isPassing(err error) bool {
 // sequence is about.
 func (t *try) isBehind(n uint64) bool { return len(t.x) == 1 && n < t.x[0].old.seq }
 
-// change returns the name of the change.
-func (t *try) change() change { return change{t.p.s.name, t.c.n} }
+// afterBehind finds out whether a change has happened after a server has refused it that is behind. It returns 0 and nil
+// if the change must be sent again.
+func (t *try) afterBehind(ctx context.Context, refused error) (uint64, error) {
+	x := t.x[0]
+	f, err := t.p.find(ctx, x.id)
+	seq := t.c.echo.Load()
+	if f.change == (change{t.p.s.name, t.c.n}) {
+		seq = f.view.seq
+	}
+	switch {
+	case seq != 0:
+		t.store(seq)
+		return seq, nil
+	case err != nil:
+		return 0, errors.Join(refused, err, errUnknown)
+	case f.view.seq < x.old.seq:
+		return 0, refused // the stream does not have what is to be replaced, and refuses all messages of the change
+	case f.view.seq > x.old.seq:
+		return 0, fmt.Errorf("%w; a server that is behind has said so, and %w", refused, errUnknown)
+	}
+	return 0, nil
+}
 
 // afterConflict finds out whether a change has happened after one of its messages was refused: another one may be what
 // that one was in conflict with. When the consumer has delivered the change, it has happened. isSure says that each

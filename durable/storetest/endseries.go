@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/foliot-go/foliot/durable"
@@ -77,22 +78,21 @@ func (k *kit) holdCalls() (called func() heldCall) {
 	}
 }
 
-// handled waits until n calls have ended well.
-func (k *kit) handled(n int) {
+// stillRunning waits until all calls but n have returned and their ends are decided.
+func (k *kit) stillRunning(n int) {
 	k.Helper()
-	k.eventually("handlers have ended", func() bool { return k.s.Stats().Handled == uint64(n) })
+	k.eventually(fmt.Sprintf("%d handlers are running", n), func() bool { return k.s.Stats().Running == n })
 }
 
 func endsSeriesLate(k *kit) {
 	called := k.holdCalls()
 	k.ready()
-	before := int(k.s.Stats().Handled)
 	k.scheduleEvery("x", time.Minute)
 	first := called()
 	k.clock.Advance(time.Minute)
 	second := called()
 	first.end <- durable.EndSeries
-	k.handled(before + 1)
+	k.stillRunning(1)
 	k.absent("x")
 	second.end <- errHandler
 	k.settle()
@@ -107,12 +107,11 @@ func endsSeriesLate(k *kit) {
 func endsSeriesAfterDone(k *kit) {
 	called := k.holdCalls()
 	k.ready()
-	before := int(k.s.Stats().Handled)
 	k.scheduleEvery("x", time.Minute)
 	first := called()
 	k.clock.Advance(time.Minute)
 	called().end <- nil
-	k.handled(before + 1)
+	k.stillRunning(1)
 	first.end <- durable.EndSeries
 	k.settle()
 	k.absent("x")
@@ -137,7 +136,7 @@ func endsReplacedSeriesLate(k *kit) {
 	}
 	first.end <- durable.EndSeries
 	second.end <- durable.EndSeries
-	k.eventually("two handlers have returned", func() bool { return k.s.Stats().Running == 1 })
+	k.stillRunning(1)
 	if got := k.get("x"); got.Rev <= rev {
 		k.Errorf("while revision %d is handled, Get returns %+v", rev, got)
 	}
@@ -162,7 +161,7 @@ func endsReopenedSeries(k *kit) {
 		k.Fatalf("after reopening, handlers are called for %v", fireNames([]durable.Fire{again.Fire, next.Fire}))
 	}
 	again.end <- durable.EndSeries
-	k.eventually("a handler has returned", func() bool { return k.s.Stats().Running == 1 })
+	k.stillRunning(1)
 	k.absent("x")
 	next.end <- nil
 	k.settle()

@@ -57,6 +57,7 @@ const (
 const (
 	codeNoPeers      jetstream.ErrorCode = 10005 // there are not enough servers for the replicas
 	codeNotAvailable jetstream.ErrorCode = 10008 // the servers of the cluster have not found each other
+	codeNoStore      jetstream.ErrorCode = 10049 // the folder of the stream cannot be made, as while another request makes it
 	codeNotClustered jetstream.ErrorCode = 10074 // there is one server only
 )
 
@@ -110,6 +111,7 @@ func (e *natsEvents) consume(ctx context.Context) (jetstream.ConsumeContext, err
 	defer cancel()
 	c, err := e.js.OrderedConsumer(ctx, e.name, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: e.hub.NextID(), InactiveThreshold: time.Minute,
+		MaxResetAttempts: 1, // see follow
 	})
 	if err != nil {
 		return nil, err
@@ -124,7 +126,8 @@ func (e *natsEvents) consume(ctx context.Context) (jetstream.ConsumeContext, err
 }
 
 // follow follows the stream until ctx ends. After each error it makes a new consumer. nats.go would make one with
-// the same name again and again, and NATS does not reply if it has given that name to a server that has ended.
+// the same name again and again, also after the connection was made anew, without an error. NATS does not reply if it
+// has given that name to a server that has ended.
 func (e *natsEvents) follow(ctx context.Context, c jetstream.ConsumeContext) {
 	defer close(e.stopped)
 	for {
@@ -157,7 +160,7 @@ func (e *natsEvents) make(ctx context.Context) (jetstream.Stream, error) {
 			return s, nil
 		}
 		switch code := codeOf(err); {
-		case try < tries && (code == codeNoPeers || code == jetstream.JSErrCodeStreamNameInUse), errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		case try < tries && (code == codeNoPeers || code == codeNoStore || code == jetstream.JSErrCodeStreamNameInUse), errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 			pause(ctx, 500*time.Millisecond)
 		case code == codeNoPeers, code == codeNotClustered:
 			return nil, fmt.Errorf("--replicas %d: NATS has fewer servers with JetStream than that. Start more, or give --replicas %d: %w", e.replicas, max(e.replicas-2, 1), err)
