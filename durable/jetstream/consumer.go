@@ -320,6 +320,6 @@ func (p *part) deliver(m *nats.Msg, seq uint64, at time.Time) {
 	if stored.change.by == p.s.name {
 		p.s.pub.happened(stored.change.n, seq) // before advance: a call that waits for the sequence looks then
 	}
-	v := view{seq: seq, record: stored.record, owner: stored.owner, hasDead: stored.hasDead}
+	v := stored.view(seq)
 	p.delivered(id, &v)
 }

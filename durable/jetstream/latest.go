@@ -114,6 +114,6 @@ func (p *part) latest(ctx context.Context, id string, barrier uint64) (f found, 
 		if err != nil {
 			return found{}, fmt.Errorf("timer %q: %w", id, err)
 		}
-		f = found{view{seq: seq, record: stored.record, owner: stored.owner, hasDead: stored.hasDead}, stored.change}
+		f = found{stored.view(seq), stored.change}
 	}
 }

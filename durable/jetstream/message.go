@@ -154,6 +154,11 @@ func decodeMessage(id, header string, rev uint64) (m message, err error) {
 	return m, nil
 }
 
+// view returns what is known of an ID that has the message under a sequence.
+func (m *message) view(seq uint64) view {
+	return view{seq: seq, record: m.record, owner: m.owner, hasDead: m.hasDead}
+}
+
 // split returns the payloads of the timer and of its dead occurrence, from the body of a message.
 func (m *message) split(body []byte) (payload, dead []byte, err error) {
 	n := int(m.record.Payload)

@@ -58,14 +58,11 @@ func (r record) revs() (b bits) {
 }
 
 // stops returns the revisions that start no attempt any more after Cancel.
-func (r record) stops() (b bits) {
-	if r.hasArmed() {
-		b |= bit(r.rev)
+func (r record) stops() bits {
+	if r.state.IsHandling() {
+		return r.revs() &^ bit(r.fired)
 	}
-	if r.state.IsRetrying() {
-		b |= bit(r.fired)
-	}
-	return b
+	return r.revs()
 }
 
 // The deadline of each record, and the time of each next attempt. Both have come, unless the walk has had

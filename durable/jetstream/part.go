@@ -165,7 +165,7 @@ func (x *next) isOutcome() bool { return x.message.record.State == moves.None &&
 
 // view returns what is known of the ID when the message is stored under a sequence.
 func (x *next) view(p *part, seq uint64) view {
-	v := view{seq: seq, record: x.message.record, owner: x.message.owner, hasDead: x.message.hasDead}
+	v := x.message.view(seq)
 	if v.record.State != moves.None {
 		v.record.SetRev(p.base + seq)
 	}

@@ -16,7 +16,6 @@ type try struct {
 	c    *call
 	x    []*next
 	msgs []*nats.Msg
-	sent time.Time
 	mark mark // what the consumer had delivered before
 
 	tries int   // of a batch
@@ -47,7 +46,6 @@ func (p *part) begin(xs ...*next) *try {
 
 // send sends the messages.
 func (t *try) send() {
-	t.sent = time.Now()
 	if len(t.msgs) > 1 {
 		t.tries++
 		id := fmt.Sprintf("%s-%d-%d", t.p.s.name, t.c.n, t.tries)

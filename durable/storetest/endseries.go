@@ -84,51 +84,48 @@ func (k *kit) stillRunning(n int) {
 	k.eventually(fmt.Sprintf("%d handlers are running", n), func() bool { return k.s.Stats().Running == n })
 }
 
-func endsSeriesLate(k *kit) {
-	called := k.holdCalls()
+// holdTwo holds the calls of the first two occurrences of a series.
+func (k *kit) holdTwo() (called func() heldCall, first, second heldCall) {
+	k.Helper()
+	called = k.holdCalls()
 	k.ready()
 	k.scheduleEvery("x", time.Minute)
-	first := called()
+	first = called()
 	k.clock.Advance(time.Minute)
-	second := called()
+	return called, first, called()
+}
+
+// overAfterTwo checks that the series has ended after two occurrences.
+func (k *kit) overAfterTwo() {
+	k.Helper()
+	k.settle()
+	k.absent("x")
+	k.clock.Advance(time.Hour)
+	k.settle()
+	if got := k.fires(); len(got) != 2 {
+		k.Errorf("handlers are called %d times, want 2: %v", len(got), fireNames(got))
+	}
+}
+
+func endsSeriesLate(k *kit) {
+	_, first, second := k.holdTwo()
 	first.end <- durable.EndSeries
 	k.stillRunning(1)
 	k.absent("x")
 	second.end <- errHandler
-	k.settle()
-	k.absent("x")
-	k.clock.Advance(time.Hour)
-	k.settle()
-	if got := k.fires(); len(got) != 2 {
-		k.Errorf("handlers are called %d times, want 2: %v", len(got), fireNames(got))
-	}
+	k.overAfterTwo()
 }
 
 func endsSeriesAfterDone(k *kit) {
-	called := k.holdCalls()
-	k.ready()
-	k.scheduleEvery("x", time.Minute)
-	first := called()
-	k.clock.Advance(time.Minute)
-	called().end <- nil
+	_, first, second := k.holdTwo()
+	second.end <- nil
 	k.stillRunning(1)
 	first.end <- durable.EndSeries
-	k.settle()
-	k.absent("x")
-	k.clock.Advance(time.Hour)
-	k.settle()
-	if got := k.fires(); len(got) != 2 {
-		k.Errorf("handlers are called %d times, want 2: %v", len(got), fireNames(got))
-	}
+	k.overAfterTwo()
 }
 
 func endsReplacedSeriesLate(k *kit) {
-	called := k.holdCalls()
-	k.ready()
-	k.scheduleEvery("x", time.Minute)
-	first := called()
-	k.clock.Advance(time.Minute)
-	second := called()
+	called, first, second := k.holdTwo()
 	rev := k.scheduleTimer(durable.Timer{ID: "x", At: k.clock.Now(), Kind: kind, Every: time.Minute})
 	third := called()
 	if third.Rev != rev {

@@ -7,8 +7,8 @@ import (
 	"github.com/foliot-go/foliot/durable/internal/moves"
 )
 
-// The records of a store with up to cacheMax timers are in memory, without their payloads: about 100
-// bytes each, so that an operation need not read from the engine. A larger store has in memory only
+// The records of a store with up to cacheMax timers are in memory, without their payloads: 120 to
+// 170 bytes each with an ID of 16 bytes, so that an operation need not read from the engine. A larger store has in memory only
 // the records whose changes are not kept yet, which the engine does not have.
 //
 // Both are in stripe.cache. What an ID does not have there is: nothing, if the cache is complete, and
