@@ -26,8 +26,7 @@ PLATFORMS := linux/386 linux/arm64 darwin/arm64 windows/amd64
 BIN   := .bin
 TOOLS := $(BIN)/installed-$(shell go env GOVERSION)
 
-# Not only those of go.work: internal/tools stays out of it, and mod-check
-# compares the two lists. Modules in testdata are test input.
+# mod-check compares them with go.work. Modules in testdata are test input.
 GOMODS := $(shell find . -name go.mod ! -path '*/testdata/*')
 
 .PHONY: help
@@ -38,16 +37,16 @@ help: ## list the targets
 test: ## run the tests of every module under the race detector, and Go's own against the drop-ins
 	go test -race -count=1 $(PACKAGES)
 	go test -race -count=1 ./internal/release
-	go test -count=1 ./conformance
+	go test -count=1 ./test/conformance
 
 .PHONY: conformance
 conformance: ## run Go's own tests against the drop-ins, ten times
-	go test -count=1 -timeout=60m ./conformance -runs=10
+	go test -count=1 -timeout=60m ./test/conformance -runs=10
 
 .PHONY: conformance-next
 conformance-next: ## the same once with the next Go release, if it can be had
 	@if GOTOOLCHAIN=$(NEXT) go version; then \
-		GOTOOLCHAIN=$(NEXT) go test -count=1 -timeout=20m ./conformance ./internal/aliasgen; \
+		GOTOOLCHAIN=$(NEXT) go test -count=1 -timeout=20m ./test/conformance ./internal/aliasgen; \
 	else echo 'no $(NEXT) here, skipped'; fi
 
 .PHONY: alloc
@@ -56,7 +55,7 @@ alloc: ## check that nothing allocates or is scanned in vain, which the race det
 
 .PHONY: real-programs
 real-programs: ## run the tests of well-known libraries on the drop-ins, up to three quarters of an hour
-	go run ./check/real
+	go run ./lab/check/real
 
 .PHONY: cover
 cover: ## measure the root module's coverage, write coverage.out
@@ -115,7 +114,7 @@ mod-check: ## fail if a go.mod is untidy or not in go.work, or the root module r
 		echo 'go.mod: the root module has no dependencies' >&2; exit 1; \
 	fi
 	@used=$$(go list -m | sort) || exit 1; \
-	found=$$(awk '$$1 == "module" { print $$2 }' $(filter-out ./internal/tools/%,$(GOMODS)) | sort); \
+	found=$$(awk '$$1 == "module" { print $$2 }' $(GOMODS) | sort); \
 	if [ "$$used" != "$$found" ]; then \
 		printf 'go.work uses:\n%s\nthe tree has:\n%s\n' "$$used" "$$found" >&2; exit 1; \
 	fi
@@ -137,10 +136,10 @@ staticcheck: $(TOOLS) ## run staticcheck
 	$(BIN)/staticcheck work
 
 .PHONY: tools
-tools: $(TOOLS) ## install the tools pinned in internal/tools into .bin
+tools: $(TOOLS) ## install the tools pinned in lab/go.mod into .bin
 
-$(TOOLS): internal/tools/go.mod internal/tools/go.sum
-	cd internal/tools && GOWORK=off GOBIN="$(CURDIR)/$(BIN)" go install tool
+$(TOOLS): lab/go.mod
+	cd lab && GOWORK=off GOBIN="$(CURDIR)/$(BIN)" go install honnef.co/go/tools/cmd/staticcheck mvdan.cc/gofumpt golang.org/x/perf/cmd/benchstat
 	@touch $@
 
 .PHONY: ci

@@ -155,8 +155,8 @@ func isLibrary(folder string) bool {
 		return true
 	}
 	for _, other := range []string{
-		"bench", "check", "cmd", "conformance", "durable/storetest", "examples", "test",
-		"internal/aliasgen", "internal/doccheck", "internal/interleave", "internal/release", "internal/testkit", "internal/tools",
+		"bench", "cmd", "durable/storetest", "examples", "lab", "test",
+		"internal/aliasgen", "internal/doccheck", "internal/interleave", "internal/release", "internal/testkit",
 	} {
 		if folder == other || strings.HasPrefix(folder, other+"/") {
 			return false

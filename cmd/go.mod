@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/foliot-go/foliot/bench v0.0.0
-	github.com/foliot-go/foliot/client v0.0.0
 	github.com/foliot-go/foliot/durable v0.0.0
 	github.com/foliot-go/foliot/prometheus v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
@@ -103,7 +102,6 @@ require (
 replace (
 	github.com/foliot-go/foliot => ../
 	github.com/foliot-go/foliot/bench => ../bench
-	github.com/foliot-go/foliot/client => ../client
 	github.com/foliot-go/foliot/durable => ../durable
 	github.com/foliot-go/foliot/prometheus => ../prometheus
 )

@@ -3,7 +3,6 @@ module github.com/foliot-go/foliot/examples
 go 1.26.0
 
 require (
-	github.com/dop251/goja v0.0.0-20260917113740-793a2a65c13b
 	github.com/foliot-go/foliot v0.0.0
 	github.com/foliot-go/foliot/durable v0.0.0
 	github.com/foliot-go/foliot/prometheus v0.0.0
@@ -24,12 +23,9 @@ require (
 	github.com/cockroachdb/redact v1.1.5 // indirect
 	github.com/cockroachdb/swiss v0.0.0-20260820225851-333444432258 // indirect
 	github.com/cockroachdb/tokenbucket v0.0.0-20230807174530-cc333fc44b06 // indirect
-	github.com/dlclark/regexp2/v2 v2.5.2 // indirect
 	github.com/getsentry/sentry-go v0.27.0 // indirect
-	github.com/go-sourcemap/sourcemap v2.1.3+incompatible // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/snappy v0.0.5-0.20231225225746-43d5d4cd4e0e // indirect
-	github.com/google/pprof v0.0.0-20230207041349-798e818bf904 // indirect
 	github.com/klauspost/compress v1.20.1 // indirect
 	github.com/kr/pretty v0.3.1 // indirect
 	github.com/kr/text v0.2.0 // indirect

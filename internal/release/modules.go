@@ -14,10 +14,10 @@ import (
 
 var (
 	// published are the folders of the modules that a release consists of, each after those that it requires.
-	published = []string{".", "client", "durable", "prometheus", "bench", "cmd", "examples"}
+	published = []string{".", "durable", "prometheus", "bench", "cmd", "examples"}
 
 	// unpublished are those of the other modules of go.work. They serve development.
-	unpublished = []string{"check", "internal/release"}
+	unpublished = []string{"internal/release", "lab"}
 )
 
 // readModules returns the module paths of go.work by folder. Each has its place in one of the lists above.

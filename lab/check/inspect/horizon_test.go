@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/check/internal/browser"
+	"github.com/foliot-go/foliot/lab/check/internal/browser"
 	"github.com/foliot-go/foliot/inspect"
 )
 

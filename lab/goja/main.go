@@ -1,7 +1,7 @@
 // Command goja runs JavaScript with timers, promises and host I/O. It is the interpreter
 // goja on Foliot's event loop.
 //
-//	go run ./examples/goja [-virtual] [-html] script.js [args]
+//	go run ./lab/goja [-virtual] [-html] script.js [args]
 //
 // runs the script until nothing is scheduled any more. The name - stands for standard input.
 // A script has setTimeout, setInterval, setImmediate and the functions that clear them,

@@ -58,7 +58,7 @@ type variable struct {
 
 func load(t *testing.T) dashboard {
 	t.Helper()
-	data, err := os.ReadFile("../../prometheus/dashboard.json")
+	data, err := os.ReadFile("../../../prometheus/dashboard.json")
 	if err != nil {
 		t.Fatal(err)
 	}

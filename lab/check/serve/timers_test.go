@@ -12,7 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/foliot-go/foliot/check/internal/browser"
+	"github.com/foliot-go/foliot/lab/check/internal/browser"
 )
 
 func TestBrowserMakesATimerWithTheKeyboardAlone(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foliot-go/foliot/check/internal/browser"
+	"github.com/foliot-go/foliot/lab/check/internal/browser"
 )
 
 func TestMain(m *testing.M) {

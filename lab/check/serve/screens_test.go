@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foliot-go/foliot/check/internal/browser"
+	"github.com/foliot-go/foliot/lab/check/internal/browser"
 )
 
 // busy returns a server with timers of each sort.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/check/internal/browser"
+	"github.com/foliot-go/foliot/lab/check/internal/browser"
 	"github.com/foliot-go/foliot/inspect"
 	"github.com/foliot-go/foliot/loop"
 )

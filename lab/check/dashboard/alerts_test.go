@@ -23,7 +23,7 @@ import (
 
 func loadAlerts(t *testing.T) []rulefmt.Rule {
 	t.Helper()
-	data, err := os.ReadFile("../../prometheus/alerts.yaml")
+	data, err := os.ReadFile("../../../prometheus/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestTheAlertsNameTheRuntimeIfThereIsALabel(t *testing.T) {
 }
 
 func TestThePageListsTheAlerts(t *testing.T) {
-	page, err := os.ReadFile("../../docs/metrics.md")
+	page, err := os.ReadFile("../../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func goRelease(t *testing.T) int {
 // binary.
 func build(t *testing.T, pkg string, m *suiteFiles, race bool) string {
 	t.Helper()
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

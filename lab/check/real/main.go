@@ -3,8 +3,8 @@
 // foliot fix in one of the copies. It prints a table with a row for each library and, below the
 // table, the failed tests. Its exit status is 1 if a test failed only with Foliot's timers.
 //
-//	go run ./check/real                  # all libraries, up to three quarters of an hour
-//	go run ./check/real -race yamux cron # libraries whose path contains one of these words
+//	go run ./lab/check/real                  # all libraries, up to three quarters of an hour
+//	go run ./lab/check/real -race yamux cron # libraries whose path contains one of these words
 package main
 
 import (

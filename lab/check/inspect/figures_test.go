@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/check/internal/browser"
+	"github.com/foliot-go/foliot/lab/check/internal/browser"
 	"github.com/foliot-go/foliot/inspect"
 )
 
@@ -217,7 +217,7 @@ func TestBrowserSaysWhyFiguresAreMissing(t *testing.T) {
 
 // The same cases hold for the functions in Go, which a test of package look checks.
 func TestBrowserWritesNumbersAsTheCasesSay(t *testing.T) {
-	cases, err := os.ReadFile("../../internal/look/testdata/cases.json")
+	cases, err := os.ReadFile("../../../internal/look/testdata/cases.json")
 	if err != nil {
 		t.Fatal(err)
 	}

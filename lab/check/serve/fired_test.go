@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foliot-go/foliot/check/internal/browser"
+	"github.com/foliot-go/foliot/lab/check/internal/browser"
 )
 
 // The events are those of the test, so that their times are known.
