@@ -213,7 +213,7 @@
 //	taskstate.go    the states of a task and its legal moves
 //	task.go         tasks and their handles; delay.go
 //	taskpoll.go     polls tasks, for the engine; taskarena.go, readylist.go
-//	queue.go        the delay queue; queuewait.go, queuelook.go, queues.go
+//	queue.go        the delay queue; queuewait.go
 //	horizon.go      when timers are due, and which functions they call
 //	expirer.go      deadlines of a cache; expirerpass.go
 //
