@@ -143,3 +143,13 @@ func LetsOthersRun(sleep func()) bool {
 	}
 	return true
 }
+
+// SkipUnderRace skips a test if the race detector is on, and says why it belongs to the lane without it.
+// Walks that run one goroutine at a time have no races to find, allocation counts are wrong, and both
+// would take many times as long.
+func SkipUnderRace(tb testing.TB, why string) {
+	tb.Helper()
+	if RaceEnabled {
+		tb.Skip("not under the race detector: " + why)
+	}
+}
