@@ -233,8 +233,8 @@ func steps(left []int, threads ...*stepThread) []int {
 func TestNoWakeUpOfAnExpirerIsLostInAnyInterleaving(t *testing.T) {
 	paths := 0
 	walk := func(scripts []interleave.Script, advances int, straggler bool) {
-		for i := 0; i < len(scripts); i += interleave.Stride() {
-			n, err := walkExpirer(string(scripts[i]), advances, straggler, nil)
+		for _, s := range interleave.Each(t, scripts) {
+			n, err := walkExpirer(string(s), advances, straggler, nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -250,6 +250,7 @@ func TestNoWakeUpOfAnExpirerIsLostInAnyInterleaving(t *testing.T) {
 }
 
 func TestTheInterleavingsOfAnExpirerFindFaults(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for _, test := range []struct {
 		name, script string
 		fault        func(s *stepper, point string)

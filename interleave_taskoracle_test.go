@@ -7,7 +7,6 @@ import (
 
 	"github.com/foliot-go/foliot/internal/engine"
 	"github.com/foliot-go/foliot/internal/interleave"
-	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // A taskScenario has the task that the actors share, and the script of each actor.
@@ -265,22 +264,14 @@ func taskScenarios() (all []taskScenario) {
 	return all
 }
 
-// taskStride is the stride of these tests, which take longer than others.
-func taskStride() int {
-	if testkit.RaceEnabled {
-		return 3 * interleave.Stride()
-	}
-	return interleave.Stride()
-}
-
 func TestEveryInterleavingOfTasksAccountsForEveryWake(t *testing.T) {
 	all := taskScenarios()
 	for _, whole := range []bool{true, false} {
 		h := newTaskHarness()
 		h.whole = whole
 		paths := 0
-		for i := 0; i < len(all); i += taskStride() {
-			n, err := h.walk(all[i])
+		for _, c := range interleave.Each(t, all) {
+			n, err := h.walk(c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -371,23 +362,21 @@ func (m taskMutant) find(scenarios []taskScenario) error {
 }
 
 func TestTheScenariosOfTasksFindEveryWrongMove(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the test has only one goroutine, and takes too long with the race detector")
-	}
 	all := taskMutants()
 	if len(all) < 100 {
 		t.Fatalf("there are %d mutants, want at least 100", len(all))
 	}
 	scenarios := taskScenarios()
-	for i := 0; i < len(all); i += taskStride() {
-		if all[i].find(scenarios) == nil {
-			t.Errorf("no scenario finds this wrong move: %v", all[i])
+	for _, m := range interleave.Each(t, all) {
+		if m.find(scenarios) == nil {
+			t.Errorf("no scenario finds this wrong move: %v", m)
 		}
 	}
 	t.Logf("%d mutants", len(all))
 }
 
 func TestTheScenariosOfTasksFindEveryPlantedFault(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	scenarios := [numTaskFaults]taskScenario{
 		taskSound:       {'S', []interleave.Script{"aswa", "a", "pt"}},
 		taskUnarmsAny:   {'S', []interleave.Script{"aswa", "a", "pt"}},

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/foliot-go/foliot/internal/interleave"
-	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 const (
@@ -363,10 +362,11 @@ func (c readyScenario) explore(fault readyFault) (int, error) {
 }
 
 func TestEveryTaskThatIsPushedIsPoppedOnceAndInOrder(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	scenarios := []readyScenario{
 		readyReplaced, readyTwoPushers, readyInOrder, readyPairs, readyRefilled, readyAgain,
 	}
-	if interleave.Stride() > 1 {
+	if testing.Short() {
 		scenarios = scenarios[:2]
 	}
 	for _, c := range scenarios {
@@ -379,6 +379,7 @@ func TestEveryTaskThatIsPushedIsPoppedOnceAndInOrder(t *testing.T) {
 }
 
 func TestTheModelOfTheReadyListFindsEveryPlantedFault(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	scenarios := [numReadyFaults]readyScenario{
 		noChangeCount: readyAgain,
 		noReverse:     readyInOrder,
@@ -389,9 +390,6 @@ func TestTheModelOfTheReadyListFindsEveryPlantedFault(t *testing.T) {
 		takesOne:      readyTwoPushers,
 	}
 	for fault := readySound + 1; fault < numReadyFaults; fault++ {
-		if testkit.RaceEnabled && (fault == noChangeCount || fault == dropsTodo) {
-			continue // takes too long
-		}
 		if n, err := scenarios[fault].explore(fault); err == nil {
 			t.Errorf("fault %d is not found in %d states", fault, n)
 		}

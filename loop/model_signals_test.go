@@ -3,6 +3,8 @@ package loop
 import (
 	"fmt"
 	"testing"
+
+	"github.com/foliot-go/foliot/internal/interleave"
 )
 
 // A modelState is one state of a model of a loop, two producers and a goroutine that
@@ -186,6 +188,7 @@ func searchModel(d protocolDefect) (states int, err error) {
 }
 
 func TestNoOrderOfStepsLosesAWakeUp(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	states, err := searchModel(noDefect)
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +199,7 @@ func TestNoOrderOfStepsLosesAWakeUp(t *testing.T) {
 }
 
 func TestTheModelFindsEveryDefectOfTheProtocol(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for d := setsAlarmLate; d <= callerNeverWakes; d++ {
 		if _, err := searchModel(d); err == nil {
 			t.Errorf("defect %d is not found", d)

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // A scriptOp is an operation of a program that a script executes on another event loop.
@@ -29,9 +32,15 @@ func randomBody(rng *rand.Rand, n, bodies, limit int, names ...string) []scriptO
 
 // interpret lets an interpreter run a script on programs, and decodes the traces that the
 // script prints. It skips the test if the interpreter is not installed or cannot run
-// probe.
+// probe, and under the race detector, because the programs have one goroutine.
 func interpret(t *testing.T, interpreter []string, probe, script string, programs, traces any) {
 	t.Helper()
+	testkit.SkipUnderRace(t, "the programs have one goroutine")
+	// The go command does not see what the interpreter reads. It must not take a result from its
+	// cache when the script has changed.
+	if _, err := os.Stat(script); err != nil {
+		t.Fatal(err)
+	}
 	path, err := exec.LookPath(interpreter[0])
 	if err != nil {
 		t.Skipf("%s is not installed: %v", interpreter[0], err)

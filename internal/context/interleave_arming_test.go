@@ -255,6 +255,7 @@ func walkAllArmings(fault string) (count int, err error) {
 }
 
 func TestEveryInterleavingOfTheTimerOfAContextGivesTheRightReason(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	count, err := walkAllArmings("")
 	if err != nil {
 		t.Fatal(err)
@@ -263,6 +264,7 @@ func TestEveryInterleavingOfTheTimerOfAContextGivesTheRightReason(t *testing.T) 
 }
 
 func TestTheInterleavingsOfTheTimerOfAContextFindFaults(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for _, fault := range []string{endsAtOnce, neverLeft, forgetsCall} {
 		if _, err := walkAllArmings(fault); err == nil {
 			t.Errorf("no interleaving finds this fault: %s", fault)

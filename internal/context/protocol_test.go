@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/foliot-go/foliot/internal/testkit"
+	"github.com/foliot-go/foliot/internal/interleave"
 )
 
 // The actions below are what a program does. They check what it may rely on.
@@ -269,14 +269,11 @@ func scenes() (all []simScene) {
 }
 
 func TestTheProtocolOfNodesIsSoundInEveryInterleaving(t *testing.T) {
-	states, all, stride := 0, scenes(), 1
-	if testkit.RaceEnabled || testing.Short() {
-		stride = 4 // a quarter is enough where time matters
-	}
-	for i := 0; i < len(all); i += stride {
-		n, err := all[i].walk(sound)
+	states, all := 0, scenes()
+	for _, sc := range interleave.Each(t, all) {
+		n, err := sc.walk(sound)
 		if err != nil {
-			t.Fatalf("%v: %v", all[i], err)
+			t.Fatalf("%v: %v", sc, err)
 		}
 		states += n
 	}
@@ -284,6 +281,7 @@ func TestTheProtocolOfNodesIsSoundInEveryInterleaving(t *testing.T) {
 }
 
 func TestEachFaultOfTheProtocolIsFound(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for fault := sound + 1; fault < simFaults; fault++ {
 		found := false
 		for _, sc := range scenes() {

@@ -123,9 +123,8 @@ func newChanHarness(ordered bool) *chanHarness {
 }
 
 // walk runs the interleavings of some scenarios, and returns how many there are.
-func (h *chanHarness) walk(all []chanScenario, stride int) (count int, err error) {
-	for i := 0; i < len(all); i += stride {
-		s := all[i]
+func (h *chanHarness) walk(all []chanScenario) (count int, err error) {
+	for _, s := range all {
 		paths := interleave.Paths{}
 		for more := true; more; more = paths.Next() {
 			h.trace = h.trace[:0]
@@ -141,7 +140,7 @@ func (h *chanHarness) walk(all []chanScenario, stride int) (count int, err error
 func TestEveryInterleavingOfAChannelTimerKeepsItsPromises(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		all := chanScenarios(ordered)
-		count, err := newChanHarness(ordered).walk(all, interleave.Stride())
+		count, err := newChanHarness(ordered).walk(interleave.Each(t, all))
 		if err != nil {
 			t.Fatalf("ordered %t, %v", ordered, err)
 		}
@@ -158,7 +157,7 @@ func TestEveryInterleavingOfTimersWithFunctionsInAnOrderedEngineKeepsTheirPromis
 	for _, a := range interleave.Scripts("els", 3) { // more timers of one tick
 		all = append(all, chanScenario{"FFF", []script{a, "es", "le", "TTT"}})
 	}
-	count, err := h.walk(all, interleave.Stride())
+	count, err := h.walk(interleave.Each(t, all))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +166,7 @@ func TestEveryInterleavingOfTimersWithFunctionsInAnOrderedEngineKeepsTheirPromis
 
 // A fault forgets something that a shard has put off.
 func TestTheScenariosFindAnEntryThatIsNotSettled(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for name, fault := range map[string]func(*Shard){
 		"a removal is lost": func(s *Shard) { s.putOff.cancelCount = 0 },
 		"a move is lost":    func(s *Shard) { s.putOff.moveCount = 0 },
@@ -178,7 +178,7 @@ func TestTheScenariosFindAnEntryThatIsNotSettled(t *testing.T) {
 	} {
 		h := newChanHarness(false)
 		h.fault = fault
-		if _, err := h.walk(chanScenarios(false), 1); err == nil {
+		if _, err := h.walk(chanScenarios(false)); err == nil {
 			t.Errorf("%s: no scenario finds it", name)
 		}
 	}
@@ -186,6 +186,7 @@ func TestTheScenariosFindAnEntryThatIsNotSettled(t *testing.T) {
 
 // There are more timers with functions than a shard puts off.
 func TestManyTimersWithFunctionsKeepTheirPromises(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	const timers, steps = 100, 20_000
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -180,6 +180,7 @@ func walkHandoffs(shutdown bool, fault handoffFault) (int, error) {
 }
 
 func TestEveryOrderOfCallsOfConfigGoLosesAndDoublesNothing(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for _, shutdown := range []bool{false, true} {
 		n, err := walkHandoffs(shutdown, handoffSound)
 		if err != nil {
@@ -190,6 +191,7 @@ func TestEveryOrderOfCallsOfConfigGoLosesAndDoublesNothing(t *testing.T) {
 }
 
 func TestTheOrdersOfCallsOfConfigGoFindEveryPlantedFault(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for _, fault := range []handoffFault{startsTaken, leavesBacklog, withdrawsTaken} {
 		if _, err := walkHandoffs(true, fault); err == nil {
 			t.Errorf("%s: no error was found", fault)

@@ -93,9 +93,9 @@ func TestTheScenariosOfTimersFindEveryWrongMove(t *testing.T) {
 		t.Fatalf("there are %d mutants, want at least 100", len(all))
 	}
 	scenarios := timerScenarios()
-	for i := 0; i < len(all); i += interleave.Stride() {
-		if all[i].find(scenarios) == nil {
-			t.Errorf("no scenario finds this wrong move: %v", all[i])
+	for _, m := range interleave.Each(t, all) {
+		if m.find(scenarios) == nil {
+			t.Errorf("no scenario finds this wrong move: %v", m)
 		}
 	}
 	t.Logf("%d mutants", len(all))

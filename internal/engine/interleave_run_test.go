@@ -97,8 +97,8 @@ func TestAReplacedGoroutineLeavesItsWorkerAlone(t *testing.T) {
 		}
 	}
 	paths := 0
-	for i := 0; i < len(all); i += interleave.Stride() {
-		n, err := h.walk(all[i])
+	for _, s := range interleave.Each(t, all) {
+		n, err := h.walk(s)
 		if err != nil {
 			t.Fatal(err)
 		}

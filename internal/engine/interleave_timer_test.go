@@ -194,8 +194,8 @@ func TestEveryInterleavingOfTimersAccountsForEveryArming(t *testing.T) {
 		h := newHarness(ordered)
 		paths := 0
 		all := timerScenarios()
-		for i := 0; i < len(all); i += interleave.Stride() {
-			n, err := h.walk(all[i])
+		for _, s := range interleave.Each(t, all) {
+			n, err := h.walk(s)
 			if err != nil {
 				t.Fatalf("ordered %t, %v", ordered, err)
 			}

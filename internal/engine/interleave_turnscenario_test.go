@@ -156,8 +156,8 @@ func TestEveryInterleavingOfAWorkersTurnLosesNothing(t *testing.T) {
 	paths := 0
 	for _, delegates := range []bool{false, true} {
 		h := &turnHarness{harness: newHarness(true), delegates: delegates}
-		for i := 0; i < len(all); i += interleave.Stride() {
-			n, err := h.walk(all[i])
+		for _, s := range interleave.Each(t, all) {
+			n, err := h.walk(s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,6 +168,7 @@ func TestEveryInterleavingOfAWorkersTurnLosesNothing(t *testing.T) {
 }
 
 func TestPathsThatMergeReachTheSameStates(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	scenarios := []turnScenario{
 		{"1", []script{"w"}},
 		{"01", []script{"-+"}},
@@ -191,6 +192,7 @@ func TestPathsThatMergeReachTheSameStates(t *testing.T) {
 }
 
 func TestTheScenariosOfATurnFindEveryPlantedFault(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for f := turnSound; f < numTurnFaults; f++ {
 		h := &turnHarness{harness: newHarness(true), fault: f}
 		var err error

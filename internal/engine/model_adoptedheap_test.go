@@ -291,6 +291,7 @@ func (c heapScenario) explore(fault heapFault) (int, error) {
 }
 
 func TestNoDeadlineOfAnAdoptedShardIsMissed(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for i, c := range heapScenarios {
 		n, err := c.explore(heapSound)
 		if err != nil {
@@ -301,6 +302,7 @@ func TestNoDeadlineOfAnAdoptedShardIsMissed(t *testing.T) {
 }
 
 func TestTheModelOfTheAdoptedHeapFindsEveryPlantedFault(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for fault := heapSound + 1; fault < numHeapFaults; fault++ {
 		var err error
 		for _, c := range heapScenarios {

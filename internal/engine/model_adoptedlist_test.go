@@ -192,10 +192,7 @@ func (c listScenario) explore(fault listFault) (int, error) {
 }
 
 func TestEveryItemOfAnAdoptedShardIsRun(t *testing.T) {
-	for i, c := range listScenarios {
-		if interleave.Stride() > 1 && i%7 != 0 {
-			continue
-		}
+	for i, c := range interleave.Each(t, listScenarios) {
 		n, err := c.explore(listSound)
 		if err != nil {
 			t.Errorf("scenario %d: %v", i, err)
@@ -205,6 +202,7 @@ func TestEveryItemOfAnAdoptedShardIsRun(t *testing.T) {
 }
 
 func TestTheModelOfTheAdoptedListFindsEveryPlantedFault(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for fault := listSound + 1; fault < numListFaults; fault++ {
 		found := false
 		for i, c := range listScenarios {

@@ -211,6 +211,7 @@ func (m *retiredModel) explore() (int, error) {
 }
 
 func TestTheWatchdogSeesEveryCallbackOfARetiredWorker(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	n, err := (&retiredModel{}).explore()
 	if err != nil {
 		t.Error(err)
@@ -219,6 +220,7 @@ func TestTheWatchdogSeesEveryCallbackOfARetiredWorker(t *testing.T) {
 }
 
 func TestTheModelOfARetiredWorkerFindsEveryPlantedFault(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for fault := retiredSound + 1; fault < numRetiredFaults; fault++ {
 		n, err := (&retiredModel{fault}).explore()
 		if err == nil {

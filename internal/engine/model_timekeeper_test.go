@@ -189,7 +189,7 @@ func (c timekeeperScenario) explore(timerfd bool, spin uint8, fault timekeeperFa
 // takesTooLong reports whether a test should leave out a variant of the scenario.
 func (c timekeeperScenario) takesTooLong(timerfd bool, spin uint8) bool {
 	switch {
-	case interleave.Stride() > 1:
+	case testing.Short():
 		return spin > 0 || !timerfd
 	case spin > 0 && (!c.busy || c.limits.parks > 0):
 		return true
@@ -198,6 +198,7 @@ func (c timekeeperScenario) takesTooLong(timerfd bool, spin uint8) bool {
 }
 
 func TestNoDeadlineIsMissedAndThereIsOneDriver(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	states := 0
 	for i, c := range timekeeperScenarios {
 		for _, timerfd := range []bool{true, false} {
@@ -230,6 +231,7 @@ var faultScenarios = [numTimekeeperFaults]int{
 }
 
 func TestTheModelOfTheTimekeeperFindsEveryPlantedFault(t *testing.T) {
+	interleave.SkipUnderRace(t)
 	for fault := timekeeperSound + 1; fault < numTimekeeperFaults; fault++ {
 		n, err := timekeeperScenarios[faultScenarios[fault]].explore(true, 0, fault)
 		if err == nil {

@@ -57,6 +57,17 @@ func TestScriptsReturnsAllScripts(t *testing.T) {
 	}
 }
 
+func TestEachReturnsAllScenariosUnlessTheTestIsShort(t *testing.T) {
+	all := Scripts("abc", 3)
+	want := 27
+	if testing.Short() {
+		want = 4 // 0, 7, 14 and 21
+	}
+	if got := Each(t, all); len(got) != want || got[0] != all[0] {
+		t.Errorf("Each returns %d of 27 scenarios, want %d", len(got), want)
+	}
+}
+
 // counters is a model of two actors that add 1 to a shared number, one by an atomic step, one by
 // a load and a store.
 type counters struct {

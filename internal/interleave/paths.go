@@ -100,15 +100,24 @@ func Scripts(letters string, n int) (all []Script) {
 	return all
 }
 
-// Stride returns the distance of the scenarios that a test walks through. It is 1, so that a test
-// walks through all of them, unless the race detector is on, which makes every step many times
-// slower, or the test is run with -short.
-func Stride() int {
-	switch {
-	case testkit.RaceEnabled:
-		return 23
-	case testing.Short():
-		return 7
+// Each returns the scenarios that a test walks through: all of them, or every seventh with -short.
+// It skips the test under the race detector.
+func Each[S any](tb testing.TB, all []S) []S {
+	tb.Helper()
+	SkipUnderRace(tb)
+	if !testing.Short() {
+		return all
 	}
-	return 1
+	var some []S
+	for i := 0; i < len(all); i += 7 {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// SkipUnderRace skips a walk under the race detector, which has nothing to find in steps that run
+// one after the other.
+func SkipUnderRace(tb testing.TB) {
+	tb.Helper()
+	testkit.SkipUnderRace(tb, "the steps of a walk run one after the other")
 }
