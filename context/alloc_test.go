@@ -9,9 +9,6 @@ import (
 )
 
 func TestAllocationsOfADeadlineThatIsNotReached(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	standard, cancelStandard := std.WithCancel(std.Background())
 	defer cancelStandard()
 	own, cancelOwn := context.WithTimeout(std.Background(), 2*hour)
@@ -42,7 +39,7 @@ func TestAllocationsOfADeadlineThatIsNotReached(t *testing.T) {
 		{"Done, below a standard one with many below", standard, callDone, 3},
 		{"a standard one below it", std.Background(), deriveStandard, 3 + 5 + 4}, // its own, the bridge, the standard one and its place in a list
 	} {
-		got := testing.AllocsPerRun(2000, func() {
+		got := testkit.AllocsPerRun(t, 2000, func() {
 			ctx, cancel := context.WithTimeout(test.parent, hour)
 			test.use(ctx)
 			cancel()
@@ -51,7 +48,7 @@ func TestAllocationsOfADeadlineThatIsNotReached(t *testing.T) {
 			t.Errorf("%s: %v allocations, want %v", test.name, got, test.want)
 		}
 	}
-	if n := testing.AllocsPerRun(2000, func() {
+	if n := testkit.AllocsPerRun(t, 2000, func() {
 		parent, cancelParent := std.WithCancel(std.Background())
 		ctx, cancel := context.WithTimeout(parent, hour)
 		ctx.Done()
@@ -60,7 +57,7 @@ func TestAllocationsOfADeadlineThatIsNotReached(t *testing.T) {
 	}); n > 5+5 { // its own, those of the parent and of its list
 		t.Errorf("Done, below a new standard one: %v allocations, want 10", n)
 	}
-	if n := testing.AllocsPerRun(2000, func() {
+	if n := testkit.AllocsPerRun(t, 2000, func() {
 		_, cancel := context.WithCancel(own)
 		cancel()
 	}); n > 2 {
@@ -68,7 +65,7 @@ func TestAllocationsOfADeadlineThatIsNotReached(t *testing.T) {
 	}
 	_, cancelLive := context.WithCancel(own)
 	defer cancelLive()
-	if n := testing.AllocsPerRun(2000, func() {
+	if n := testkit.AllocsPerRun(t, 2000, func() {
 		_ = own.Err()
 		own.Done()
 		own.Deadline()

@@ -9,9 +9,6 @@ import (
 )
 
 func TestNoOperationAllocatesOnceThereIsRoom(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	l := New(Options{})
 	batch := []func(){noop, noop, noop}
 	calls := []Call{{time.Hour, noop}, {2 * time.Hour, noop}}
@@ -39,18 +36,15 @@ func TestNoOperationAllocatesOnceThereIsRoom(t *testing.T) {
 		for range 100 {
 			op.do()
 		}
-		if n := testing.AllocsPerRun(200, op.do); n != 0 {
+		if n := testkit.AllocsPerRun(t, 200, op.do); n != 0 {
 			t.Errorf("%s makes %v allocations, want 0", op.name, n)
 		}
 	}
 }
 
 func TestRunDoesNotAllocateForEachIteration(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	run := func(iterations int) float64 {
-		return testing.AllocsPerRun(10, func() {
+		return testkit.AllocsPerRun(t, 10, func() {
 			l := New(Options{AfterCall: noop, OnPanic: func(any, []byte) {}})
 			n := 0
 			var f func()

@@ -122,9 +122,6 @@ func TestHandlesFindTheirCallbacksInAnyChunk(t *testing.T) {
 }
 
 func TestABurstLikeTheLastDoesNotAllocate(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	l := New(Options{})
 	batch := slices.Repeat([]func(){noop}, 1000)
 	round := func() {
@@ -138,7 +135,7 @@ func TestABurstLikeTheLastDoesNotAllocate(t *testing.T) {
 	for range 10 {
 		round()
 	}
-	if n := testing.AllocsPerRun(50, round); n != 0 {
+	if n := testkit.AllocsPerRun(t, 50, round); n != 0 {
 		t.Errorf("a burst makes %v allocations, want 0", n)
 	}
 }

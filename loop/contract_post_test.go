@@ -85,10 +85,7 @@ func TestATimerArmedByAPostIsOnTime(t *testing.T) {
 
 func TestNoPostOfABurstIsLost(t *testing.T) {
 	eachClock(t, func(t *testing.T, l *loop.Loop) {
-		n := 1_000_000
-		if testkit.RaceEnabled || testing.Short() {
-			n = 100_000
-		}
+		const n = 100_000
 		runs := 0
 		count := func() { runs++ }
 		var producer sync.WaitGroup

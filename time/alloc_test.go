@@ -8,9 +8,6 @@ import (
 )
 
 func TestTimersMakeFewAllocations(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	f := func() {}
 	timer, ticker := time.NewTimer(time.Hour), time.NewTicker(time.Hour)
 	fn := time.AfterFunc(time.Hour, f)
@@ -45,21 +42,18 @@ func TestTimersMakeFewAllocations(t *testing.T) {
 		for range 1000 {
 			test.do()
 		}
-		if got := testing.AllocsPerRun(1000, test.do); got > test.want {
+		if got := testkit.AllocsPerRun(t, 1000, test.do); got > test.want {
 			t.Errorf("%s: %v allocations, want at most %v", test.name, got, test.want)
 		}
 	}
 }
 
 func TestSleepDoesNotAllocate(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	sleep := func() { time.Sleep(200 * time.Microsecond) }
 	for range 200 {
 		sleep()
 	}
-	if got := testing.AllocsPerRun(500, sleep); got > 0 {
+	if got := testkit.AllocsPerRun(t, 500, sleep); got > 0 {
 		t.Errorf("Sleep makes %v allocations, want none", got)
 	}
 }

@@ -81,11 +81,8 @@ func TestAHandleIsStaleAfterCancelAdvanceAndDrain(t *testing.T) {
 	}
 }
 
-// reuses is more than 2^24, after which a generation of 24 bits would repeat. With the race
-// detector that would take too long.
-const reuses = 17_000_000 - raceEnabled*15_000_000
-
 func TestHandlesStayStaleAfterMillionsOfReuses(t *testing.T) {
+	const reuses = 17_000_000 // more than 2^24, after which a generation of 24 bits would repeat
 	w := wheel.New[uint32](0, 0)
 	keep := w.Schedule(1<<40, 7)
 	first := w.Schedule(1, 0)

@@ -193,7 +193,7 @@ func TestChangesInBlocksKeepTheOrder(t *testing.T) {
 		at  wheel.Tick
 		seq int
 	}
-	for seed := range uint64(30 - 20*raceEnabled) {
+	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(12, seed))
 		w := wheel.New[int](0, 0)
 		var (

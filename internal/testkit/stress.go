@@ -24,10 +24,19 @@ func StressTime(t testing.TB, short time.Duration) time.Duration {
 	return d
 }
 
-// EachProcs runs a subtest with each of 1, 2 and 8 processors. Tests that use it must not
-// be parallel. Cleanups of the subtest run before the number of processors is set back.
+// Full reports whether tests should do all that they can, however long it takes: whether the
+// environment variable FOLIOT_FULL is 1.
+func Full() bool { return os.Getenv("FOLIOT_FULL") == "1" }
+
+// EachProcs runs a subtest with 2 processors, and with FOLIOT_FULL=1 also with 1 and 8. Tests
+// that use it must not be parallel. Cleanups of the subtest run before the number of processors
+// is set back.
 func EachProcs(t *testing.T, f func(t *testing.T)) {
-	for _, procs := range []int{1, 2, 8} {
+	counts := []int{2}
+	if Full() {
+		counts = []int{1, 2, 8}
+	}
+	for _, procs := range counts {
 		t.Run(fmt.Sprintf("GOMAXPROCS %d", procs), func(t *testing.T) {
 			prior := runtime.GOMAXPROCS(procs)
 			t.Cleanup(func() { runtime.GOMAXPROCS(prior) })

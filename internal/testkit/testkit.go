@@ -144,6 +144,14 @@ func LetsOthersRun(sleep func()) bool {
 	return true
 }
 
+// AllocsPerRun is like [testing.AllocsPerRun]. It skips the test under the race detector, which
+// allocates too.
+func AllocsPerRun(tb testing.TB, runs int, f func()) float64 {
+	tb.Helper()
+	SkipUnderRace(tb, "it allocates too")
+	return testing.AllocsPerRun(runs, f)
+}
+
 // SkipUnderRace skips a test if the race detector is on, and says why it belongs to the lane without it.
 // Walks that run one goroutine at a time have no races to find, allocation counts are wrong, and both
 // would take many times as long.

@@ -138,13 +138,16 @@ func TestStressTimeIsThatOfTheEnvironment(t *testing.T) {
 
 func TestEachProcsSetsTheNumberOfProcessors(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
-	var procs []int
-	EachProcs(t, func(*testing.T) { procs = append(procs, runtime.GOMAXPROCS(0)) })
-	if want := []int{1, 2, 8}; !slices.Equal(procs, want) {
-		t.Errorf("the tests had %v processors, want %v", procs, want)
-	}
-	if after := runtime.GOMAXPROCS(0); after != before {
-		t.Errorf("GOMAXPROCS is %d, was %d", after, before)
+	for full, want := range map[string][]int{"": {2}, "1": {1, 2, 8}} {
+		t.Setenv("FOLIOT_FULL", full)
+		var procs []int
+		EachProcs(t, func(*testing.T) { procs = append(procs, runtime.GOMAXPROCS(0)) })
+		if !slices.Equal(procs, want) {
+			t.Errorf("with FOLIOT_FULL=%s the tests had %v processors, want %v", full, procs, want)
+		}
+		if after := runtime.GOMAXPROCS(0); after != before {
+			t.Errorf("GOMAXPROCS is %d, was %d", after, before)
+		}
 	}
 }
 

@@ -16,15 +16,12 @@ func wantNoAllocs(t *testing.T, name string, f func()) {
 	for range 4 * runs {
 		f()
 	}
-	if n := testing.AllocsPerRun(runs, f); n != 0 {
+	if n := testkit.AllocsPerRun(t, runs, f); n != 0 {
 		t.Errorf("%s: %v allocations per call, want none", name, n)
 	}
 }
 
 func TestWarmOperationsOnTimersDoNotAllocate(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	for name, o := range map[string]foliot.Options{
 		"default":  {},
 		"1 worker": {Workers: 1},
@@ -126,9 +123,6 @@ func TestWarmOperationsOnTimersDoNotAllocate(t *testing.T) {
 }
 
 func TestWarmOperationsOnQueuesDoNotAllocate(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	for name, o := range map[string]foliot.Options{"system": {}, "manual": {Clock: foliot.NewManualClock(time.Now())}} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, o)

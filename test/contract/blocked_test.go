@@ -123,18 +123,22 @@ func maxLateness(
 	return m.wait(t)
 }
 
-// checkLateness checks the lateness that attempt returns. It makes three attempts, since a busy
-// machine can make any timer late.
+// checkLateness checks the lateness that attempt returns: it must be less than 50 ms, as the
+// documentation says. It makes three attempts, since a busy machine can make any timer late.
 func checkLateness(t *testing.T, attempt func() (late, std time.Duration)) {
 	t.Helper()
+	bound := 50 * millisecond
+	if testkit.RaceEnabled { // a hundred goroutines that start at the same time need longer
+		bound = 400 * millisecond
+	}
 	var late, std time.Duration
 	for range 3 {
-		if late, std = attempt(); late < blockedBound+std {
+		if late, std = attempt(); late < bound+std {
 			return
 		}
 	}
 	t.Errorf("beside blocked callbacks one was %v late, want less than %v in one of three attempts",
-		late, blockedBound+std)
+		late, bound+std)
 }
 
 func TestBlockedCallbacksDelayOthersByLessThan50Milliseconds(t *testing.T) {

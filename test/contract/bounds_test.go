@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -289,18 +288,11 @@ func TestATimerIsNotRefusedBecauseOfABatchThatIsRefused(t *testing.T) {
 }
 
 func TestABurstLosesNoTimer(t *testing.T) {
-	n := 1_000_000
-	if testing.Short() || testkit.RaceEnabled {
-		n = 200_000
+	n := 200_000
+	if testkit.Full() {
+		n = 10_000_000
 	}
 	armBurst(t, n)
-}
-
-func TestABurstOfTenMillionLosesNoTimer(t *testing.T) {
-	if testing.Short() || os.Getenv("FOLIOT_BIG") == "" {
-		t.Skip("set FOLIOT_BIG to run it")
-	}
-	armBurst(t, 10_000_000)
 }
 
 // armBurst arms n timers from several goroutines, one by one and in batches. They are due at once

@@ -202,9 +202,6 @@ func TestContextsNeedNoPlaceInOptionsGo(t *testing.T) {
 }
 
 func TestAllocationsOfAContextOfARuntime(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	r := kit.NewRuntime(t, foliot.Options{})
 	for name, test := range map[string]struct {
 		want float64
@@ -213,7 +210,7 @@ func TestAllocationsOfAContextOfARuntime(t *testing.T) {
 		"cancelled": {2, func(context.Context) {}},
 		"Done":      {3, func(ctx context.Context) { ctx.Done() }},
 	} {
-		n := testing.AllocsPerRun(2000, func() {
+		n := testkit.AllocsPerRun(t, 2000, func() {
 			ctx, cancel := r.WithTimeout(context.Background(), hour)
 			test.use(ctx)
 			cancel()

@@ -371,10 +371,7 @@ func TestAnIntervalPolledBetweenTicksKeepsItsTicks(t *testing.T) {
 }
 
 func TestAnIntervalDoesNotDrift(t *testing.T) {
-	ticks := 1_000_000
-	if testkit.RaceEnabled {
-		ticks = 10_000
-	}
+	const ticks = 200_000
 	const period = 333_333 * time.Nanosecond
 	for _, o := range []foliot.Options{{}, {Resolution: 16_384}} {
 		r, clock := kit.NewManual(t, o)

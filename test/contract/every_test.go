@@ -280,15 +280,12 @@ func TestAVeryLongPeriodOfEveryDoesNotWrap(t *testing.T) {
 }
 
 func TestRunsAndResetsOfEveryDoNotAllocate(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	r, _ := kit.NewManual(t, foliot.Options{})
 	timer := every(t, r, second, func() {})
 	wantNoAllocs(t, "Reset", func() { timer.Reset(second) })
 	wantNoAllocs(t, "Stop and Reset", func() { timer.Stop(); timer.Reset(second) })
 	f := func() {}
-	if n := testing.AllocsPerRun(1000, func() { every(t, r, second, f).Free() }); n > 1 {
+	if n := testkit.AllocsPerRun(t, 1000, func() { every(t, r, second, f).Free() }); n > 1 {
 		t.Errorf("Every: %v allocations, want 1", n)
 	}
 	// On the system clock a run costs some allocations of the timekeeper's goroutines at times. So

@@ -368,9 +368,6 @@ func TestMemoryOfExpiredValuesIsGivenBack(t *testing.T) {
 }
 
 func TestWarmOperationsOnAnExpirerDoNotAllocate(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	for name, locker := range map[string]sync.Locker{"own lock": nil, "other lock": new(sync.Mutex)} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, foliot.Options{})
@@ -408,13 +405,13 @@ func TestWarmOperationsOnAnExpirerDoNotAllocate(t *testing.T) {
 		e := foliot.NewExpirer(foliot.ExpirerOptions[int]{
 			Runtime: r, Evict: func(int) { n++ }, Expired: func(values []int) { n += len(values) },
 		})
-		advance := testing.AllocsPerRun(1000, func() {
+		advance := testkit.AllocsPerRun(t, 1000, func() {
 			for range 4 { // as many as there are batches of 1000 values
 				kit.After(t, r, millisecond, func() {})
 			}
 			clock.Advance(2 * millisecond)
 		})
-		with := testing.AllocsPerRun(1000, func() {
+		with := testkit.AllocsPerRun(t, 1000, func() {
 			for v := range 1000 {
 				schedule(t, e, millisecond, v)
 			}

@@ -169,9 +169,7 @@ func TestShutdownEndsProducersAndConsumers(t *testing.T) {
 }
 
 func TestAQueueOfValuesWithoutPointersIsNotScanned(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testkit.SkipUnderRace(t, "it allocates too")
 	r, _ := kit.NewManual(t, foliot.Options{})
 	scannable := func() (bytes uint64) {
 		runtime.GC()

@@ -134,14 +134,11 @@ func TestWaitReturnsDueValuesEvenIfItsContextHasEnded(t *testing.T) {
 }
 
 func TestWaitWithADueValueDoesNotAllocate(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	r, _ := kit.NewManual(t, foliot.Options{})
 	q := foliot.NewQueue[int](r)
 	buf := make([]int, 1)
 	for _, d := range []time.Duration{0, -1, -second, -hour} {
-		allocs := testing.AllocsPerRun(1000, func() {
+		allocs := testkit.AllocsPerRun(t, 1000, func() {
 			push(t, q, d, 1)
 			if _, err := q.Wait(context.Background(), buf); err != nil {
 				t.Fatal(err)

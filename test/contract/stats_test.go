@@ -216,10 +216,7 @@ func TestLateIsAConsistentHistogram(t *testing.T) {
 // The stopped timers are far in the future, so none of them comes due and is removed then.
 func TestStoppedTimersAreScrubbed(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
-	n := 200_000
-	if testkit.RaceEnabled {
-		n = 50_000
-	}
+	const n = 50_000
 	other := kit.After(t, r, 2*hour, func() {})
 	var timers []foliot.Timer
 	for i := range n {

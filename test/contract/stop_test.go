@@ -53,10 +53,7 @@ var contendedOptions = []foliot.Options{
 }
 
 func TestStopReturnsTrueOnlyIfTheCallbackNeverRunsUnderContention(t *testing.T) {
-	n := 30_000
-	if testkit.RaceEnabled {
-		n = 8_000
-	}
+	const n = 10_000
 	for _, o := range contendedOptions {
 		t.Run(fmt.Sprint(o.Workers, o.Resolution, o.Go != nil), func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
@@ -115,10 +112,7 @@ func TestStopReturnsTrueOnlyIfTheCallbackNeverRunsUnderContention(t *testing.T) 
 
 // Every arming runs, is stopped, or is replaced by another Reset, which Rearmed counts.
 func TestEveryArmingOfAReusableTimerIsAccountedFor(t *testing.T) {
-	rounds := 4000
-	if testkit.RaceEnabled {
-		rounds = 1500
-	}
+	const rounds = 1500
 	for _, o := range contendedOptions {
 		t.Run(fmt.Sprint(o.Workers, o.Resolution, o.Go != nil), func(t *testing.T) {
 			r := kit.NewRuntime(t, o)
@@ -216,10 +210,7 @@ func TestExactlyOneOfManyStopsReturnsTrue(t *testing.T) {
 // When Stop has returned true, the callback is not running either.
 func TestAfterStopReturnsTrueTheCallbackHasNotStarted(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
-	n := 20_000
-	if testkit.RaceEnabled {
-		n = 3_000
-	}
+	const n = 5000
 	stopped := 0
 	for i := range n {
 		// Without a lock: the race detector reports a callback that runs after Stop.

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/test/kit"
 )
 
@@ -31,10 +30,7 @@ func TestTheHandleOfATaskThatIsDoneIsStale(t *testing.T) {
 // The slots of tasks that have ended are used again at once. Calls on old handles must not affect
 // the new tasks in these slots.
 func TestAStaleHandleNeverAffectsTheNextTaskInItsSlot(t *testing.T) {
-	rounds := 20_000
-	if testkit.RaceEnabled {
-		rounds = 2000
-	}
+	const rounds = 3000
 	for _, workers := range []int{1, 3} {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		var old []foliot.TaskHandle

@@ -97,15 +97,13 @@ func TestAfterShutdownTasksAreCollectable(t *testing.T) {
 
 // allocsPerRound calls work, which does n rounds, on a runtime that is warmed up. It returns the
 // average number of allocations in a round, rounded down.
-func allocsPerRound(n int, work func(n int)) int {
+func allocsPerRound(t *testing.T, n int, work func(n int)) int {
+	t.Helper()
 	work(4 * n)
-	return int(testing.AllocsPerRun(3, func() { work(n) })) / n
+	return int(testkit.AllocsPerRun(t, 3, func() { work(n) })) / n
 }
 
 func TestWarmOperationsOnTasksDoNotAllocate(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	for name, o := range map[string]foliot.Options{
 		"default":  {},
 		"1 worker": {Workers: 1},
@@ -147,7 +145,7 @@ func TestWarmOperationsOnTasksDoNotAllocate(t *testing.T) {
 				}
 				return foliot.Pending
 			})
-			if got := allocsPerRound(5000, func(n int) {
+			if got := allocsPerRound(t, 5000, func(n int) {
 				left.Store(int64(n))
 				poller.Wake()
 				for left.Load() > 0 {
@@ -163,7 +161,7 @@ func TestWarmOperationsOnTasksDoNotAllocate(t *testing.T) {
 				done.Add(1)
 				return foliot.Done
 			})
-			if got := allocsPerRound(1000, func(n int) {
+			if got := allocsPerRound(t, 1000, func(n int) {
 				done.Store(0)
 				for range n {
 					if _, err := r.Spawn(endingTask); err != nil {

@@ -167,9 +167,6 @@ func TestATimerWithAChannelThatIsUnreachableIsFreed(t *testing.T) {
 }
 
 func TestAllocationsOfTimersWithAChannel(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	r := kit.NewRuntime(t, foliot.Options{})
 	timer, ticker := r.NewChanTimer(hour), r.NewTicker(hour)
 	for _, test := range []struct {
@@ -185,7 +182,7 @@ func TestAllocationsOfTimersWithAChannel(t *testing.T) {
 		{"Now", 0, func() { r.Now() }},
 	} {
 		test.do()
-		if n := testing.AllocsPerRun(1000, test.do); n > test.want {
+		if n := testkit.AllocsPerRun(t, 1000, test.do); n > test.want {
 			t.Errorf("%s: %v allocations, want at most %v", test.name, n, test.want)
 		}
 	}

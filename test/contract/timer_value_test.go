@@ -80,10 +80,7 @@ func TestTimersOfTheDefaultRuntimeAndAnotherAreIndependent(t *testing.T) {
 
 func TestAnOldHandleStaysStaleWhileItsSlotIsUsedAgain(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, MaxTimers: 4})
-	rounds := 100_000
-	if testkit.RaceEnabled {
-		rounds = 10_000
-	}
+	const rounds = 20_000
 	old := kit.After(t, r, hour, kit.Never(t, "the first timer"))
 	if !old.Stop() {
 		t.Fatal("Stop returns false, want true")

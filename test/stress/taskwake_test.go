@@ -102,9 +102,9 @@ func TestNoWakeOfATaskOnAnIdleRuntimeIsLost(t *testing.T) {
 // Slots are used again and again, while a goroutine keeps calling methods on old handles.
 func TestOldHandlesNeverAffectTheNextTaskInTheirSlot(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1})
-	uses := 1 << 20
-	if testkit.RaceEnabled || testing.Short() {
-		uses = 1 << 15
+	uses := 1 << 15
+	if testkit.Full() {
+		uses = 1 << 20
 	}
 	var old [64]atomic.Pointer[foliot.TaskHandle]
 	end := keepDoing(func() {

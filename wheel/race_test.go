@@ -1,5 +1,0 @@
-//go:build race
-
-package wheel_test
-
-const raceEnabled = 1
