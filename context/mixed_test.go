@@ -310,3 +310,29 @@ func TestARequestEndsWithItsDeadline(t *testing.T) {
 		t.Error("the handler's context has not ended")
 	}
 }
+
+// A tellingCtx is a foreignCtx with an AfterFunc method, for one function.
+type tellingCtx struct {
+	foreignCtx
+	tell func()
+}
+
+func (c *tellingCtx) AfterFunc(f func()) (stop func() bool) {
+	c.tell = f
+	return func() bool { return true }
+}
+
+func TestAForeignParentThatEndsWithoutAnErrorPanicsWithTheSameText(t *testing.T) {
+	panicOf := func(with func(std.Context, time.Duration) (std.Context, std.CancelFunc)) (v any) {
+		parent := &tellingCtx{foreignCtx: foreignCtx{Context: std.Background(), done: make(chan struct{})}}
+		_, cancel := with(parent, hour)
+		defer cancel()
+		defer func() { v = recover() }()
+		parent.end(nil)
+		parent.tell()
+		return nil
+	}
+	if want, got := panicOf(std.WithTimeout), panicOf(context.WithTimeout); want == nil || got != want {
+		t.Errorf("panic %v, want %v", got, want)
+	}
+}

@@ -8,8 +8,8 @@
 //
 // A failing program is printed with its seed and as an input of the fuzz target:
 //
-//	go test -run 'BehaveLike' -seed=17 -budget=1m ./contexts
-//	go test -run '^$' -fuzz FuzzContexts -fuzztime=5m -fuzzminimizetime=20x ./contexts
+//	go test -run 'BehaveLike' -seed=17 -budget=1m ./test/contexts
+//	go test -run '^$' -fuzz FuzzContexts -fuzztime=5m -fuzzminimizetime=20x ./test/contexts
 //
 // The same seed of a shared tree gives the same actions, but not the same interleaving.
 package contexts

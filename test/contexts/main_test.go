@@ -2,14 +2,17 @@ package contexts
 
 import (
 	"flag"
+	"fmt"
+	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/foliot-go/foliot/internal/testkit"
-	"go.uber.org/goleak"
+	"github.com/foliot-go/foliot/test/kit"
 )
 
 var (
@@ -47,4 +50,12 @@ func trueWithin(d time.Duration, ok func() bool) bool {
 	return true
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain fails if a goroutine of the library is left after all tests.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 && !trueWithin(*patience, func() bool { return len(kit.LibraryGoroutines()) == 0 }) {
+		fmt.Println(strings.Join(kit.LibraryGoroutines(), "\n\n"))
+		code = 1
+	}
+	os.Exit(code)
+}

@@ -108,3 +108,30 @@ func TestContextsThatHaveEndedAreCollectable(t *testing.T) {
 		}
 	}
 }
+
+// Nobody ends these contexts. One with a deadline is referred to until then if somebody waits for
+// it. One without is never in the list of its parent, because its Done is not called.
+func TestContextsThatAreForgottenAreCollectable(t *testing.T) {
+	for name, forget := range map[string]func(m *maker, parent context.Context){
+		"with a deadline": func(m *maker, parent context.Context) {
+			ctx, _ := m.withTimeout(parent, 20*time.Millisecond)
+			ctx.Done()
+		},
+		"without a deadline": func(m *maker, parent context.Context) { m.withCancel(parent) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent, cancel := foliotMaker.withTimeout(context.Background(), 10*time.Hour)
+			defer cancel()
+			var forgotten []weak.Pointer[payload]
+			for range 10 {
+				p := new(payload)
+				forget(&foliotMaker, context.WithValue(parent, ctxKey(0), p))
+				forgotten = append(forgotten, weak.Make(p))
+			}
+			if left := testkit.Uncollected(*patience, forgotten); left != 0 {
+				t.Errorf("%d of %d contexts are reachable, want none", left, len(forgotten))
+			}
+			runtime.KeepAlive(parent)
+		})
+	}
+}

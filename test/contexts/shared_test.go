@@ -133,12 +133,9 @@ func repeatShared(t *testing.T, limit time.Time, subjects ...makers) {
 }
 
 func TestSharedTreesObeyTheRules(t *testing.T) {
-	for _, procs := range []int{1, 2, 8} {
-		t.Run(fmt.Sprint("procs=", procs), func(t *testing.T) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			repeatShared(t, time.Now().Add(share(3)), allFoliot, mixed, withRuntime)
-		})
-	}
+	testkit.EachProcs(t, func(t *testing.T) {
+		repeatShared(t, time.Now().Add(share(2)), allFoliot, mixed, withRuntime)
+	})
 }
 
 func TestSharedTreesOfStandardContextsObeyTheRules(t *testing.T) {

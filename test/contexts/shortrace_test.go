@@ -1,7 +1,6 @@
 package contexts
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -77,19 +76,16 @@ func (w *worker) actOnce() {
 }
 
 func TestShortRacesObeyTheRules(t *testing.T) {
-	for _, procs := range []int{2, 8} {
-		t.Run(fmt.Sprint("procs=", procs), func(t *testing.T) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			seed, limit := *seedFlag, time.Now().Add(share(2))
-			for ; seed < *seedFlag+100 || time.Now().Before(limit); seed++ {
-				for _, m := range []makers{allFoliot, mixed, withRuntime} {
-					tree := &sharedTree{makers: m, patience: *patience}
-					if err := tree.raceOnce(seed); err != nil {
-						t.Fatalf("seed %d: %v", seed, err)
-					}
+	testkit.EachProcs(t, func(t *testing.T) {
+		seed, limit := *seedFlag, time.Now().Add(share(2))
+		for ; seed < *seedFlag+100 || time.Now().Before(limit); seed++ {
+			for _, m := range []makers{allFoliot, mixed, withRuntime} {
+				tree := &sharedTree{makers: m, patience: *patience}
+				if err := tree.raceOnce(seed); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
 				}
 			}
-			t.Logf("%d races", seed-*seedFlag)
-		})
-	}
+		}
+		t.Logf("%d races", seed-*seedFlag)
+	})
 }

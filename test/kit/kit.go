@@ -120,7 +120,7 @@ func isLibraryFrame(line string) bool {
 	name, _, _ := strings.Cut(rest[len(folder):], ".")
 	pkg := folder + name // for example "", "/time" or "/internal/alarm"
 	return !strings.HasSuffix(pkg, "_test") && !strings.HasPrefix(pkg, "/test/") &&
-		!strings.HasPrefix(pkg, "/check") && pkg != "/internal/testkit"
+		!strings.HasPrefix(pkg, "/lab/") && pkg != "/internal/testkit"
 }
 
 // AwaitNoTasks waits until r has no tasks and nothing is armed.

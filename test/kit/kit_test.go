@@ -13,8 +13,8 @@ func TestIsLibraryFrame(t *testing.T) {
 		module + "_test.TestX(0xc000)":                                false,
 		module + "/test/contract_test.TestX(0xc000)":                  false,
 		module + "/test/kit.NewRuntime({0x1, 0x2})":                   false,
-		module + "/check.TestX(0xc000)":                               false,
-		module + "/check/contexts.TestX(0xc000)":                      false,
+		module + "/lab/check.TestX(0xc000)":                           false,
+		module + "/lab/check/clocks.TestX(0xc000)":                    false,
 		module + "/internal/testkit.Receive[...]({0x1, 0x2}, 0xc000)": false,
 		"testing.tRunner(0xc000, 0x1)":                                false,
 	} {
