@@ -265,3 +265,47 @@ func TestAnExpirerOfARuntimeWithALoggerIsCollected(t *testing.T) {
 		t.Errorf("%d of %d runtimes are not collected", n, len(runtimes))
 	}
 }
+
+// newUnreachable returns a runtime that nothing refers to but the caller.
+func newUnreachable(t *testing.T) *foliot.Runtime {
+	t.Helper()
+	r, err := foliot.New(foliot.Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// unreachable says what was done with a runtime before it became unreachable. Nothing is armed
+// unless it is shut down.
+var unreachable = map[string]func(t *testing.T, r *foliot.Runtime){
+	"never used": func(*testing.T, *foliot.Runtime) {},
+	"its timers have run": func(t *testing.T, r *foliot.Runtime) {
+		ran := make(chan struct{})
+		kit.After(t, r, 100*microsecond, func() { close(ran) })
+		testkit.Receive(t, ran, "a timer")
+	},
+	"its timers are stopped": func(t *testing.T, r *foliot.Runtime) {
+		for _, d := range []time.Duration{hour, second} {
+			kit.After(t, r, d, func() {}).Stop()
+		}
+	},
+	"it is shut down": func(t *testing.T, r *foliot.Runtime) {
+		kit.After(t, r, hour, func() {})
+		kit.Shutdown(t, r)
+	},
+}
+
+func TestAnUnreachableRuntimeIsCollected(t *testing.T) {
+	for name, use := range unreachable {
+		t.Run(name, func(t *testing.T) {
+			r := newUnreachable(t)
+			use(t, r)
+			w := weak.Make(r)
+			r = nil
+			if testkit.Uncollected(testkit.Timeout, []weak.Pointer[foliot.Runtime]{w}) != 0 {
+				t.Error("the runtime is not collected")
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"runtime"
 	"runtime/debug"
 	"testing"
 
@@ -27,14 +28,15 @@ func TestNoFileDescriptorIsLeaked(t *testing.T) {
 	for i := range 50 {
 		cycle(i%2 == 0)
 	}
-	wantOpenFiles(t, before+1)
+	wantOpenFiles(t, before+1, func() {})
 }
 
-// wantOpenFiles waits until at most n files are open.
-func wantOpenFiles(t *testing.T, n int) {
+// wantOpenFiles waits until at most n files are open, and calls help meanwhile.
+func wantOpenFiles(t *testing.T, n int, help func()) {
 	t.Helper()
 	var got int
 	few := func() bool {
+		help()
 		got = testkit.OpenFiles(t)
 		return got <= n
 	}
@@ -61,7 +63,21 @@ func TestRuntimesWithFarTimersHoldNoFileDescriptor(t *testing.T) {
 			for range runtimes {
 				use(kit.NewRuntime(t, foliot.Options{Workers: 1}))
 			}
-			wantOpenFiles(t, before+1)
+			wantOpenFiles(t, before+1, func() {})
+		})
+	}
+}
+
+// A user may forget to call Shutdown.
+func TestUnreachableRuntimesHoldNoFileDescriptor(t *testing.T) {
+	for name, use := range unreachable {
+		t.Run(name, func(t *testing.T) {
+			use(t, newUnreachable(t)) // opens files that the process needs once
+			before := testkit.OpenFiles(t)
+			for range 200 {
+				use(t, newUnreachable(t))
+			}
+			wantOpenFiles(t, before+1, runtime.GC)
 		})
 	}
 }

@@ -1,7 +1,10 @@
 package contract_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -54,6 +57,21 @@ func TestARuntimeWithNothingArmedHasNoGoroutine(t *testing.T) {
 				testkit.Returns(t, "all timers", wg.Wait)
 				kit.WantNoGoroutines(t, "after all timers have fired")
 			}
+
+			for _, workers := range []int{8, 1} {
+				timer := kit.After(t, r, hour, func() {})
+				if err := r.Resize(workers); err != nil {
+					t.Fatal(err)
+				}
+				timer.Stop()
+				kit.WantNoGoroutines(t, fmt.Sprintf("after Resize to %d workers", workers))
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), millisecond)
+			defer cancel()
+			if err := r.Sleep(ctx, hour); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Sleep returns %v, want DeadlineExceeded", err)
+			}
+			kit.WantNoGoroutines(t, "after a Sleep that was cancelled")
 		})
 	}
 }
@@ -76,22 +94,47 @@ func TestAfterShutdownNoGoroutineIsLeft(t *testing.T) {
 }
 
 func TestAfterBlockedCallbacksReturnNoGoroutineIsLeft(t *testing.T) {
-	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
-	release := make(chan struct{})
-	var started, ended sync.WaitGroup
-	for range 100 {
-		started.Add(1)
-		ended.Add(1)
-		kit.After(t, r, 0, func() {
-			started.Done()
-			<-release
-			ended.Done()
+	for name, test := range map[string]struct {
+		options   foliot.Options
+		end       func()                  // how a callback ends
+		meanwhile func(r *foliot.Runtime) // called while they block
+	}{
+		"return": {end: func() {}, meanwhile: func(*foliot.Runtime) {}},
+		"Goexit": {end: runtime.Goexit, meanwhile: func(*foliot.Runtime) {}},
+		"Options.Go": {
+			options: foliot.Options{Go: func(f func()) { go f() }},
+			end:     func() {}, meanwhile: func(*foliot.Runtime) {},
+		},
+		"a Shutdown that does not wait": {end: func() {}, meanwhile: func(r *foliot.Runtime) {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			if _, err := r.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("Shutdown returns %v, want Canceled", err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.options.Workers = 2
+			r := kit.NewRuntime(t, test.options)
+			release := make(chan struct{})
+			var started, ended sync.WaitGroup
+			for range 100 {
+				started.Add(1)
+				ended.Add(1)
+				kit.After(t, r, 0, func() {
+					defer ended.Done()
+					started.Done()
+					<-release
+					test.end()
+				})
+			}
+			testkit.Returns(t, "a hundred callbacks", started.Wait)
+			test.meanwhile(r)
+			close(release)
+			testkit.Returns(t, "the end of a hundred callbacks", ended.Wait)
+			kit.WantNoGoroutines(t, "after a hundred blocked callbacks have returned")
 		})
 	}
-	testkit.Returns(t, "a hundred callbacks", started.Wait)
-	close(release)
-	testkit.Returns(t, "the end of a hundred callbacks", ended.Wait)
-	kit.WantNoGoroutines(t, "after a hundred blocked callbacks have returned")
 }
 
 // With a timer that is due soon, a busy machine may not leave enough time to check. So there are
