@@ -2,10 +2,10 @@
 // It reads the tests of the Go release in use from GOROOT, rewrites them to import the drop-ins,
 // and builds them in a separate module.
 //
-//	go test ./conformance              once, and once more under the race detector
-//	go test -short ./conformance       once
-//	go test ./conformance -runs=10     ten processes each, one after the other
-//	go test ./conformance -std         against the standard library, to find tests that fail there too
+//	go test ./test/conformance              once, and once more under the race detector
+//	go test -short ./test/conformance       once
+//	go test ./test/conformance -runs=10     ten processes each, one after the other
+//	go test ./test/conformance -std         against the standard library, to find tests that fail there too
 //
 // Every test, every example with an output and every benchmark (for one iteration) must pass. One
 // that is skipped or does not run counts as a failure. The parts of tests that are left out are in
@@ -21,6 +21,12 @@ import (
 	"flag"
 	"strings"
 	"testing"
+
+	// The suites are compiled by a go command that these tests start, so the go command that runs
+	// them does not see what they depend on. Without the imports it would take the result from its
+	// cache after a change in the drop-ins or in what they import.
+	_ "github.com/foliot-go/foliot/context"
+	_ "github.com/foliot-go/foliot/time"
 )
 
 var (

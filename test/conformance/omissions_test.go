@@ -59,7 +59,7 @@ func (o omission) row() string {
 }
 
 func TestCompatDocListsTheOmissions(t *testing.T) {
-	doc, err := os.ReadFile("../docs/compat.md")
+	doc, err := os.ReadFile("../../docs/compat.md")
 	if err != nil {
 		t.Fatal(err)
 	}
