@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/foliot-go/foliot/internal/interleave"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 const (
@@ -379,6 +380,7 @@ func TestEveryTaskThatIsPushedIsPoppedOnceAndInOrder(t *testing.T) {
 }
 
 func TestTheModelOfTheReadyListFindsEveryPlantedFault(t *testing.T) {
+	testkit.SkipIfShort(t)
 	interleave.SkipUnderRace(t)
 	scenarios := [numReadyFaults]readyScenario{
 		noChangeCount: readyAgain,

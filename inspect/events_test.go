@@ -103,6 +103,7 @@ func serve(t *testing.T, o inspect.Options) *httptest.Server {
 const shortest = 100 * time.Millisecond
 
 func TestEventsAreSnapshotsThatAreCounted(t *testing.T) {
+	testkit.SkipIfShort(t)
 	const interval = 4 * shortest // long enough to arm a timer before the next picture
 	rt, _ := kit.NewManual(t, foliot.Options{})
 	server := serve(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"main": rt}, Interval: interval})
@@ -225,6 +226,7 @@ func TestNothingRunsWhileNoClientListens(t *testing.T) {
 }
 
 func TestListenersComeAndGo(t *testing.T) {
+	testkit.SkipIfShort(t)
 	rt := kit.NewRuntime(t, foliot.Options{})
 	server := serve(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"main": rt}, Interval: shortest})
 	end := time.Now().Add(testkit.StressTime(t, time.Second))

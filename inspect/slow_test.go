@@ -36,6 +36,7 @@ func (largeQueue) Horizon() []foliot.HorizonBucket { return make([]foliot.Horizo
 
 // A client that does not read must not hold up others, and must be disconnected.
 func TestASlowClientIsDisconnectedAndDelaysNoOther(t *testing.T) {
+	testkit.SkipIfShort(t)
 	h := Handler(Options{
 		Runtimes: map[string]*foliot.Runtime{}, Interval: intervalMin, Queues: map[string]Queue{"large": largeQueue{}},
 	}).(*handler)

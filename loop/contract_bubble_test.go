@@ -12,6 +12,7 @@ import (
 )
 
 func TestInABubbleTenHoursPassAtOnce(t *testing.T) {
+	testkit.SkipIfShort(t)
 	outside := time.Now()
 	inBubble(t, func(t *testing.T, l *loop.Loop) {
 		start := time.Now()

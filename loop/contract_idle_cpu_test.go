@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
@@ -47,6 +48,7 @@ func wantIdle(t *testing.T, run func(ctx context.Context) error) {
 }
 
 func TestALoopThatWaitsUsesNoProcessorTime(t *testing.T) {
+	testkit.SkipIfShort(t)
 	tests := map[string]func(l *loop.Loop){
 		"nothing scheduled":    func(*loop.Loop) {},
 		"a timer in an hour":   func(l *loop.Loop) { l.CallLater(hour, noop) },

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
@@ -130,6 +131,7 @@ func runAsyncioProgram(p asyncioProgram) []string {
 }
 
 func TestALoopBehavesLikeAsyncio(t *testing.T) {
+	testkit.SkipIfShort(t)
 	var programs []asyncioProgram
 	for seed := range uint64(300) {
 		programs = append(programs, randomAsyncioProgram(rand.New(rand.NewPCG(seed, 3))))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/loop"
 )
 
@@ -133,6 +134,7 @@ func runNodeProgram(p nodeProgram) nodeTraces {
 }
 
 func TestALoopBehavesLikeNode(t *testing.T) {
+	testkit.SkipIfShort(t)
 	var programs []nodeProgram
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 4))

@@ -162,6 +162,7 @@ func TestAnAlarmThatFailsIsReplacedByATimerAndTriedAgain(t *testing.T) {
 }
 
 func TestALoopTriesAFailedAlarmAgainAfterASecond(t *testing.T) {
+	testkit.SkipIfShort(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has alarms")
 	}

@@ -8,6 +8,7 @@ import (
 )
 
 func TestTimersMakeFewAllocations(t *testing.T) {
+	testkit.SkipIfShort(t)
 	f := func() {}
 	timer, ticker := time.NewTimer(time.Hour), time.NewTicker(time.Hour)
 	fn := time.AfterFunc(time.Hour, f)
@@ -49,6 +50,7 @@ func TestTimersMakeFewAllocations(t *testing.T) {
 }
 
 func TestSleepDoesNotAllocate(t *testing.T) {
+	testkit.SkipIfShort(t)
 	sleep := func() { time.Sleep(200 * time.Microsecond) }
 	for range 200 {
 		sleep()

@@ -35,6 +35,7 @@ func TestNoTickIsEarly(t *testing.T) {
 //
 // On a busy machine the phases may be spread, too. So one good attempt of many is enough.
 func TestATickerDoesNotDrift(t *testing.T) {
+	testkit.SkipIfShort(t)
 	var concentration float64
 	for attempt := range 20 {
 		period := time.Duration(1+attempt/4) * time.Millisecond
@@ -76,6 +77,7 @@ func TestATickerDropsTicksForASlowReader(t *testing.T) {
 
 // A ticker skips ticks while its channel is not read. When it is read again, no tick is skipped.
 func TestATickerSkipsTicksWhileItsChannelIsNotRead(t *testing.T) {
+	testkit.SkipIfShort(t)
 	awaitNoTimers(t, "other tests")
 	const period = time.Millisecond
 	forStrongAndWeak(t, func(t *testing.T, weaken func()) {

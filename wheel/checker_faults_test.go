@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"testing"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // A sample is a wheel with entries in every kind of place, and their handles. The tests of the
@@ -308,6 +310,7 @@ var faults = []fault{
 }
 
 func TestTheCheckerFindsEveryFault(t *testing.T) {
+	testkit.SkipIfShort(t)
 	for _, f := range slices.Concat(faults, unsettledFaults) {
 		t.Run(f.name, func(t *testing.T) {
 			s := newSample(t)

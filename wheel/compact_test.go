@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"testing"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // A sparseWheel is a wheel with dead refs in many buckets, and the handles of its entries by
@@ -166,6 +168,7 @@ func TestStaleIsZeroWithoutArmedEntries(t *testing.T) {
 }
 
 func TestCompactLeavesFewerThan60DeadRefsPerBucket(t *testing.T) {
+	testkit.SkipIfShort(t)
 	const million = 1_000_000
 	for _, c := range []struct {
 		name     string
@@ -223,6 +226,7 @@ func TestCompactFindsRefsThatDiedBeforeTheFillPosition(t *testing.T) {
 }
 
 func TestCompactDoesABoundedAmountOfWork(t *testing.T) {
+	testkit.SkipIfShort(t)
 	for _, c := range []struct{ n, steps int }{
 		{math.MinInt, 0}, {-1, 0}, {0, 0}, {1, 1}, {compactChunks, 1}, {compactChunks + 1, 2}, {10 * compactChunks, 10},
 	} {
@@ -243,6 +247,7 @@ func TestCompactDoesABoundedAmountOfWork(t *testing.T) {
 }
 
 func TestRepeatedCompactReachesEveryBucket(t *testing.T) {
+	testkit.SkipIfShort(t)
 	const n, keep = 100_000, 3
 	for _, step := range []Tick{0, 1, 50, 5000} {
 		w := newSparseWheel(n, 1<<30, step, keep)

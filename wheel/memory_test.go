@@ -135,6 +135,7 @@ func TestTheWheelDropsAValueWhenItsEntryIsRemoved(t *testing.T) {
 }
 
 func TestValuesOfAMillionCancelledEntriesAreCollected(t *testing.T) {
+	testkit.SkipIfShort(t)
 	const n = 1_000_000
 	w := wheel.New[*object](0, 0)
 	handles := make([]wheel.Handle, n)

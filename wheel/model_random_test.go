@@ -17,9 +17,13 @@ func runPointers(p program, lim limits) error {
 	return runProgram(p, lim, func(id, _ int) *int { return &id }, func(v *int) int { return *v })
 }
 
-// checkPrograms runs random programs. If one fails, it prints the smallest program that fails too.
+// checkPrograms runs random programs, a fifth of them with -short. If one fails, it prints the
+// smallest program that fails too.
 func checkPrograms(t *testing.T, programs, ops int, w weights, lim limits, run func(program, limits) error) {
 	t.Helper()
+	if testing.Short() {
+		programs = (programs + 4) / 5
+	}
 	for seed := range uint64(programs) {
 		p := randomProgram(rand.New(rand.NewPCG(seed, uint64(lim.live))), ops, w)
 		watchdog := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("seed %d hangs:\n%v", seed, p)) })

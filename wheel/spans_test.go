@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/wheel"
 )
 
@@ -57,6 +58,7 @@ func checkSpans(t *testing.T, w *wheel.Wheel[int], at wheel.Tick) {
 }
 
 func TestSpansHaveEveryArmedEntryOnce(t *testing.T) {
+	testkit.SkipIfShort(t)
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for _, spread := range []uint64{50, 5_000, 1 << 20, 1 << 40, 1 << 63} {
 		var w wheel.Wheel[int]

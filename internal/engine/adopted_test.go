@@ -100,6 +100,7 @@ func (w *worker) runAll() error {
 // The test makes it impossible to read retired workers and their shards. Then it runs callbacks and
 // items on the worker that is left. The driver falls asleep between them.
 func TestCallbacksDoNotReadTheShardsOfRetiredWorkers(t *testing.T) {
+	testkit.SkipIfShort(t)
 	const before = 256
 	eng, err := New(Config{Workers: before})
 	if err != nil {
@@ -214,6 +215,8 @@ func TestARetiredWorkerIsWatchedWhileItIsBusy(t *testing.T) {
 // The test counts the entries of the heap that change when a timer of an adopted shard is armed and
 // when its callback runs. All other adopted shards have armed timers.
 func TestATimerOfAnAdoptedShardMovesFewOthers(t *testing.T) {
+	testkit.SkipUnderRace(t, "there is one goroutine")
+	testkit.SkipIfShort(t)
 	for _, before := range []int{2, 16, 256, 1024} {
 		eng, err := New(Config{Workers: before, Resolution: 1})
 		if err != nil {

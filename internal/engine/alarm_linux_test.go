@@ -37,6 +37,7 @@ func TestATimerfdIsOpenedShortlyBeforeAFarDeadline(t *testing.T) {
 }
 
 func TestATimerfdIsClosedWhileNoDeadlineIsNear(t *testing.T) {
+	testkit.SkipIfShort(t)
 	for name, use := range map[string]func(t *testing.T, eng *Engine, o *opener){
 		"the far timer is armed first": func(t *testing.T, eng *Engine, o *opener) {
 			fireAfter(t, eng, time.Hour)
@@ -69,6 +70,7 @@ func TestATimerfdIsClosedWhileNoDeadlineIsNear(t *testing.T) {
 
 // The driver wakes once to close the timerfd, and not again.
 func TestATimerfdIsClosedByOneWakeUp(t *testing.T) {
+	testkit.SkipIfShort(t)
 	eng, o := newWithOpener(t, Config{})
 	fireAfter(t, eng, time.Hour)
 	o.try(t, eng)
@@ -82,6 +84,7 @@ func TestATimerfdIsClosedByOneWakeUp(t *testing.T) {
 }
 
 func TestAParkedEngineKeepsItsTimerfdAndDoesNotWake(t *testing.T) {
+	testkit.SkipIfShort(t)
 	eng, o := newWithOpener(t, Config{})
 	o.try(t, eng)
 	waitForMode(t, eng, modeParked)
@@ -95,6 +98,7 @@ func TestAParkedEngineKeepsItsTimerfdAndDoesNotWake(t *testing.T) {
 // On a busy machine it may happen, once or twice, that no deadline is near for longer than
 // alarmIdle. Then the timerfd is closed and opened again.
 func TestTimersInARowShareATimerfd(t *testing.T) {
+	testkit.SkipIfShort(t)
 	const most = 3
 	for name, row := range map[string]func(t *testing.T, eng *Engine){
 		"a timer each millisecond": func(t *testing.T, eng *Engine) {
@@ -164,6 +168,7 @@ func TestTimersInARowShareATimerfd(t *testing.T) {
 
 // Shutdown is called while the driver is about to open the timerfd, opens it, or waits for it.
 func TestShutdownClosesATimerfdThatIsBeingOpened(t *testing.T) {
+	testkit.SkipIfShort(t)
 	opened := 0
 	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end) && !t.Failed(); {
 		eng, err := New(Config{Workers: 1})

@@ -13,6 +13,7 @@ import (
 )
 
 func TestATimerfdThatFailsIsReplacedAfterASecond(t *testing.T) {
+	testkit.SkipIfShort(t)
 	for name, fault := range map[string]struct {
 		err   error
 		spoil func(a *alarm.Alarm)
@@ -50,6 +51,7 @@ func TestATimerfdThatFailsIsReplacedAfterASecond(t *testing.T) {
 }
 
 func TestNoTimerfdIsOpenedAgainWhileNoDeadlineIsNear(t *testing.T) {
+	testkit.SkipIfShort(t)
 	eng, o := newWithOpener(t, Config{})
 	o.setFault(syscall.EMFILE, nil)
 	fireAfter(t, eng, time.Hour)
@@ -64,6 +66,7 @@ func TestNoTimerfdIsOpenedAgainWhileNoDeadlineIsNear(t *testing.T) {
 
 // The process has no file descriptors for a while.
 func TestTheTimerfdWorksAgainWhenThereAreFileDescriptors(t *testing.T) {
+	testkit.SkipIfShort(t)
 	eng, log := newWithLog(t, Config{})
 	defer closeNow(t, eng)
 	withoutFiles(t, func() {
@@ -74,6 +77,7 @@ func TestTheTimerfdWorksAgainWhenThereAreFileDescriptors(t *testing.T) {
 }
 
 func TestNoTimerIsLostWhenATimerfdFails(t *testing.T) {
+	testkit.SkipIfShort(t)
 	for name, fail := range timerfdFaults {
 		for _, when := range []string{"parked", "near", "under load"} {
 			t.Run(name+", "+when, func(t *testing.T) {

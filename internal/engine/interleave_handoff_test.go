@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/foliot-go/foliot/internal/interleave"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // Several goroutines call Config.Go for one worker: those that run the worker, and those that the
@@ -180,6 +181,7 @@ func walkHandoffs(shutdown bool, fault handoffFault) (int, error) {
 }
 
 func TestEveryOrderOfCallsOfConfigGoLosesAndDoublesNothing(t *testing.T) {
+	testkit.SkipIfShort(t)
 	interleave.SkipUnderRace(t)
 	for _, shutdown := range []bool{false, true} {
 		n, err := walkHandoffs(shutdown, handoffSound)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/foliot-go/foliot/internal/interleave"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 const (
@@ -202,6 +203,7 @@ func TestEveryItemOfAnAdoptedShardIsRun(t *testing.T) {
 }
 
 func TestTheModelOfTheAdoptedListFindsEveryPlantedFault(t *testing.T) {
+	testkit.SkipIfShort(t)
 	interleave.SkipUnderRace(t)
 	for fault := listSound + 1; fault < numListFaults; fault++ {
 		found := false

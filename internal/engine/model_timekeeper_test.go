@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/foliot-go/foliot/internal/interleave"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // A timekeeperModel is a model of the timekeeper's protocol. A step is one access to shared
@@ -186,9 +187,12 @@ func (c timekeeperScenario) explore(timerfd bool, spin uint8, fault timekeeperFa
 	return interleave.Explore(s, m.steps, m.check, m.final)
 }
 
-// takesTooLong reports whether a test should leave out a variant of the scenario.
+// takesTooLong reports whether a test should leave out a variant of the scenario. With FOLIOT_FULL=1
+// it leaves out none.
 func (c timekeeperScenario) takesTooLong(timerfd bool, spin uint8) bool {
 	switch {
+	case testkit.Full():
+		return false
 	case testing.Short():
 		return spin > 0 || !timerfd
 	case spin > 0 && (!c.busy || c.limits.parks > 0):
@@ -198,9 +202,8 @@ func (c timekeeperScenario) takesTooLong(timerfd bool, spin uint8) bool {
 }
 
 func TestNoDeadlineIsMissedAndThereIsOneDriver(t *testing.T) {
-	interleave.SkipUnderRace(t)
 	states := 0
-	for i, c := range timekeeperScenarios {
+	for i, c := range interleave.Each(t, timekeeperScenarios) {
 		for _, timerfd := range []bool{true, false} {
 			for spin := range uint8(2) {
 				if c.takesTooLong(timerfd, spin) {
@@ -231,6 +234,7 @@ var faultScenarios = [numTimekeeperFaults]int{
 }
 
 func TestTheModelOfTheTimekeeperFindsEveryPlantedFault(t *testing.T) {
+	testkit.SkipIfShort(t)
 	interleave.SkipUnderRace(t)
 	for fault := timekeeperSound + 1; fault < numTimekeeperFaults; fault++ {
 		n, err := timekeeperScenarios[faultScenarios[fault]].explore(true, 0, fault)

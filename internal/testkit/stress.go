@@ -10,11 +10,15 @@ import (
 )
 
 // StressTime returns how long a stress test should run: the duration in the environment
-// variable FOLIOT_STRESS, for example 30s, or short if it is not set.
+// variable FOLIOT_STRESS, for example 30s. If it is not set, it is short, or a fifth of it with
+// go test -short.
 func StressTime(t testing.TB, short time.Duration) time.Duration {
 	t.Helper()
 	text := os.Getenv("FOLIOT_STRESS")
 	if text == "" {
+		if testing.Short() {
+			return short / 5
+		}
 		return short
 	}
 	d, err := time.ParseDuration(text)
@@ -22,6 +26,15 @@ func StressTime(t testing.TB, short time.Duration) time.Duration {
 		t.Fatalf("FOLIOT_STRESS: %v", err)
 	}
 	return d
+}
+
+// SkipIfShort skips a test with go test -short, which gives an answer within seconds. It is for
+// tests that wait for a second or more, or take as long.
+func SkipIfShort(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("takes too long for -short")
+	}
 }
 
 // Full reports whether tests should do all that they can, however long it takes: whether the

@@ -3,7 +3,7 @@
 // and builds them in a separate module.
 //
 //	go test ./test/conformance              once, and once more under the race detector
-//	go test -short ./test/conformance       once
+//	go test -short ./test/conformance       only the tests of these tests
 //	go test ./test/conformance -runs=10     ten processes each, one after the other
 //	go test ./test/conformance -std         against the standard library, to find tests that fail there too
 //
@@ -26,6 +26,7 @@ import (
 	// them does not see what they depend on. Without the imports it would take the result from its
 	// cache after a change in the drop-ins or in what they import.
 	_ "github.com/foliot-go/foliot/context"
+	"github.com/foliot-go/foliot/internal/testkit"
 	_ "github.com/foliot-go/foliot/time"
 )
 
@@ -44,9 +45,7 @@ func TestContextPassesGosTestsUnderTheRaceDetector(t *testing.T) { testSuite(t, 
 
 // testSuite runs a suite against the drop-in.
 func testSuite(t *testing.T, s suite, race bool) {
-	if race && testing.Short() {
-		t.Skip("with -short, each suite runs once")
-	}
+	testkit.SkipIfShort(t)
 	target := dropIn
 	if *useStd {
 		target = standard

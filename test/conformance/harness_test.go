@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 func TestRewritingReplacesImportsAndKeepsLineNumbers(t *testing.T) {
@@ -95,6 +97,7 @@ func ExampleNotRun() { panic("run") }
 `
 
 func TestEveryTestThatDoesNotPassIsReported(t *testing.T) {
+	testkit.SkipIfShort(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "some_test.go"), []byte(someTests), 0o666); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // A defect changes functions of a maker. It adds functions to c that release its goroutines and
@@ -322,6 +324,7 @@ var sequentialDefects = map[string]defect{
 }
 
 func TestEachDefectIsFoundByPrograms(t *testing.T) {
+	testkit.SkipIfShort(t)
 	wantEachFound(t, sequentialDefects, func(ms makers, seed uint64) error {
 		return compare(decode(randomBytes(seed)), 100*time.Millisecond, ms)
 	})

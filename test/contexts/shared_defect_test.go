@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // concurrentDefects has defects that several goroutines can observe.
@@ -108,6 +110,7 @@ var concurrentDefects = map[string]defect{
 }
 
 func TestEachDefectIsFoundInSharedTrees(t *testing.T) {
+	testkit.SkipIfShort(t)
 	wantEachFound(t, concurrentDefects, func(ms makers, seed uint64) error {
 		tree := &sharedTree{makers: ms, patience: 100 * time.Millisecond}
 		return tree.run(seed, 2+int(seed%4), 5+int(seed%60))
@@ -115,6 +118,7 @@ func TestEachDefectIsFoundInSharedTrees(t *testing.T) {
 }
 
 func TestEachDefectIsFoundByShortRaces(t *testing.T) {
+	testkit.SkipIfShort(t)
 	wantEachFound(t, concurrentDefects, func(ms makers, seed uint64) error {
 		tree := &sharedTree{makers: ms, patience: 100 * time.Millisecond}
 		return tree.raceOnce(seed)

@@ -142,6 +142,7 @@ func checkLateness(t *testing.T, attempt func() (late, std time.Duration)) {
 }
 
 func TestBlockedCallbacksDelayOthersByLessThan50Milliseconds(t *testing.T) {
+	testkit.SkipIfShort(t)
 	for how, block := range blocks {
 		for _, blockers := range []int{1, 2, 100} {
 			if how == "spin" && blockers > 2 {

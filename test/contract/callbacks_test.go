@@ -81,6 +81,7 @@ func TestCallbacksOfFewTimersAreExact(t *testing.T) {
 }
 
 func TestCallbacksOfManyTimersAreClose(t *testing.T) {
+	testkit.SkipIfShort(t)
 	rt := kit.NewRuntime(t, foliot.Options{Workers: 4})
 	var arming sync.WaitGroup
 	for range 8 {

@@ -339,6 +339,8 @@ func TestAPanicDoesNotStopAnExpirer(t *testing.T) {
 }
 
 func TestMemoryOfExpiredValuesIsGivenBack(t *testing.T) {
+	testkit.SkipUnderRace(t, "it takes memory too")
+	testkit.SkipIfShort(t)
 	const n = 200_000
 	for name, empty := range map[string]func(e *foliot.Expirer[[4]uint64], clock *foliot.ManualClock){
 		"expiry": func(_ *foliot.Expirer[[4]uint64], clock *foliot.ManualClock) { clock.Advance(hour) },

@@ -46,6 +46,7 @@ func wantOpenFiles(t *testing.T, n int, help func()) {
 }
 
 func TestRuntimesWithFarTimersHoldNoFileDescriptor(t *testing.T) {
+	testkit.SkipIfShort(t)
 	const runtimes = 1000
 	for name, use := range map[string]func(r *foliot.Runtime){
 		"without a near timer": func(r *foliot.Runtime) { kit.After(t, r, hour, func() {}) },

@@ -205,6 +205,7 @@ func TestFiredDoesNotFallAtShutdownWithOptionsGo(t *testing.T) {
 }
 
 func TestACallbackThatOptionsGoDropsStillRuns(t *testing.T) {
+	testkit.SkipIfShort(t)
 	var drop atomic.Bool
 	drop.Store(true)
 	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) {

@@ -102,6 +102,7 @@ func (w *waitingTask) Poll(cx *foliot.Context) foliot.Status {
 }
 
 func TestHorizonIsExactOnAManualClock(t *testing.T) {
+	testkit.SkipUnderRace(t, "one goroutine moves the clock")
 	eachWorkers(t, func(t *testing.T, workers int) {
 		rnd := rand.New(rand.NewPCG(13, uint64(workers)))
 		rt, clock := kit.NewManual(t, foliot.Options{Workers: workers})
@@ -390,6 +391,7 @@ func TestHorizonAndCallbacksDuringConcurrentUse(t *testing.T) {
 }
 
 func TestQueueHorizonIsExact(t *testing.T) {
+	testkit.SkipUnderRace(t, "one goroutine moves the clock")
 	rt, clock := kit.NewManual(t, foliot.Options{})
 	rnd := rand.New(rand.NewPCG(19, 20))
 	q := foliot.NewQueue[time.Time](rt)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/test/kit"
 	"github.com/foliot-go/foliot/wheel"
 )
@@ -147,6 +148,7 @@ func (m *queueModel) all() {
 }
 
 func TestRandomOperationsOnAQueueGiveTheResultsOfASortedList(t *testing.T) {
+	testkit.SkipUnderRace(t, "there is one goroutine")
 	for seed := range uint64(60) {
 		r, clock := kit.NewManual(t, foliot.Options{})
 		m := &queueModel{

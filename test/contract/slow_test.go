@@ -203,6 +203,7 @@ func TestTheLogNamesTheTickAndTheEvictThatBlock(t *testing.T) {
 func lostCallback() {}
 
 func TestTheLogNamesTheCallbackThatOptionsGoLoses(t *testing.T) {
+	testkit.SkipIfShort(t)
 	for name, fail := range map[string]func(){
 		"drops it": func() {},
 		"panics":   func() { panic("the pool is broken") },
