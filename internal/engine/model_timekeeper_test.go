@@ -187,26 +187,12 @@ func (c timekeeperScenario) explore(timerfd bool, spin uint8, fault timekeeperFa
 	return interleave.Explore(s, m.steps, m.check, m.final)
 }
 
-// takesTooLong reports whether a test should leave out a variant of the scenario. With FOLIOT_FULL=1
-// it leaves out none.
-func (c timekeeperScenario) takesTooLong(timerfd bool, spin uint8) bool {
-	switch {
-	case testkit.Full():
-		return false
-	case testing.Short():
-		return spin > 0 || !timerfd
-	case spin > 0 && (!c.busy || c.limits.parks > 0):
-		return true
-	}
-	return !timerfd && (c.limits.blocks == 1 || c.limits.failures > 0)
-}
-
 func TestNoDeadlineIsMissedAndThereIsOneDriver(t *testing.T) {
 	states := 0
 	for i, c := range interleave.Each(t, timekeeperScenarios) {
 		for _, timerfd := range []bool{true, false} {
 			for spin := range uint8(2) {
-				if c.takesTooLong(timerfd, spin) {
+				if testing.Short() && (!timerfd || spin > 0) {
 					continue
 				}
 				n, err := c.explore(timerfd, spin, timekeeperSound)
