@@ -1,5 +1,5 @@
 // Package live holds the live picture of timers that two pages of Foliot share, the page of package inspect and the page of
-// foliot serve: its scripts and styles, and parts of the HTML. A page is a shell that names the parts, and a script that makes
+// foliot serve: its scripts and styles, the colours and the way numbers are written, and parts of the HTML. A page is a shell that names the parts, and a script that makes
 // a Live of live.js.
 package live
 
@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-
-	"github.com/foliot-go/foliot/internal/look"
 )
 
 //go:embed *.js *.css *.svg *.html uplot
@@ -29,11 +27,8 @@ type File struct {
 	Body        []byte
 }
 
-// Add adds the files of the live picture, with addresses that begin with prefix. The files of package look are below look/.
-func Add(all map[string]File, prefix string) {
-	AddFS(all, prefix, own)
-	AddFS(all, prefix+"look/", look.Files)
-}
+// Add adds the files of the live picture, with addresses that begin with prefix.
+func Add(all map[string]File, prefix string) { AddFS(all, prefix, own) }
 
 // AddFS adds the files of a file system in the binary, with addresses that begin with prefix. HTML is left out: a page is added
 // by its own address, see Page.

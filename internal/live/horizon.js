@@ -1,7 +1,7 @@
 // The horizon: how many timers are due when, from now to a year, on a logarithmic scale.
 
 import { BarChart } from "./bars.js";
-import { count, number } from "./look/number.js";
+import { count, number } from "./number.js";
 import { parts } from "./parts.js";
 import { duration, timers, percent, millisecond, second, minute, hour, day, year } from "./words.js";
 

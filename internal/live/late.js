@@ -2,7 +2,7 @@
 
 import { BarChart } from "./bars.js";
 import { write } from "./svg.js";
-import { noFigure } from "./look/number.js";
+import { noFigure } from "./number.js";
 import { duration, percent, timers, microsecond, millisecond, second } from "./words.js";
 import { table, fill } from "./table.js";
 

@@ -4,7 +4,7 @@ import { html, set } from "./svg.js";
 import { explain } from "./tip.js";
 import { explore } from "./explore.js";
 import { table, fill } from "./table.js";
-import { number, noFigure } from "./look/number.js";
+import { number, noFigure } from "./number.js";
 import { duration, rate, second } from "./words.js";
 
 // columns are the columns of each table after the first: their heads and meanings.

@@ -14,7 +14,7 @@ import { Chooser } from "./chooser.js";
 import { alternative } from "./table.js";
 import { write, set } from "./svg.js";
 import * as tip from "./tip.js";
-import { number } from "./look/number.js";
+import { number } from "./number.js";
 import { rate } from "./words.js";
 
 const $ = (id) => document.getElementById(id);

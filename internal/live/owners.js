@@ -3,7 +3,7 @@
 import { html, set, write } from "./svg.js";
 import { explain } from "./tip.js";
 import { explore } from "./explore.js";
-import { number } from "./look/number.js";
+import { number } from "./number.js";
 import { percent, shortName } from "./words.js";
 
 const shownAtMost = 8; // the others are one bar

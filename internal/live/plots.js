@@ -3,7 +3,7 @@
 import { svg, html, set, write } from "./svg.js";
 import * as tip from "./tip.js";
 import { kept } from "./history.js";
-import { count, step } from "./look/number.js";
+import { count, step } from "./number.js";
 import { rate } from "./words.js";
 
 const uPlot = globalThis.uPlot;

@@ -1,7 +1,7 @@
 // Tables of figures.
 
 import { html, write } from "./svg.js";
-import { number } from "./look/number.js";
+import { number } from "./number.js";
 
 // table makes a table with a caption for screen readers and the heads of its columns. The first column has names.
 export function table(caption, heads) {

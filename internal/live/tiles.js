@@ -3,7 +3,7 @@
 import { html, set, write } from "./svg.js";
 import { explain } from "./tip.js";
 import { explore } from "./explore.js";
-import { number, noFigure } from "./look/number.js";
+import { number, noFigure } from "./number.js";
 import { duration, rate, millisecond } from "./words.js";
 
 // slow is the bound above which a callback counts as slow. Without Options.SlowCallback it is the time after which a callback

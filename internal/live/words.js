@@ -1,6 +1,6 @@
 // How durations, shares and names are written.
 
-import { number, quantity, nbsp, noFigure } from "./look/number.js";
+import { number, quantity, nbsp, noFigure } from "./number.js";
 
 export const microsecond = 1e3, millisecond = 1e6, second = 1e9;
 export const minute = 60 * second, hour = 60 * minute, day = 24 * hour, year = 365.25 * day;

@@ -215,15 +215,14 @@ func TestBrowserSaysWhyFiguresAreMissing(t *testing.T) {
 	tab.CheckQuiet(t)
 }
 
-// The same cases hold for the functions in Go, which a test of package look checks.
 func TestBrowserWritesNumbersAsTheCasesSay(t *testing.T) {
-	cases, err := os.ReadFile("../../../internal/look/testdata/cases.json")
+	cases, err := os.ReadFile("../../../internal/live/testdata/cases.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newSite(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"few": newIdle(t)}})
 	tab := browser.Open(t, browser.Desktop, s.address)
-	wrong := browser.Eval[[]string](t, tab, `import("./look/number.js").then(module => Object.entries(`+string(cases)+`).flatMap(([name, all]) => all.flatMap(c => {
+	wrong := browser.Eval[[]string](t, tab, `import("./number.js").then(module => Object.entries(`+string(cases)+`).flatMap(([name, all]) => all.flatMap(c => {
 		const got = module[name](...c.slice(0, -1)), want = c.at(-1);
 		const same = typeof got === "string" ? got.replaceAll("\u00a0", " ") === want : Math.abs(got - want) < 1e-9;
 		return same ? [] : [name + "(" + c.slice(0, -1) + ") = " + got + ", want " + want];

@@ -1,6 +1,6 @@
 // The figures of the server, in tiles, and the lines of its plot.
 
-import { number, noFigure } from "./live/look/number.js";
+import { number, noFigure } from "./live/number.js";
 import { duration } from "./live/words.js";
 
 const lately = (name) => ({ history }) => `${number(history.since(name))} in the ${history.period}`;

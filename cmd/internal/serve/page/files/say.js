@@ -1,7 +1,7 @@
 // What the page says: the message at its foot, and how times and values are written.
 
 import { write } from "./live/svg.js";
-import { noFigure, nbsp } from "./live/look/number.js";
+import { noFigure, nbsp } from "./live/number.js";
 
 const box = document.getElementById("message");
 const shownFor = 15000; // milliseconds

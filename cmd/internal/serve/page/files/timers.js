@@ -2,7 +2,7 @@
 
 import { Source } from "./live/source.js";
 import { write } from "./live/svg.js";
-import { number } from "./live/look/number.js";
+import { number } from "./live/number.js";
 import { duration } from "./live/words.js";
 import { List, pageSize } from "./list.js";
 import { Rows } from "./rows.js";

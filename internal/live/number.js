@@ -1,5 +1,4 @@
-// How numbers and the labels of axes are written: number.go and step.go in JavaScript. The cases of
-// testdata/cases.json hold for both.
+// How numbers and the labels of axes are written. testdata/cases.json has examples, which a test runs in a browser.
 
 const minusSign = "−"; // typographic
 export const noFigure = "–"; // in place of a missing figure
