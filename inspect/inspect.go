@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/internal/live"
 	"github.com/foliot-go/foliot/loop"
 )
 
@@ -104,7 +103,7 @@ func nameOf(r *http.Request) string {
 
 // setHeaders sets the headers that all responses have.
 func setHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", live.ContentPolicy)
+	h.Set("Content-Security-Policy", ContentPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")

@@ -15,6 +15,7 @@ import (
 // foreignExempt has the functions and methods that no case calls, and the reason.
 var foreignExempt = map[string]string{
 	"foliot.Task.Poll":      "the user implements it; the library calls it, as the cases of Spawn and Wake show",
+	"inspect.Files":         "it only returns files of the binary",
 	"inspect.Handler":       "it only reads its options, and a request calls Stats, Horizon and Callbacks",
 	"inspect.Queue.Len":     "it is that of foliot.Queue",
 	"inspect.Queue.Horizon": "it is that of foliot.Queue",

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/cmd/internal/serve/page"
-	"github.com/foliot-go/foliot/internal/live"
+	"github.com/foliot-go/foliot/inspect"
 )
 
 // pageRoutes returns the routes of the page. Its files are open: they have no data in them. The pictures are data.
@@ -21,13 +21,13 @@ func (s *server) pageRoutes() []route {
 }
 
 // serveFile serves a file of the page. A browser keeps it, and asks each time whether it has changed.
-func serveFile(w http.ResponseWriter, r *http.Request, files map[string]live.File) error {
+func serveFile(w http.ResponseWriter, r *http.Request, files map[string]page.File) error {
 	f, ok := files[r.URL.Path]
 	if !ok {
 		return problem(http.StatusNotFound, "The page has no such file; the page is at /.")
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", live.ContentPolicy)
+	h.Set("Content-Security-Policy", inspect.ContentPolicy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Content-Type", f.ContentType)

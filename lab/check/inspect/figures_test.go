@@ -216,7 +216,7 @@ func TestBrowserSaysWhyFiguresAreMissing(t *testing.T) {
 }
 
 func TestBrowserWritesNumbersAsTheCasesSay(t *testing.T) {
-	cases, err := os.ReadFile("../../../internal/live/testdata/cases.json")
+	cases, err := os.ReadFile("../../../inspect/testdata/numbers.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// How numbers and the labels of axes are written. testdata/cases.json has examples, which a test runs in a browser.
+// How numbers and the labels of axes are written. inspect/testdata/numbers.json has examples, which a test runs in a browser.
 
 const minusSign = "−"; // typographic
 export const noFigure = "–"; // in place of a missing figure
