@@ -31,6 +31,25 @@ func Example() {
 
 // A timeout that is pushed back whenever something is read, for as long as the connection
 // lives.
+// Example_readme is the example of the README, so that it is compiled and run.
+func Example_readme() {
+	result := make(chan string, 1)
+	rt, err := foliot.New(foliot.Options{})
+	check(err) // ends the program if err is not nil
+	deadline, err := rt.AfterFunc(5*time.Second, func() { result <- "timed out" })
+	if err == nil && deadline.Stop() { // true: the callback will not run
+		result <- "in time"
+	}
+	fmt.Println(<-result)
+	// Output: in time
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
 func ExampleRuntime_NewTimer() {
 	clock := foliot.NewManualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	rt, err := foliot.New(foliot.Options{Clock: clock})

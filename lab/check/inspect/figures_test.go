@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/lab/check/internal/browser"
 	"github.com/foliot-go/foliot/inspect"
+	"github.com/foliot-go/foliot/lab/check/internal/browser"
 )
 
 // lookOfPage is an expression for all figures and the state of all pictures. It must not change during a pause.

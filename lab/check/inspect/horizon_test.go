@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/lab/check/internal/browser"
 	"github.com/foliot-go/foliot/inspect"
+	"github.com/foliot-go/foliot/lab/check/internal/browser"
 )
 
 // The edges of these cases are 1, 2, 4, 8 and 16.

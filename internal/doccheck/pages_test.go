@@ -2,9 +2,6 @@ package doccheck
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"path"
 	"regexp"
 	"slices"
@@ -28,6 +25,8 @@ func fences(page string) (text, fenced string) {
 	return text, fenced
 }
 
+var code = regexp.MustCompile("`([^`]+)`")
+
 // spans returns the inline code of a page. A span may go over a line end, but not over an
 // empty line.
 func spans(page string) (all []string) {
@@ -49,12 +48,12 @@ var (
 // repository is where links to files of this repository lead.
 const repository = "https://github.com/foliot-go/foliot/blob/main/"
 
-// CheckPaths checks the links of the page at name, and the paths of Go, Markdown and SVG files
+// checkPaths checks the links of the page at name, and the paths of Go, Markdown and SVG files
 // in its inline code. The names are relative to the root of the repository. A link is relative
 // to the folder of the page; so is a path, or to the root. A path without a slash may be that
 // of a file in any folder. Paths below GOROOT are not checked. files has all files of the
 // repository, and their contents if they end in .md.
-func CheckPaths(name, page string, files map[string]string) (faults []string) {
+func checkPaths(name, page string, files map[string]string) (faults []string) {
 	for _, p := range spans(page) {
 		if !filePath.MatchString(p) || strings.HasPrefix(p, "GOROOT/") {
 			continue
@@ -132,8 +131,8 @@ func anchors(page string) (all []string) {
 
 var target = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
 
-// CheckTargets checks that the targets of make commands in a page are in a Makefile.
-func CheckTargets(name, page, makefile string) (faults []string) {
+// checkTargets checks that the targets of make commands in a page are in a Makefile.
+func checkTargets(name, page, makefile string) (faults []string) {
 	var targets []string
 	for _, m := range target.FindAllStringSubmatch(makefile, -1) {
 		targets = append(targets, m[1])
@@ -160,24 +159,20 @@ func CheckTargets(name, page, makefile string) (faults []string) {
 	return faults
 }
 
-// TestFuncs returns the names of the tests of a Go file.
-func TestFuncs(filename string, src []byte) (names []string, err error) {
-	file, err := parser.ParseFile(token.NewFileSet(), filename, src, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
+var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// testFuncs returns the names of the tests of a Go file.
+func testFuncs(source string) (names []string) {
+	for _, m := range testFunc.FindAllStringSubmatch(source, -1) {
+		names = append(names, m[1])
 	}
-	for _, decl := range file.Decls {
-		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
-			names = append(names, f.Name.Name)
-		}
-	}
-	return names, nil
+	return names
 }
 
 var testName = regexp.MustCompile(`^Test[A-Z]\w*$`)
 
-// CheckTests checks that the tests in the inline code of a page are among those given.
-func CheckTests(name, page string, tests []string) (faults []string) {
+// checkTests checks that the tests in the inline code of a page are among those given.
+func checkTests(name, page string, tests []string) (faults []string) {
 	for _, t := range spans(page) {
 		if testName.MatchString(t) && !slices.Contains(tests, t) {
 			faults = append(faults, fmt.Sprintf("%s: there is no test %s", name, t))
@@ -186,10 +181,43 @@ func CheckTests(name, page string, tests []string) (faults []string) {
 	return faults
 }
 
-// CheckLength checks that a page has at most limit lines.
-func CheckLength(name, page string, limit int) (faults []string) {
-	if n := strings.Count(page, "\n"); n > limit {
-		faults = append(faults, fmt.Sprintf("%s has %d lines, at most %d are wanted", name, n, limit))
+var (
+	marked = regexp.MustCompile(`(?s)<!-- fig(?:ures)?[: ].*?<!-- /fig(?:ures)? -->`)
+	figure = regexp.MustCompile(`\d[\d,]*(?:\.\d+)?\s?(?:(?:ns|µs|us|bytes?|[kKMG]?i?B|M/s|x|times (?:as|better|worse|faster|slower|more|less))\b|[%×])` +
+		`|\d\.\d+\s?(?:ms|milliseconds)\b`)
+)
+
+// checkFigures checks that a page has measured figures only between the marks that make figures fills. A figure is a number
+// of ns, µs or bytes, a rate, a share or a ratio, or a fraction of ms. Whole milliseconds are not figures: those are the
+// durations that the code has. Inline code is not checked.
+func checkFigures(name, page string) (faults []string) {
+	text, _ := fences(marked.ReplaceAllString(page, ""))
+	text = link.ReplaceAllString(code.ReplaceAllString(text, "``"), "]")
+	for _, f := range figure.FindAllString(text, -1) {
+		faults = append(faults, fmt.Sprintf("%s: %q is not between the marks of make figures", name, f))
 	}
 	return faults
+}
+
+// checkBlocks checks that each block of Go code in a page is also in one of the sources. White space and empty lines do
+// not count.
+func checkBlocks(name, page string, sources []string) (faults []string) {
+	for _, block := range strings.Split(page, "```go\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		if !slices.ContainsFunc(sources, func(s string) bool { return strings.Contains(trimLines(s), trimLines(block)) }) {
+			faults = append(faults, fmt.Sprintf("%s: this is not compiled anywhere:\n%s", name, block))
+		}
+	}
+	return faults
+}
+
+// trimLines removes the white space around each line, and empty lines.
+func trimLines(code string) string {
+	var s strings.Builder
+	for line := range strings.Lines(code) {
+		if line = strings.TrimSpace(line); line != "" {
+			s.WriteString(line + "\n")
+		}
+	}
+	return s.String()
 }
