@@ -15,9 +15,8 @@ RACED ?= std,goroutines,channel,foliot,precise,slack-1ms,slack-10ms,drop-in,cont
 NEXT ?= go1.27.2
 
 # Conformance runs whole test suites in processes of their own, with an eye on the
-# clock: not beside others. The test of make release compiles programs: it would
-# disturb those that look at the clock.
-PACKAGES = $(shell go list work | grep -v -e /conformance -e /internal/release)
+# clock: not beside others.
+PACKAGES = $(shell go list work | grep -v /conformance)
 
 # What must compile and vet besides the host.
 PLATFORMS := linux/386 linux/arm64 darwin/arm64 windows/amd64
@@ -36,7 +35,6 @@ help: ## list the targets
 .PHONY: test
 test: ## run the tests of every module under the race detector, and Go's own against the drop-ins
 	go test -race -count=1 $(PACKAGES)
-	go test -race -count=1 ./internal/release
 	go test -count=1 ./test/conformance
 
 .PHONY: conformance
@@ -148,4 +146,4 @@ ci: ## do what continuous integration does
 
 .PHONY: release
 release: ## prepare the release VERSION=v0.1.0 in a fresh clone and say how to push it
-	@go run ./internal/release '$(VERSION)'
+	@bash .ci/release '$(VERSION)'

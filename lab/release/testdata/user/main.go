@@ -4,9 +4,12 @@ package main
 import (
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/context"
+	"github.com/foliot-go/foliot/durable"
+	"github.com/foliot-go/foliot/durable/local"
 	"github.com/foliot-go/foliot/loop"
 	"github.com/foliot-go/foliot/time"
 	"github.com/foliot-go/foliot/wheel"
@@ -42,4 +45,19 @@ func main() {
 	defer cancel()
 	<-ctx.Done()
 	fmt.Println("context")
+
+	dir, err := os.MkdirTemp("", "foliot")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	store, err := local.Open(dir, local.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	if _, err := durable.New(store, durable.Options{}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("durable")
 }
