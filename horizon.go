@@ -1,10 +1,10 @@
 package foliot
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 
-	"github.com/foliot-go/foliot/internal/engine"
 	"github.com/foliot-go/foliot/wheel"
 )
 
@@ -31,19 +31,26 @@ type HorizonBucket struct {
 // number of timers is. It locks each shard for a moment. It returns nil in a synctest bubble that the
 // runtime is not part of.
 func (rt *Runtime) Horizon() []HorizonBucket {
-	return bucketsOf(rt.eng.Horizon())
+	horizon, now := rt.eng.Horizon()
+	return bucketsOf(horizon, func(at wheel.Tick) time.Duration { return time.Duration(rt.eng.Nanos(at) - now) })
 }
 
-// bucketsOf converts the buckets of the engine.
-func bucketsOf(buckets []engine.HorizonBucket) []HorizonBucket {
-	if len(buckets) == 0 {
+// bucketsOf returns the buckets of spans that adjoin. begin returns when a tick begins, counted from now.
+func bucketsOf(spans []wheel.Span, begin func(wheel.Tick) time.Duration) []HorizonBucket {
+	if len(spans) == 0 {
 		return nil
 	}
-	h := make([]HorizonBucket, len(buckets))
-	for i, b := range buckets {
-		h[i] = HorizonBucket(b)
+	buckets := make([]HorizonBucket, len(spans))
+	from := begin(spans[0].First)
+	for i, s := range spans {
+		to := time.Duration(math.MaxInt64)
+		if s.Last != wheel.Never {
+			to = begin(s.Last + 1)
+		}
+		buckets[i] = HorizonBucket{from, to, s.Count}
+		from = to
 	}
-	return h
+	return buckets
 }
 
 // Horizon returns how many values of the queue are due by when, as [Runtime.Horizon] does for timers.
@@ -54,9 +61,9 @@ func (q *Queue[V]) Horizon() []HorizonBucket {
 		return nil
 	}
 	at := tickOf(now)
-	return bucketsOf(engine.HorizonOf(q.spans(at), at, func(at wheel.Tick) time.Duration {
+	return bucketsOf(wheel.Horizon(q.spans(at), at), func(at wheel.Tick) time.Duration {
 		return time.Duration(q.rt.eng.AddSigned(dueOf(at), -time.Duration(now)))
-	}))
+	})
 }
 
 // spans returns the spans of the wheel, see [wheel.Wheel.Spans].

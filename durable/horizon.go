@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot"
-	"github.com/foliot-go/foliot/internal/engine"
 	"github.com/foliot-go/foliot/wheel"
 )
 
@@ -24,12 +23,14 @@ func (s *Scheduler) Horizon() []foliot.HorizonBucket {
 	}
 	now := s.wall().UnixNano()
 	at := pastTick(now)
-	buckets := engine.HorizonOf(r.spans(at), at, func(at wheel.Tick) time.Duration {
-		return time.Duration(timeOf(at) - now)
-	})
+	begin := func(at wheel.Tick) time.Duration { return time.Duration(timeOf(at) - now) }
 	var horizon []foliot.HorizonBucket
-	for _, b := range buckets {
-		horizon = append(horizon, foliot.HorizonBucket(b))
+	for _, s := range wheel.Horizon(r.spans(at), at) {
+		to := time.Duration(never)
+		if s.Last != wheel.Never {
+			to = begin(s.Last + 1)
+		}
+		horizon = append(horizon, foliot.HorizonBucket{From: begin(s.First), To: to, Count: s.Count})
 	}
 	return horizon
 }

@@ -112,8 +112,9 @@
 //   - A look at the next entries: [Wheel.Soonest] returns an exact deadline where Next returns a
 //     lower bound. [Wheel.Nearest] returns the handles of the next entries. [Wheel.Ahead] lets the
 //     cache misses of entries that are due overlap.
-//   - Pictures of the wheel: [Wheel.Spans] counts the entries by when they are due, and
-//     [Wheel.CountUntil] those up to a tick. [Wheel.Sample] picks entries at random.
+//   - Pictures of the wheel: [Wheel.Spans] counts the entries by when they are due, [Horizon] fills
+//     the gaps between the counts, and [Wheel.CountUntil] counts those up to a tick. [Wheel.Sample]
+//     picks entries at random.
 //   - Dead references: an entry that is cancelled, parked or moved leaves four bytes in its bucket,
 //     which the wheel reuses or removes later. [Wheel.Stale] counts them, and [Wheel.Compact]
 //     removes them earlier.

@@ -470,3 +470,20 @@ func ExampleWheel_Spans() {
 	// 64 to 127: 2
 	// 4096 to 8191: 1
 }
+
+// Horizon adds what Spans leaves out: the times without entries. What is overdue is the first span.
+func ExampleHorizon() {
+	var w wheel.Wheel[string]
+	for _, at := range []wheel.Tick{3, 9, 70, 100, 5000} {
+		w.Schedule(at, "an entry")
+	}
+	for _, s := range wheel.Horizon(w.Spans(nil, 10), 10) {
+		fmt.Printf("%d to %d: %d\n", s.First, s.Last, s.Count)
+	}
+	// Output:
+	// 3 to 10: 2
+	// 11 to 63: 0
+	// 64 to 127: 2
+	// 128 to 4095: 0
+	// 4096 to 8191: 1
+}

@@ -38,6 +38,38 @@ func (w *Wheel[V]) Spans(dst []Span, at Tick) []Span {
 	return dst
 }
 
+// Horizon returns a picture of the time to come, without gaps: each span begins one tick after the one
+// before it ends. It is made of the spans of one wheel, or of several: they are in order, they do not
+// overlap, and none goes on after the tick at unless it begins after it, as [Wheel.Spans] returns them.
+//
+// The first span of the result has the entries that are due at the tick at, or before. It ends with that
+// tick, and is there even if it is empty. A time without entries between the others is one span with the
+// Count 0. The result is nil if there are no entries.
+func Horizon(spans []Span, at Tick) []Span {
+	due := Span{First: at, Last: at}
+	for len(spans) > 0 && spans[0].Last <= at {
+		due.First = min(due.First, spans[0].First)
+		due.Count += spans[0].Count
+		spans = spans[1:]
+	}
+	horizon := append(make([]Span, 0, 2*len(spans)+1), due)
+	last, total := at, due.Count
+	for _, s := range spans {
+		if s.Count == 0 {
+			continue
+		}
+		if s.First > last+1 {
+			horizon = append(horizon, Span{First: last + 1, Last: s.First - 1})
+		}
+		horizon = append(horizon, Span{max(s.First, last+1), s.Last, s.Count})
+		last, total = s.Last, total+s.Count
+	}
+	if total == 0 {
+		return nil
+	}
+	return horizon
+}
+
 // spansBelow appends the spans of the branches of a node. The node divides a range that begins at
 // base, and its level has the given shift. A split branch is one span, unless the tick at divides it.
 func (w *Wheel[V]) spansBelow(dst []Span, n *node, base Tick, shift uint, at Tick) []Span {

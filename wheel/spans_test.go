@@ -160,6 +160,32 @@ func TestSpansAreTheBranchesOfTheWheel(t *testing.T) {
 	}
 }
 
+func TestHorizonHasNoGaps(t *testing.T) {
+	type spans = []wheel.Span
+	for _, tt := range []struct {
+		name     string
+		at       wheel.Tick
+		in, want spans
+	}{
+		{"nothing", 7, nil, nil},
+		{"spans without entries", 7, spans{{5, 5, 0}, {64, 127, 0}}, nil},
+		{"overdue ones", 7, spans{{2, 3, 1}, {7, 7, 2}}, spans{{2, 7, 3}}},
+		{"none is overdue", 7, spans{{8, 8, 1}}, spans{{7, 7, 0}, {8, 8, 1}}},
+		{"a gap", 7, spans{{7, 7, 1}, {9, 9, 2}}, spans{{7, 7, 1}, {8, 8, 0}, {9, 9, 2}}},
+		{"a span without entries is part of a gap", 7, spans{{9, 9, 0}, {64, 127, 2}}, spans{{7, 7, 0}, {8, 63, 0}, {64, 127, 2}}},
+		{"the last tick", 7, spans{{15 << 60, wheel.Never, 1}}, spans{{7, 7, 0}, {8, 15<<60 - 1, 0}, {15 << 60, wheel.Never, 1}}},
+		{"at the last tick", wheel.Never, spans{{15 << 60, wheel.Never, 1}}, spans{{15 << 60, wheel.Never, 1}}},
+	} {
+		in := slices.Clone(tt.in)
+		if got := wheel.Horizon(tt.in, tt.at); !slices.Equal(got, tt.want) || (got == nil) != (tt.want == nil) {
+			t.Errorf("%s: Horizon returns %v, want %v", tt.name, got, tt.want)
+		}
+		if !slices.Equal(tt.in, in) {
+			t.Errorf("%s: Horizon has changed its argument", tt.name)
+		}
+	}
+}
+
 func TestSpansInTheBodyOfAdvanceChangesNothing(t *testing.T) {
 	advanceWith(t, func(w *wheel.Wheel[int], _ int) { w.Spans(nil, 50) })
 }

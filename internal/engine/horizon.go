@@ -2,24 +2,16 @@ package engine
 
 import (
 	"slices"
-	"time"
 
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A HorizonBucket is a range of times, counted from the time of the Horizon, and the number of timers
-// that are due in it. From belongs to the range and To does not.
-type HorizonBucket struct {
-	From, To time.Duration
-	Count    int
-}
-
-// Horizon returns how many timers are due by when, as package foliot documents it. It returns nil if
-// nothing is armed, and if the call is foreign.
-func (eng *Engine) Horizon() []HorizonBucket {
+// Horizon returns how many timers are due by when: the spans of [wheel.Horizon], and the time now that they
+// are counted from. It returns nil if nothing is armed, and if the call is foreign.
+func (eng *Engine) Horizon() (horizon []wheel.Span, now int64) {
 	now, err := eng.Enter()
 	if err != nil {
-		return nil
+		return nil, 0
 	}
 	at := eng.Floor(now)
 	var all, spans, buf []wheel.Span
@@ -28,47 +20,7 @@ func (eng *Engine) Horizon() []HorizonBucket {
 		buf = mergeSpans(buf[:0], all, spans)
 		all, buf = buf, all
 	}
-	return HorizonOf(all, at, func(at wheel.Tick) time.Duration {
-		return time.Duration(eng.Nanos(at) - now)
-	})
-}
-
-// HorizonOf returns the buckets for the spans of wheels that are at the tick at. The spans are in
-// order, and none contains the end of that tick unless it ends there. begin returns when a tick begins,
-// counted from now. Spans that are due become one bucket, and so does each gap between spans.
-func HorizonOf(spans []wheel.Span, at wheel.Tick, begin func(wheel.Tick) time.Duration) []HorizonBucket {
-	due := wheel.Span{First: at, Last: at}
-	for len(spans) > 0 && spans[0].Last <= at {
-		due.First = min(due.First, spans[0].First)
-		due.Count += spans[0].Count
-		spans = spans[1:]
-	}
-	buckets := make([]HorizonBucket, 0, 2*len(spans)+1)
-	from, next := begin(due.First), due.First
-	add := func(last wheel.Tick, count int) {
-		to := time.Duration(never)
-		if last != wheel.Never {
-			to = begin(last + 1)
-		}
-		buckets = append(buckets, HorizonBucket{from, to, count})
-		from, next = to, last+1
-	}
-	add(due.Last, due.Count)
-	total := due.Count
-	for _, s := range spans {
-		if s.Count == 0 {
-			continue
-		}
-		if s.First > next {
-			add(s.First-1, 0)
-		}
-		add(s.Last, s.Count)
-		total += s.Count
-	}
-	if total == 0 {
-		return nil
-	}
-	return buckets
+	return wheel.Horizon(all, at), now
 }
 
 // spans appends to dst the spans of the wheel, see [wheel.Wheel.Spans], without the timers that Stats

@@ -19,6 +19,7 @@ var foreignExempt = map[string]string{
 	"inspect.Handler":       "it only reads its options, and a request calls Stats, Horizon and Callbacks",
 	"inspect.Queue.Len":     "it is that of foliot.Queue",
 	"inspect.Queue.Horizon": "it is that of foliot.Queue",
+	"wheel.Horizon":         "it only reads its arguments",
 }
 
 // aliasFile has generated aliases of the standard package. They have no code.
