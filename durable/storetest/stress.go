@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/foliot-go/foliot/durable"
-	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // stressTests make random calls from many goroutines, as long as the environment variable FOLIOT_STRESS
@@ -28,6 +29,33 @@ const (
 	stressShared   = 12                    // IDs that all workers use
 )
 
+// stressTime returns how long a test makes random calls: the duration in FOLIOT_STRESS, or short if that is
+// not set.
+func stressTime(t *testing.T, short time.Duration) time.Duration {
+	t.Helper()
+	text := os.Getenv("FOLIOT_STRESS")
+	if text == "" {
+		return short
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("FOLIOT_STRESS: %v", err)
+	}
+	return d
+}
+
+// randomPause yields or sleeps for a moment now and then, so that not everything happens under full load.
+func randomPause() {
+	switch n := rand.IntN(64); {
+	case n == 0:
+		time.Sleep(rand.N(4 * time.Millisecond))
+	case n < 8:
+		time.Sleep(rand.N(300 * time.Microsecond))
+	case n < 12:
+		runtime.Gosched()
+	}
+}
+
 // stress alternates between random calls and ends of the store, and checks the ledger.
 func stress(k *kit, crashes bool) {
 	l := &ledger{kit: k, keys: map[string]*occurrence{}, solo: map[string]*soloTimer{}}
@@ -37,7 +65,7 @@ func stress(k *kit, crashes bool) {
 		o.Concurrency = 8
 		o.Retry = durable.Retry{Min: time.Millisecond, Max: 3 * time.Millisecond, Attempts: stressAttempts}
 	})
-	end := time.Now().Add(testkit.StressTime(k.T, 400*time.Millisecond))
+	end := time.Now().Add(stressTime(k.T, 400*time.Millisecond))
 	for phase := 0; time.Now().Before(end); phase++ {
 		k.run()
 		var stop atomic.Bool
@@ -214,7 +242,7 @@ func (l *ledger) handle(ctx context.Context, f durable.Fire, life int) error {
 		case <-ctx.Done():
 		}
 	case 5:
-		testkit.RandomPause()
+		randomPause()
 	}
 	failed = false
 	return nil
@@ -225,7 +253,7 @@ func (l *ledger) work(stop *atomic.Bool, r *rand.Rand) {
 	s := l.s
 	revs := map[string]uint64{}
 	for !stop.Load() {
-		testkit.RandomPause()
+		randomPause()
 		var err error
 		if r.IntN(3) == 0 {
 			err = l.workSolo(s, r)
