@@ -13,20 +13,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/foliot-go/foliot/durable"
-	"github.com/foliot-go/foliot/durable/internal/natstest"
+	"github.com/foliot-go/foliot/internal/natsserver"
 )
 
 // benchBeds are the servers of the benchmarks.
 func benchBeds(b *testing.B, f func(b *testing.B, nc *nats.Conn, o Options)) {
 	for _, n := range []int{1, 3} {
 		b.Run(fmt.Sprintf("servers=%d", n), func(b *testing.B) {
-			var connect func(...nats.Option) *nats.Conn
-			if n == 1 {
-				connect = natstest.Start(b, natstest.Options{}).Connect
-			} else {
-				connect = natstest.StartCluster(b, n, natstest.Options{}).Connect
-			}
-			f(b, connect(), Options{Stream: fmt.Sprintf("B%d", streams.Add(1)), Replicas: n, Synced: true})
+			f(b, StartServers(b, n, natsserver.Options{}).Connect(b), Options{Stream: fmt.Sprintf("B%d", streams.Add(1)), Replicas: n, Synced: true})
 		})
 	}
 }
@@ -103,7 +97,7 @@ const benchCallers = 64
 
 // BenchmarkOpen opens a store with b.N timers.
 func BenchmarkOpen(b *testing.B) {
-	nc := natstest.Start(b, natstest.Options{}).Connect()
+	nc := StartServers(b, 1, natsserver.Options{}).Connect(b)
 	o := Options{Stream: "OPEN", Synced: true}
 	s := benchScheduler(b, nc, o)
 	at := time.Now().Add(time.Hour)

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/foliot-go/foliot/durable"
-	"github.com/foliot-go/foliot/durable/internal/natstest"
+	"github.com/foliot-go/foliot/internal/natsserver"
 )
 
 // api sends a request to the API of the server.
@@ -43,8 +43,6 @@ func api(t *testing.T, nc *nats.Conn, subject string, request any) map[string]an
 func TestOpenRefusesAStreamThatDoesNotFit(t *testing.T) {
 	b := one(t)
 	nc := b.connect()
-	keep := b.options(t) // the server removes the folder of its streams with the last of them, also while it makes another
-	api(t, nc, "STREAM.CREATE."+keep.Stream, configOf(keep.Stream, keep, 1))
 	for field, change := range map[string]func(c *streamConfig){
 		"subjects":             func(c *streamConfig) { c.Subjects = []string{c.Name + ".other"} },
 		"storage":              func(c *streamConfig) { c.Storage = "memory" },
@@ -124,13 +122,13 @@ func TestOldServersAreRefused(t *testing.T) {
 }
 
 func TestOpenWithoutJetStreamReturnsAnError(t *testing.T) {
-	server := natstest.Start(t, natstest.Options{Config: `accounts: { NOJS: { users: [{user: a, password: a}] }, JS: { jetstream: enabled, users: [{user: b, password: b}] } }`})
+	servers := StartServers(t, 1, natsserver.Options{Config: `accounts: { NOJS: { users: [{user: a, password: a}] }, JS: { jetstream: enabled, users: [{user: b, password: b}] } }`})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := Open(ctx, server.Connect(nats.UserInfo("a", "a")), Options{Stream: "X"}); err == nil || !strings.Contains(err.Error(), "X") {
+	if _, err := Open(ctx, servers.Connect(t, nats.UserInfo("a", "a")), Options{Stream: "X"}); err == nil || !strings.Contains(err.Error(), "X") {
 		t.Errorf("Open in an account without JetStream returns %v", err)
 	}
-	s, err := Open(ctx, server.Connect(nats.UserInfo("b", "b")), Options{Stream: "X"})
+	s, err := Open(ctx, servers.Connect(t, nats.UserInfo("b", "b")), Options{Stream: "X"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,9 +148,9 @@ func TestOpenNamesAPermissionThatIsMissing(t *testing.T) {
 		users = append(users, fmt.Sprintf("{user: u%d, password: x, permissions: %s}", i, permissions(publish, subscribe, subject)))
 	}
 	users = append(users, "{user: nosub, password: x, permissions: "+permissions(publish, []string{"_INBOX.>"}, "")+"}")
-	server := natstest.Start(t, natstest.Options{Config: "authorization { users: [\n" + strings.Join(users, "\n") + "\n] }"})
+	servers := StartServers(t, 1, natsserver.Options{Config: "authorization { users: [\n" + strings.Join(users, "\n") + "\n] }"})
 	open := func(user string) error {
-		nc := server.Connect(nats.UserInfo(user, "x"))
+		nc := servers.Connect(t, nats.UserInfo(user, "x"))
 		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 		defer cancel()
 		s, err := Open(ctx, nc, Options{Stream: "X", Synced: true})
@@ -245,8 +243,8 @@ func TestAFullStreamRefusesTimersAndFiresThoseThatItHas(t *testing.T) {
 
 func TestAStoreGoesOnAfterItsServerWasKilled(t *testing.T) {
 	t.Parallel()
-	server := natstest.Start(t, natstest.Options{Sync: true})
-	b := newBed(server.Connect, 1)
+	b := own(t, 1, natsserver.Options{Sync: true})
+	server := b.servers[0]
 	o, books := b.options(t), newBook()
 	n := b.start(t, o, map[string]durable.Handler{"k": func(_ context.Context, f durable.Fire) error {
 		books.note("", f)
@@ -260,7 +258,7 @@ func TestAStoreGoesOnAfterItsServerWasKilled(t *testing.T) {
 		}
 	}
 	time.Sleep(time.Until(begin.Add(200 * time.Millisecond)))
-	server.Kill()
+	must(t, server.Kill())
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err := n.s.Schedule(ctx, durable.Timer{ID: "unsure", At: begin, Kind: "k"})
@@ -273,7 +271,7 @@ func TestAStoreGoesOnAfterItsServerWasKilled(t *testing.T) {
 	if ok, err := n.s.Cancel(ctx, "nothing"); ok || err == nil {
 		t.Errorf("Cancel without a server returns %t and %v", ok, err)
 	}
-	server.Restart()
+	must(t, server.Restart())
 	eventually(t, "all timers have an outcome", func() bool {
 		_, _, err := n.s.Get(t.Context(), "1")
 		return err == nil && n.s.Stats().Pending == 0
@@ -293,18 +291,18 @@ func TestAStoreGoesOnAfterItsServerWasKilled(t *testing.T) {
 }
 
 func TestCallsToAServerThatIsStoppedEnd(t *testing.T) {
-	server := natstest.Start(t, natstest.Options{})
-	b := newBed(server.Connect, 1)
+	b := own(t, 1, natsserver.Options{})
+	server := b.servers[0]
 	s := b.store(t, b.options(t))
 	timer := durable.Timer{ID: "a", At: time.Now().Add(time.Hour), Kind: "k"}
-	server.Freeze()
+	must(t, server.Freeze())
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err := s.Schedule(ctx, []durable.Timer{timer}, durable.Condition{})
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errUnknown) {
 		t.Errorf("Schedule on a server that is stopped returns %v", err)
 	}
-	server.Thaw()
+	must(t, server.Thaw())
 	// The message was on its way.
 	eventually(t, "the timer is there", func() bool {
 		_, ok, err := s.Get(t.Context(), "a")
@@ -350,8 +348,8 @@ func TestRunReturnsAnErrorIfTheStreamIsDeleted(t *testing.T) {
 
 func TestAnOlderBackupIsNoticed(t *testing.T) {
 	t.Parallel()
-	server := natstest.Start(t, natstest.Options{Sync: true})
-	b := newBed(server.Connect, 1)
+	b := own(t, 1, natsserver.Options{Sync: true})
+	server := b.servers[0]
 	o, books := b.options(t), newBook()
 	n := b.start(t, o, map[string]durable.Handler{"k": func(_ context.Context, f durable.Fire) error {
 		books.note("", f)
@@ -366,12 +364,12 @@ func TestAnOlderBackupIsNoticed(t *testing.T) {
 	}
 	schedule("kept", far)
 	schedule("again", far)
-	server.Terminate()
+	must(t, server.Terminate())
 	backup := t.TempDir()
 	if err := os.CopyFS(backup, os.DirFS(server.StoreDir())); err != nil {
 		t.Fatal(err)
 	}
-	server.Restart()
+	must(t, server.Restart())
 	eventually(t, "the server is back", func() bool {
 		_, ok, err := n.s.Get(t.Context(), "kept")
 		return ok && err == nil
@@ -382,14 +380,14 @@ func TestAnOlderBackupIsNoticed(t *testing.T) {
 	if ok, err := n.s.Cancel(t.Context(), "again"); !ok || err != nil {
 		t.Fatalf("Cancel returns %t and %v", ok, err)
 	}
-	server.Kill()
+	must(t, server.Kill())
 	if err := os.RemoveAll(server.StoreDir()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.CopyFS(server.StoreDir(), os.DirFS(backup)); err != nil {
 		t.Fatal(err)
 	}
-	server.Restart()
+	must(t, server.Restart())
 	eventually(t, "the store knows what the backup has", func() bool {
 		_, ok, err := n.s.Get(t.Context(), "again")
 		return ok && err == nil && n.s.Stats().Pending == 2
@@ -406,8 +404,7 @@ func TestAnOlderBackupIsNoticed(t *testing.T) {
 
 func TestTheLeaderStepsDownInMidRun(t *testing.T) {
 	t.Parallel()
-	c := natstest.StartCluster(t, 3, natstest.Options{})
-	b := newBed(c.Connect, 3)
+	b := three(t)
 	o, books := b.options(t), newBook()
 	var all []*node
 	for i := range 2 {
@@ -425,7 +422,7 @@ func TestTheLeaderStepsDownInMidRun(t *testing.T) {
 	}
 	for range 3 {
 		time.Sleep(500 * time.Millisecond)
-		c.StepDown(o.Stream)
+		b.servers.StepDown(t, o.Stream)
 	}
 	eventually(t, "all timers are handled", func() bool { return all[0].s.Stats().Pending == 0 })
 	books.mu.Lock()

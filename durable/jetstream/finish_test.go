@@ -1,7 +1,6 @@
 package jetstream
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
@@ -9,7 +8,7 @@ import (
 
 	"github.com/foliot-go/foliot/durable"
 	"github.com/foliot-go/foliot/durable/internal/moves"
-	"github.com/foliot-go/foliot/durable/internal/natstest"
+	"github.com/foliot-go/foliot/internal/natsserver"
 	"github.com/foliot-go/foliot/internal/testkit"
 )
 
@@ -20,14 +19,14 @@ func TestAnEndIsReportedAfterALongOutage(t *testing.T) {
 		t.Skip("it takes longer than a call may last")
 	}
 	t.Parallel()
-	server := natstest.Start(t, natstest.Options{})
-	proxy := natstest.NewProxy(t, server.Addr)
+	b := one(t)
+	proxy := natsserver.NewProxy(t, b.servers[0].Addr)
 	nc, err := nats.Connect(proxy.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.PingInterval(time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	s, err := Open(t.Context(), nc, Options{Synced: true, Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil))})
+	s, err := Open(t.Context(), nc, b.options(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,11 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/durable"
-	"github.com/foliot-go/foliot/durable/internal/natstest"
+	"github.com/foliot-go/foliot/internal/natsserver"
 )
 
 func TestTimersFireOnceWhenTheLeaderOfTheStreamChanges(t *testing.T) {
-	c := natstest.StartCluster(t, 3, natstest.Options{})
-	b := newBed(c.Connect, 3)
+	b := own(t, 3, natsserver.Options{})
 	o := b.options(t)
 	s, err := durable.New(b.store(t, o), durable.Options{})
 	if err != nil {
@@ -57,10 +56,10 @@ func TestTimersFireOnceWhenTheLeaderOfTheStreamChanges(t *testing.T) {
 		}
 		t.Logf("the leader %s: timers were late by at most %v", what, worst)
 	}
-	through("steps down", func() { c.StepDown(o.Stream) })
-	leader := c.Leader(o.Stream)
-	through("is killed", leader.Kill)
-	leader.Restart()
+	through("steps down", func() { b.servers.StepDown(t, o.Stream) })
+	leader := b.servers.Leader(t, o.Stream)
+	through("is killed", func() { must(t, leader.Kill()) })
+	must(t, leader.Restart())
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/foliot-go/foliot/durable/internal/natstest"
+	"github.com/foliot-go/foliot/internal/natsserver"
 )
 
 // acts are what a nemesis does, one after the other.
@@ -154,7 +154,7 @@ func (n *nemesis) delay() {
 }
 
 // proxies returns all proxies.
-func (n *nemesis) proxies() (all []*natstest.Proxy) {
+func (n *nemesis) proxies() (all []*natsserver.Proxy) {
 	for _, p := range n.routes {
 		all = append(all, p)
 	}
@@ -171,38 +171,46 @@ func (n *nemesis) heal() {
 	}
 }
 
+// must ends the test if something cannot be done to a server.
+func (n *nemesis) must(err error) {
+	n.Helper()
+	if err != nil {
+		n.Fatal(err)
+	}
+}
+
 // stream returns one of the streams.
 func (n *nemesis) stream() string { return nemesisStreams[rand.IntN(len(nemesisStreams))] }
 
 // awaitLeaders waits until all streams have leaders.
 func (n *nemesis) awaitLeaders() {
 	for _, s := range nemesisStreams {
-		n.cluster.Leader(s)
+		n.cluster.Leader(n, s)
 	}
 }
 
 func (n *nemesis) killLeader() {
 	n.during("kill the leader", nil, false, func() {
-		s := n.cluster.Leader(n.stream())
-		s.Kill()
+		s := n.cluster.Leader(n, n.stream())
+		n.must(s.Kill())
 		time.Sleep(time.Second + rand.N(5*time.Second))
-		s.Restart()
+		n.must(s.Restart())
 		n.awaitLeaders()
 	})
 }
 
 func (n *nemesis) stepDown() {
-	n.during("step down", nil, true, func() { n.cluster.StepDown(n.stream()) })
+	n.during("step down", nil, true, func() { n.cluster.StepDown(n, n.stream()) })
 }
 
 func (n *nemesis) killServers() {
 	n.during("kill the servers", nil, false, func() {
-		for _, s := range n.cluster.Servers {
-			s.Kill()
+		for _, s := range n.cluster {
+			n.must(s.Kill())
 		}
 		time.Sleep(rand.N(time.Second))
-		for _, s := range n.cluster.Servers {
-			s.Restart()
+		for _, s := range n.cluster {
+			n.must(s.Restart())
 		}
 		n.awaitLeaders()
 	})
@@ -211,22 +219,22 @@ func (n *nemesis) killServers() {
 // freezeServer stops a server: the leader, mostly.
 func (n *nemesis) freezeServer() {
 	n.during("stop a server", nil, false, func() {
-		s := n.cluster.Leader(n.stream())
+		s := n.cluster.Leader(n, n.stream())
 		if rand.IntN(4) == 0 {
-			s = n.cluster.Servers[rand.IntN(3)]
+			s = n.cluster[rand.IntN(3)]
 		}
-		s.Freeze()
+		n.must(s.Freeze())
 		time.Sleep(time.Second + rand.N(6*time.Second))
-		s.Thaw()
+		n.must(s.Thaw())
 	})
 }
 
 // cutServer cuts a server off from the others, the leader mostly. Clients reach it.
 func (n *nemesis) cutServer() {
 	n.during("cut a server off", nil, false, func() {
-		leader := n.cluster.Leader(n.stream())
+		leader := n.cluster.Leader(n, n.stream())
 		cut := rand.IntN(3)
-		for i, s := range n.cluster.Servers {
+		for i, s := range n.cluster {
 			if s == leader && rand.IntN(4) != 0 {
 				cut = i
 			}

@@ -17,7 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foliot-go/foliot/durable/internal/natstest"
+	"github.com/foliot-go/foliot/durable/jetstream"
+	"github.com/foliot-go/foliot/internal/natsserver"
 	"github.com/foliot-go/foliot/internal/testkit"
 )
 
@@ -63,8 +64,8 @@ func TestNemesis(t *testing.T) {
 // A nemesis is the processes, the servers, and what is between them.
 type nemesis struct {
 	*testing.T
-	cluster  *natstest.Cluster
-	routes   map[[2]int]*natstest.Proxy // by the numbers of two servers: from the first to the second
+	cluster  jetstream.Servers
+	routes   map[[2]int]*natsserver.Proxy // by the numbers of two servers: from the first to the second
 	children []*child
 	noted    time.Time
 	begun    time.Time
@@ -84,7 +85,7 @@ type ledgerLine struct {
 // A child is a process, and the one that follows if it is killed.
 type child struct {
 	number  int
-	proxies []*natstest.Proxy // to each server
+	proxies []*natsserver.Proxy // to each server
 	skew    time.Duration
 
 	life    int
@@ -98,16 +99,16 @@ type child struct {
 }
 
 func newNemesis(t *testing.T) *nemesis {
-	n := &nemesis{T: t, routes: make(map[[2]int]*natstest.Proxy), ledger: newLedger(), done: make(map[string]int), begun: time.Now(), noted: time.Now()}
-	n.cluster = natstest.StartCluster(t, 3, natstest.Options{Route: func(from, to int, addr string) string {
-		p := natstest.NewProxy(t, addr)
+	n := &nemesis{T: t, routes: make(map[[2]int]*natsserver.Proxy), ledger: newLedger(), done: make(map[string]int), begun: time.Now(), noted: time.Now()}
+	n.cluster = jetstream.StartServers(t, 3, natsserver.Options{Route: func(from, to int, addr string) string {
+		p := natsserver.NewProxy(t, addr)
 		n.routes[[2]int{from, to}] = p
 		return p.Addr
 	}})
 	for i := range nemesisChildren {
 		c := &child{number: i, skew: time.Duration(i-1) * 70 * time.Millisecond}
-		for _, s := range n.cluster.Servers {
-			c.proxies = append(c.proxies, natstest.NewProxy(t, s.Addr))
+		for _, s := range n.cluster {
+			c.proxies = append(c.proxies, natsserver.NewProxy(t, s.Addr))
 		}
 		n.children = append(n.children, c)
 		n.start(c)
@@ -134,7 +135,7 @@ func (n *nemesis) start(c *child) {
 	c.cmd.Env = append(os.Environ(), nemesisURLs+"="+strings.Join(urls, ","), nemesisLife+"="+strconv.Itoa(c.life), nemesisSkew+"="+c.skew.String())
 	c.stderr = &tailWriter{}
 	c.cmd.Stderr = c.stderr
-	natstest.EndWithParent(c.cmd)
+	natsserver.EndWithParent(c.cmd)
 	out, err := c.cmd.StdoutPipe()
 	if err == nil {
 		c.in, err = c.cmd.StdinPipe()

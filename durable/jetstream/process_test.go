@@ -34,7 +34,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := errors.Join(sharedOne.end(), sharedThree.end()); err != nil {
+		fmt.Println(err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 // childMain runs a Scheduler that reports each handler to the standard output, until the standard input

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/durable"
-	"github.com/foliot-go/foliot/durable/internal/natstest"
 )
 
 // eventually waits until a condition holds.
@@ -200,15 +199,14 @@ func TestATimerThatIsLeftToAProcessComesBackWhenThatEnds(t *testing.T) {
 
 func TestArmedTimersOfAProcessThatIsKilledAreTakenOver(t *testing.T) {
 	t.Parallel()
-	server := natstest.Start(t, natstest.Options{})
-	b := newBed(server.Connect, 1)
+	b := one(t)
 	o := b.options(t)
 	store := b.store(t, o)
 	s, err := durable.New(store, durable.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	victim, heir := startChild(t, server.URL(), o.Stream), startChild(t, server.URL(), o.Stream)
+	victim, heir := startChild(t, b.servers.URL(), o.Stream), startChild(t, b.servers.URL(), o.Stream)
 	const timers = 200
 	begin := time.Now().Add(time.Second)
 	at := map[string]time.Time{}
@@ -251,21 +249,20 @@ func TestArmedTimersOfAProcessThatIsKilledAreTakenOver(t *testing.T) {
 
 func TestAttemptsOfAProcessThatIsKilledAreRepeated(t *testing.T) {
 	t.Parallel()
-	server := natstest.Start(t, natstest.Options{})
-	b := newBed(server.Connect, 1)
+	b := one(t)
 	o := b.options(t)
 	s, err := durable.New(b.store(t, o), durable.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := startChild(t, server.URL(), o.Stream)
+	first := startChild(t, b.servers.URL(), o.Stream)
 	for i := range 5 {
 		if _, err := s.Schedule(t.Context(), durable.Timer{ID: fmt.Sprint(i), At: time.Now(), Kind: "slow"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually(t, "the first process handles all timers", func() bool { return len(first.all()) == 5 })
-	second := startChild(t, server.URL(), o.Stream)
+	second := startChild(t, b.servers.URL(), o.Stream)
 	time.Sleep(ownerSilence + time.Second)
 	if n := len(second.all()); n != 0 {
 		t.Errorf("%d attempts were repeated while their process is alive", n)
@@ -285,7 +282,7 @@ func TestAttemptsOfAProcessThatIsKilledAreRepeated(t *testing.T) {
 	t.Logf("the attempts were repeated %v after the kill", took)
 
 	// A process that ends in an orderly way says so, and need not be waited for. Its handlers have failed.
-	third := startChild(t, server.URL(), o.Stream)
+	third := startChild(t, b.servers.URL(), o.Stream)
 	second.stop()
 	left := time.Now()
 	eventually(t, "the third process repeats the attempts", func() bool { return len(third.all()) == 5 })

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,8 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/foliot-go/foliot/durable/internal/natstest"
 	"github.com/foliot-go/foliot/durable/storetest"
+	"github.com/foliot-go/foliot/internal/natsserver"
 )
 
 // streams numbers the streams of tests, so that each test has its own on a server that they share.
@@ -21,9 +22,8 @@ var streams atomic.Int64
 
 // A bed is a server or a cluster on which tests open stores.
 type bed struct {
-	connect  func(opts ...nats.Option) *nats.Conn
-	replicas int
-
+	tb         testing.TB // at whose end its connections are closed
+	servers    Servers
 	partitions int // 0: 1
 
 	mu   sync.Mutex
@@ -36,17 +36,89 @@ type openStore struct {
 	options Options
 }
 
-func newBed(connect func(opts ...nats.Option) *nats.Conn, replicas int) *bed {
-	return &bed{connect: connect, replicas: replicas, open: map[storetest.Store]openStore{}}
+func newBed(tb testing.TB, servers Servers) *bed {
+	return &bed{tb: tb, servers: servers, open: map[storetest.Store]openStore{}}
 }
 
-// one returns a bed of one server.
-func one(t *testing.T) *bed { return newBed(natstest.Start(t, natstest.Options{}).Connect, 1) }
+// own returns a bed of n servers of which the test may do as it likes.
+func own(t *testing.T, n int, o natsserver.Options) *bed {
+	t.Helper()
+	return newBed(t, StartServers(t, n, o))
+}
 
-// three returns a bed of a cluster of three.
+// one returns a bed of one server that tests share.
+func one(t *testing.T) *bed {
+	t.Helper()
+	return newBed(t, sharedOne.use(t))
+}
+
+// three returns a bed of a cluster of three that tests share.
 func three(t *testing.T) *bed {
-	return newBed(natstest.StartCluster(t, 3, natstest.Options{}).Connect, 3)
+	t.Helper()
+	return newBed(t, sharedThree.use(t))
 }
+
+// shared are servers that the first test which needs them starts, and that run until the last test has ended.
+// No test may kill or stop them.
+type shared struct {
+	n     int
+	once  sync.Once
+	dir   string
+	all   Servers
+	error error
+}
+
+var sharedOne, sharedThree = &shared{n: 1}, &shared{n: 3}
+
+// use returns the servers.
+func (s *shared) use(t *testing.T) Servers {
+	t.Helper()
+	s.once.Do(s.start)
+	if errors.Is(s.error, natsserver.ErrNoModule) {
+		t.Skip(s.error)
+	}
+	must(t, s.error)
+	t.Cleanup(func() {
+		for _, server := range s.all {
+			server.LogTail(t)
+		}
+	})
+	return s.all
+}
+
+// start starts the servers, and makes a stream that is never removed: the server removes the folder of its
+// streams with the last of them, also while it makes another.
+func (s *shared) start() {
+	if s.dir, s.error = os.MkdirTemp("", "foliot-nats-"); s.error != nil {
+		return
+	}
+	if s.all, s.error = natsserver.StartCluster(s.dir, s.n, natsserver.Options{}); s.error != nil {
+		return
+	}
+	nc, err := nats.Connect(s.all.URL())
+	if err != nil {
+		s.error = err
+		return
+	}
+	defer nc.Close()
+	m, err := nc.Request("$JS.API.STREAM.CREATE.KEEP", fmt.Appendf(nil, `{"name":"KEEP","subjects":["KEEP"],"num_replicas":%d}`, s.n), 10*time.Second)
+	if err == nil && bytes.Contains(m.Data, []byte(`"error"`)) {
+		err = fmt.Errorf("the first stream cannot be made: %s", m.Data)
+	}
+	s.error = err
+}
+
+// end ends the servers.
+func (s *shared) end() error {
+	var errs []error
+	for _, server := range s.all {
+		errs = append(errs, server.Kill())
+	}
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+}
+
+// connect returns a connection that is closed at the end of the test.
+func (b *bed) connect(opts ...nats.Option) *nats.Conn { return b.servers.Connect(b.tb, opts...) }
 
 // options returns options with a stream that no other test has. It is removed at the end of the test.
 func (b *bed) options(t *testing.T) Options {
@@ -58,7 +130,7 @@ func (b *bed) options(t *testing.T) Options {
 			_, _ = nc.Request("$JS.API.STREAM.DELETE."+partitionName(name, n), nil, 5*time.Second)
 		}
 	})
-	return Options{Stream: name, Replicas: b.replicas, Partitions: b.partitions, Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil)), Synced: true}
+	return Options{Stream: name, Replicas: len(b.servers), Partitions: b.partitions, Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil)), Synced: true}
 }
 
 // testWriter writes to the log of a test.

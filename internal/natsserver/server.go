@@ -1,6 +1,6 @@
 // Package natsserver starts NATS servers with JetStream for tests and benchmarks: one server, or a cluster.
 // Each is a real process with its own folder and ports. It can be killed, stopped and continued, and started
-// again on the same folder and ports.
+// again on the same folder and ports. A Proxy between them delays, holds back and loses what they send.
 package natsserver
 
 import (
@@ -60,7 +60,7 @@ func Start(dir string, o Options) (*Server, error) {
 }
 
 // StartCluster starts servers that replicate streams among them, in folders below dir, and waits until
-// JetStream accepts requests on each of them.
+// JetStream accepts requests on each of them. One server is no cluster.
 func StartCluster(dir string, n int, o Options) ([]*Server, error) {
 	var names []string
 	for i := range n {

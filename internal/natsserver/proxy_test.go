@@ -1,4 +1,4 @@
-package natstest
+package natsserver
 
 import (
 	"io"
@@ -57,12 +57,12 @@ func receive(c net.Conn, within time.Duration) error {
 
 func TestAProxyDelaysBytes(t *testing.T) {
 	p, c := echo(t)
-	if err := exchange(c, patience); err != nil {
+	if err := exchange(c, Patience); err != nil {
 		t.Fatal(err)
 	}
 	p.Delay(40 * time.Millisecond)
 	begin := time.Now()
-	if err := exchange(c, patience); err != nil {
+	if err := exchange(c, Patience); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(begin); took < 80*time.Millisecond {
@@ -78,7 +78,7 @@ func TestAProxyHoldsBytesBackUntilHeal(t *testing.T) {
 			t.Errorf("%+v: a byte came back through a proxy that holds it", d)
 		}
 		p.Heal()
-		if err := receive(c, patience); err != nil {
+		if err := receive(c, Patience); err != nil {
 			t.Errorf("%+v: after Heal the byte does not come: %v", d, err)
 		}
 	}
@@ -86,18 +86,18 @@ func TestAProxyHoldsBytesBackUntilHeal(t *testing.T) {
 
 func TestABrokenProxyClosesConnections(t *testing.T) {
 	p, c := echo(t)
-	if err := exchange(c, patience); err != nil {
+	if err := exchange(c, Patience); err != nil {
 		t.Fatal(err)
 	}
 	p.Break()
-	if err := exchange(c, patience); err == nil {
+	if err := exchange(c, Patience); err == nil {
 		t.Error("a connection is open after Break")
 	}
-	if err := exchange(dial(t, p), patience); err == nil {
+	if err := exchange(dial(t, p), Patience); err == nil {
 		t.Error("a new connection is open after Break")
 	}
 	p.Heal()
-	if err := exchange(dial(t, p), patience); err != nil {
+	if err := exchange(dial(t, p), Patience); err != nil {
 		t.Errorf("after Heal a new connection does not work: %v", err)
 	}
 }
