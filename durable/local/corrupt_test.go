@@ -140,3 +140,21 @@ func flipEach(t *testing.T, source, name string) (noticed int) {
 	}
 	return noticed
 }
+
+// TestPebbleIsSlowedDownAfterAnError reports an error twice. The first time the goroutine goes on at once:
+// it may hold locks. It tries again without end if a table is damaged.
+func TestPebbleIsSlowedDownAfterAnError(t *testing.T) {
+	t.Parallel()
+	e := newEngine()
+	e.halt.armed.Store(true)
+	begin := time.Now()
+	e.backgroundError(errCrash)
+	if took := time.Since(begin); took >= retryPause {
+		t.Errorf("the first error takes %v", took)
+	}
+	begin = time.Now()
+	e.backgroundError(errCrash)
+	if took := time.Since(begin); took < retryPause {
+		t.Errorf("the second error takes %v, want at least %v", took, retryPause)
+	}
+}

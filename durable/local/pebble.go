@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -62,14 +63,23 @@ func (e *engine) openPebble(dir string, o *pebble.Options) (*pebble.DB, error) {
 	}
 }
 
-// backgroundError gets errors of flushes and compactions. While Pebble opens the folder, it blocks the
-// goroutine that has the error, so that it does not try again.
+// backgroundError gets errors of flushes, of compactions, and of the goroutine that reads the statistics of
+// tables. While Pebble opens the folder, it blocks the goroutine that has the error, so that it does not try
+// again. Later, that goroutine may hold locks that callers wait for. It tries again and again, so it is
+// slowed down from the second error on, lest it keep a processor busy as long as the program runs.
 func (e *engine) backgroundError(err error) {
+	stopped := e.err() != nil
 	err = e.fail(err)
-	if !e.halt.armed.Load() {
+	switch {
+	case !e.halt.armed.Load():
 		e.block(err)
+	case stopped:
+		time.Sleep(retryPause)
 	}
 }
+
+// retryPause is how long a goroutine of Pebble waits before it tries again what cannot succeed.
+const retryPause = time.Second
 
 // block blocks the goroutine for good. If Pebble opens the folder, openPebble returns the error.
 func (e *engine) block(err error) {
