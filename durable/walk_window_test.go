@@ -326,8 +326,9 @@ func (w *windowWalk) walk() error {
 // TestWalkOfTheWindow takes the steps of many runs whose timers are mostly not in memory. Each timer is in memory, due
 // after the horizon, or due without a handler, at any time that no load runs, and each that has a handler fires.
 func TestWalkOfTheWindow(t *testing.T) {
+	testkit.SkipUnderRace(t, "it is a walk; TestWindow has goroutines")
 	walks := 2000
-	if testkit.RaceEnabled || testing.Short() {
+	if testing.Short() {
 		walks = 200
 	}
 	for seed := range uint64(walks) {

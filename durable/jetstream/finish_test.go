@@ -15,9 +15,6 @@ import (
 // TestAnEndIsReportedAfterALongOutage holds the acknowledgement of an end back for longer than a call may
 // last. The end is stored all the same, and Finish says so.
 func TestAnEndIsReportedAfterALongOutage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes longer than a call may last")
-	}
 	t.Parallel()
 	b := one(t)
 	proxy := natsserver.NewProxy(t, b.servers[0].Addr)

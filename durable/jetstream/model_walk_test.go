@@ -35,13 +35,11 @@ func (m model) walk() (int, error) {
 	return n, err
 }
 
-// walkModels visits the states of some models: of all of them if FOLIOT_STRESS is set.
+// walkModels visits the states of models, or of some of them with -short.
 func walkModels(t *testing.T, models []model) {
-	stride := 3
-	switch {
-	case testkit.StressTime(t, 0) > 0:
-		stride = 1
-	case testkit.RaceEnabled, testing.Short():
+	testkit.SkipUnderRace(t, "it is one goroutine")
+	stride := 1
+	if testing.Short() {
 		stride = 29
 	}
 	states, walked := 0, 0
@@ -77,6 +75,7 @@ var troubles = []budget{
 }
 
 func TestWalkOfOneCall(t *testing.T) {
+	t.Parallel()
 	var all []model
 	for _, b := range troubles {
 		for _, script := range interleave.Scripts("cCRg", 1) {
@@ -91,6 +90,8 @@ func TestWalkOfOneCall(t *testing.T) {
 // TestWalkOfAPostponedAttempt visits the states of attempts that are postponed, while they are taken over by another
 // process, or their messages are lost or sent twice. So a number is given to more than one attempt.
 func TestWalkOfAPostponedAttempt(t *testing.T) {
+	t.Parallel()
+	testkit.SkipUnderRace(t, "it is one goroutine")
 	for _, b := range []budget{
 		{silences: 1, postpones: 1}, {losses: 1, postpones: 2}, {repeats: 1, postpones: 2}, {timeouts: 1, postpones: 2},
 	} {
@@ -105,8 +106,10 @@ func TestWalkOfAPostponedAttempt(t *testing.T) {
 // TestWalkOfASeriesThatAHandlerEnds visits the states of a series that a handler ends, also after the next occurrence
 // has fired.
 func TestWalkOfASeriesThatAHandlerEnds(t *testing.T) {
+	t.Parallel()
+	testkit.SkipUnderRace(t, "it is one goroutine")
 	budgets := []budget{{}, {failures: 1}, {crashes: 1}, {losses: 1}, {repeats: 1}, {behinds: 1}, {silences: 1}, {timeouts: 1}}
-	if testkit.RaceEnabled {
+	if testing.Short() {
 		budgets = budgets[:1]
 	}
 	for _, b := range budgets {
@@ -127,9 +130,7 @@ func TestWalkOfASeriesThatAHandlerEnds(t *testing.T) {
 
 // TestWalkOfManyStates visits the states of models that have very many.
 func TestWalkOfManyStates(t *testing.T) {
-	if testkit.StressTime(t, 0) == 0 {
-		t.Skip("FOLIOT_STRESS is not set")
-	}
+	testkit.OnlyInFull(t, "the walk of models with very many states")
 	var all []model
 	for _, b := range troubles {
 		for _, script := range interleave.Scripts("sS", 1) {
@@ -146,6 +147,7 @@ func TestWalkOfManyStates(t *testing.T) {
 }
 
 func TestWalkOfTwoCalls(t *testing.T) {
+	t.Parallel()
 	all := []model{{scripts: [2]interleave.Script{"sc"}}}
 	for _, a := range interleave.Scripts("cCRg", 1) {
 		for _, b := range interleave.Scripts("cCg", 1) {
@@ -186,6 +188,8 @@ const (
 )
 
 func TestTheModelFindsEveryPlantedFault(t *testing.T) {
+	t.Parallel()
+	testkit.SkipUnderRace(t, "it is one goroutine")
 	calls := func(scripts ...interleave.Script) (all [2]interleave.Script) {
 		copy(all[:], scripts)
 		return all

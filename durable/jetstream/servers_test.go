@@ -18,7 +18,16 @@ type Servers []*natsserver.Server
 // StartServers starts servers that end with a test.
 func StartServers(tb testing.TB, n int, o natsserver.Options) Servers {
 	tb.Helper()
+	skipShort(tb)
 	return natsserver.ForTest(tb, n, o)
+}
+
+// skipShort skips a test that needs a server, with -short.
+func skipShort(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("it needs a NATS server")
+	}
 }
 
 // URL returns the addresses of all servers for nats.Connect.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/foliot-go/foliot/durable/storetest"
 	"github.com/foliot-go/foliot/internal/natsserver"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // streams numbers the streams of tests, so that each test has its own on a server that they share.
@@ -73,6 +74,7 @@ var sharedOne, sharedThree = &shared{n: 1}, &shared{n: 3}
 // use returns the servers.
 func (s *shared) use(t *testing.T) Servers {
 	t.Helper()
+	skipShort(t)
 	s.once.Do(s.start)
 	if errors.Is(s.error, natsserver.ErrNoModule) {
 		t.Skip(s.error)
@@ -189,13 +191,10 @@ func TestSuiteOnOneServer(t *testing.T) {
 	storetest.Run(t, one(t).config())
 }
 
-// TestSuiteOnPartitions runs the suite with timers in three streams, if FOLIOT_STRESS is set: it finds little
-// that the others do not.
+// TestSuiteOnPartitions runs the suite with timers in three streams.
 func TestSuiteOnPartitions(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("FOLIOT_STRESS") == "" {
-		t.Skip("FOLIOT_STRESS is not set")
-	}
+	testkit.OnlyInFull(t, "the suite on three partitions")
 	b := one(t)
 	b.partitions = 3
 	storetest.Run(t, b.config())
@@ -203,5 +202,6 @@ func TestSuiteOnPartitions(t *testing.T) {
 
 func TestSuiteOnThreeServers(t *testing.T) {
 	t.Parallel()
+	testkit.OnlyInFull(t, "the suite on three servers; the rules of the protocol are tested on three all the same")
 	storetest.Run(t, three(t).config())
 }

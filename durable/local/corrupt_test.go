@@ -20,7 +20,6 @@ const filled = 130
 // as after the process was killed.
 func fillFolder(t *testing.T, killed bool) string {
 	t.Helper()
-	useSmallTables(t)
 	dir := filepath.Join(t.TempDir(), "store")
 	s, err := Open(dir, Options{})
 	if err != nil {
@@ -80,8 +79,11 @@ func readAll(t *testing.T, dir string) (n int, err error) {
 // TestCorruptFile flips bits in each kind of file. The store is refused or stops with an error that
 // names the file, unless all timers are there.
 func TestCorruptFile(t *testing.T) {
+	testkit.SkipUnderRace(t, "it is about files")
+	useSmallTables(t)
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed %t", killed), func(t *testing.T) {
+			t.Parallel()
 			source := fillFolder(t, killed)
 			if n, err := readAll(t, source); n != filled || err != nil {
 				t.Fatalf("without damage: %d timers, %v", n, err)
@@ -115,7 +117,7 @@ func flipEach(t *testing.T, source, name string) (noticed int) {
 		t.Fatal(err)
 	}
 	places := 12
-	if testkit.RaceEnabled {
+	if testing.Short() {
 		places = 4
 	}
 	for at := 0; at < len(content); at += max(len(content)/places, 1) {

@@ -20,6 +20,10 @@ var kills = flag.Int("kills", 10, "how often TestCrash kills a process, with and
 // TestCrash kills a process that schedules, cancels and handles timers, again and again, and keeps the
 // books of what it has acknowledged.
 func TestCrash(t *testing.T) {
+	testkit.SkipUnderRace(t, "it is about processes that are killed; TestSoak has the same actors")
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
 	for _, mode := range []string{"", "nosync"} {
 		t.Run("mode "+mode, func(t *testing.T) {
 			dir := t.TempDir()

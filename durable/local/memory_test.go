@@ -14,8 +14,9 @@ import (
 // TestMemoryPerTimer checks how much memory a pending timer takes: at most 250 bytes and its ID. Its
 // payload stays on the disk.
 func TestMemoryPerTimer(t *testing.T) {
-	if testkit.RaceEnabled {
-		t.Skip("the race detector changes how much memory things take")
+	testkit.SkipUnderRace(t, "it takes more memory")
+	if testing.Short() {
+		t.Skip("it takes seconds")
 	}
 	useSmallTables(t)
 	prior := cacheSize

@@ -12,23 +12,26 @@ import (
 	"github.com/foliot-go/foliot/internal/testkit"
 )
 
-// faultStep is 1: the tests make each operation fail. It is more with the race detector, which is slow.
-var faultStep = func() int {
-	if testkit.RaceEnabled {
+// faultStep returns 1: the tests make each operation fail. It returns 10 with -short.
+func faultStep() int {
+	if testing.Short() {
 		return 10
 	}
 	return 1
-}()
+}
 
 // TestPowerCut plays the script once for each sync of a file or folder, and cuts the power there: just
 // before the sync. What was acknowledged until then must be there.
 func TestPowerCut(t *testing.T) {
+	testkit.SkipUnderRace(t, "TestSuiteWithCrashesAndFailures runs the same code")
 	useSmallTables(t)
+	step := faultStep()
 	for _, unsynced := range []int{0, 50} {
 		t.Run(fmt.Sprintf("%d percent of what is not synced", unsynced), func(t *testing.T) {
+			t.Parallel()
 			cuts, calls := 0, 0
 			for !t.Failed() {
-				n := 1 + cuts*faultStep
+				n := 1 + cuts*step
 				l, cut := cutAt(t, Options{}, n, unsynced)
 				calls += l.count["ack"]
 				reportProblems(t, l, fmt.Sprintf("sync %d", n))
@@ -38,7 +41,7 @@ func TestPowerCut(t *testing.T) {
 				cuts++
 			}
 			t.Logf("%d power cuts", cuts)
-			if cuts*faultStep < 80 || calls == 0 {
+			if cuts*step < 80 || calls == 0 {
 				t.Errorf("%d power cuts and %d acknowledged calls: the script tests too little", cuts, calls)
 			}
 		})

@@ -8,9 +8,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/foliot-go/foliot/durable/storetest"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 func TestSuiteInAFolder(t *testing.T) {
+	testkit.OnlyInFull(t, "the suite in a folder, with and without NoSync; TestSuiteWithCrashesAndFailures runs it on a disk in memory")
 	for name, o := range map[string]Options{"Sync": {}, "NoSync": {NoSync: true}} {
 		t.Run(name, func(t *testing.T) {
 			dirs := map[storetest.Store]string{}

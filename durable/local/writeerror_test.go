@@ -19,6 +19,7 @@ import (
 // TestWriteError plays the script once for each operation that changes a file or a folder, and makes
 // that one fail. No call hangs, what is acknowledged is kept, and the file is not written or synced again.
 func TestWriteError(t *testing.T) {
+	testkit.SkipUnderRace(t, "TestSuiteWithCrashesAndFailures runs the same code")
 	useSmallTables(t)
 	for _, tt := range []struct {
 		name  string
@@ -29,6 +30,7 @@ func TestWriteError(t *testing.T) {
 		{"the disk is full", syscall.ENOSPC, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			none := &fault{}
 			none.play(t)
 			for _, want := range []string{"create .log", "write .log", "sync .log", "create .sst", "write .sst", "sync .sst", "write MANIFEST", "sync MANIFEST", "sync folder"} {
@@ -38,7 +40,7 @@ func TestWriteError(t *testing.T) {
 			}
 			for op := range none.count {
 				n := 1
-				for ; !t.Failed(); n += faultStep {
+				for ; !t.Failed(); n += faultStep() {
 					f := &fault{op: op, at: n, err: tt.err, stays: tt.stays}
 					if f.play(t); !f.hit {
 						break

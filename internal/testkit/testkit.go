@@ -152,6 +152,15 @@ func AllocsPerRun(tb testing.TB, runs int, f func()) float64 {
 	return testing.AllocsPerRun(runs, f)
 }
 
+// OnlyInFull skips a test unless [Full] reports true, and says what the run leaves out.
+// It is for tests that find little which others do not, and take long.
+func OnlyInFull(tb testing.TB, what string) {
+	tb.Helper()
+	if !Full() {
+		tb.Skip("left out: " + what + "; FOLIOT_FULL=1 runs it")
+	}
+}
+
 // SkipUnderRace skips a test if the race detector is on, and says why it belongs to the lane without it.
 // Walks that run one goroutine at a time have no races to find, allocation counts are wrong, and both
 // would take many times as long.

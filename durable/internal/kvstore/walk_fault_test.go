@@ -9,6 +9,7 @@ import (
 	"github.com/foliot-go/foliot/durable"
 	"github.com/foliot-go/foliot/durable/internal/moves"
 	"github.com/foliot-go/foliot/internal/interleave"
+	"github.com/foliot-go/foliot/internal/testkit"
 )
 
 // A fault is a mistake that is planted into a store, to test that the walk finds it.
@@ -214,6 +215,7 @@ func (f fault) find(t *testing.T, scenarios ...scenario) error {
 }
 
 func TestTheWalkFindsEveryPlantedFault(t *testing.T) {
+	testkit.SkipUnderRace(t, "one goroutine runs at a time")
 	actors := func(scripts ...interleave.Script) []interleave.Script { return scripts }
 	scenarios := [faults]scenario{
 		schedulesEarly:    {actors: actors("s"), crashes: 1},

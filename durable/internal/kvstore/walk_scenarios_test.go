@@ -46,14 +46,12 @@ func scripts(c scenario) (all []scenario) {
 	return all
 }
 
-// walkAll walks through some of the scenarios, and through all of them if FOLIOT_STRESS is set.
+// walkAll walks through all scenarios, or through some of them with -short.
 func walkAll(t *testing.T, all []scenario) {
-	stride := 3
-	switch {
-	case testkit.StressTime(t, 0) > 0:
-		stride = 1
-	case testkit.RaceEnabled, testing.Short():
-		stride = 13
+	testkit.SkipUnderRace(t, "one goroutine runs at a time")
+	stride := 1
+	if testing.Short() {
+		stride = 29
 	}
 	paths, walked := 0, 0
 	for i := 0; i < len(all); i += stride {
@@ -68,6 +66,7 @@ func walkAll(t *testing.T, all []scenario) {
 }
 
 func TestWalkOfTwoActors(t *testing.T) {
+	t.Parallel()
 	walkAll(t, append(
 		pairs(scenario{results: "d", clock: 1}),
 		pairs(scenario{before: "s", results: "fd", clock: 2})...,
@@ -75,10 +74,12 @@ func TestWalkOfTwoActors(t *testing.T) {
 }
 
 func TestWalkOfTwoActorsAndAPostponedTimer(t *testing.T) {
+	t.Parallel()
 	walkAll(t, pairs(scenario{before: "s", results: "pd", clock: 2}))
 }
 
 func TestWalkOfTwoActorsAndACrash(t *testing.T) {
+	t.Parallel()
 	walkAll(t, append(
 		pairs(scenario{results: "d", clock: 1, crashes: 1}),
 		pairs(scenario{before: "s", results: "d", clock: 1, crashes: 1})...,
@@ -86,6 +87,7 @@ func TestWalkOfTwoActorsAndACrash(t *testing.T) {
 }
 
 func TestWalkOfOneActorAndTwoCrashes(t *testing.T) {
+	t.Parallel()
 	var all []scenario
 	for _, a := range interleave.Scripts(walkLetters, 1) {
 		all = append(all,
@@ -98,16 +100,19 @@ func TestWalkOfOneActorAndTwoCrashes(t *testing.T) {
 }
 
 func TestWalkOfThreeActors(t *testing.T) {
+	t.Parallel()
 	walkAll(t, triples(scenario{before: "s", results: "d", clock: 1}))
 }
 
 func TestWalkOfLongerScripts(t *testing.T) {
+	t.Parallel()
 	walkAll(t, append(
 		scripts(scenario{before: "s", results: "d", clock: 1}),
 		scripts(scenario{results: "d", clock: 1})...,
 	))
 }
 
+// TestWalkWithASmallCache is not parallel: the size of the cache is that of all stores.
 func TestWalkWithASmallCache(t *testing.T) {
 	walkAll(t, append(
 		pairs(scenario{before: "s", results: "fd", clock: 2, small: true}),
@@ -116,6 +121,7 @@ func TestWalkWithASmallCache(t *testing.T) {
 }
 
 func TestWalkOfAPeriodicTimer(t *testing.T) {
+	t.Parallel()
 	var all []scenario
 	for _, a := range interleave.Scripts("spRcCg", 1) {
 		all = append(all,
