@@ -94,9 +94,10 @@ func TestClockSteps(t *testing.T) {
 	clock.step(time.Hour) // or the machine was suspended
 	receive("a step forward")
 
-	schedule(t, s, durable.Timer{ID: "b", Kind: "k", At: clock.now().Add(300 * time.Millisecond)})
+	schedule(t, s, durable.Timer{ID: "b", Kind: "k", At: clock.now().Add(100 * time.Millisecond)})
 	clock.step(-time.Hour)
-	time.Sleep(900 * time.Millisecond)
+	testkit.Eventually(t, "the step back", func() bool { return s.Stats().Steps == 2 })
+	time.Sleep(150 * time.Millisecond) // it would fire now
 	select {
 	case <-fired:
 		t.Error("the timer fired although the clock was set back")
