@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -20,14 +19,7 @@ import (
 // startNATS starts a NATS server, and returns the flags of foliot serve for it.
 func startNATS(t *testing.T) []string {
 	t.Helper()
-	server, err := natsserver.Start(t.TempDir(), natsserver.Options{})
-	if errors.Is(err, natsserver.ErrNoModule) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Kill() })
+	server := natsserver.ForTest(t, 1, natsserver.Options{})[0]
 	return []string{"--data=", "--nats", server.URL(), "--replicas", "1"}
 }
 

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -255,16 +254,9 @@ func TestThePermissionsAreEnough(t *testing.T) {
 // On three servers of NATS one may be lost. Five replicas are too many for them.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	servers, err := natsserver.StartCluster(t.TempDir(), 3, natsserver.Options{})
-	if errors.Is(err, natsserver.ErrNoModule) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers := natsserver.ForTest(t, 3, natsserver.Options{})
 	var urls []string
 	for _, s := range servers {
-		t.Cleanup(func() { _ = s.Kill() })
 		urls = append(urls, s.URL())
 	}
 	replicas := func(n int) place {

@@ -172,15 +172,7 @@ func onNATS(url, stream string) place {
 // startNATS starts a server of NATS for one test.
 func startNATS(t *testing.T, o natsserver.Options) *natsserver.Server {
 	t.Helper()
-	s, err := natsserver.Start(t.TempDir(), o)
-	if errors.Is(err, natsserver.ErrNoModule) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Kill() })
-	return s
+	return natsserver.ForTest(t, 1, o)[0]
 }
 
 // connectJetStream returns a connection for requests of a test.
