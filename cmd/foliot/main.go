@@ -1,6 +1,5 @@
-// Command foliot measures Foliot's timers against others on the machine it runs on (foliot bench), moves programs from
-// the standard library's timers to Foliot's (foliot fix), shows and changes the durable timers of a folder (foliot
-// timers), serves timers by HTTP (foliot serve), and uses such a server (foliot put, get, cancel, ls, redrive, discard and
+// Command foliot measures Foliot's timers against others on the machine it runs on (foliot bench), shows and changes the
+// durable timers of a folder (foliot timers), serves timers by HTTP (foliot serve), and uses such a server (foliot put, get, cancel, ls, redrive, discard and
 // tail).
 package main
 
@@ -22,6 +21,11 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	os.Exit(exitCode(execute(ctx, newRootCmd())))
 }
+
+// An exitStatus is the error of a command that has already printed what went wrong.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // A runError is an error other than wrong usage. Its exit status is 1, not 2.
 type runError struct{ error }
@@ -62,14 +66,14 @@ func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "foliot",
 		Short:         "Foliot measures timers",
-		Long:          "Foliot is a timer library for Go. This command measures it on your machine, moves programs to it, shows durable timers, and serves timers by HTTP.",
+		Long:          "Foliot is a timer library for Go. This command measures it on your machine, shows durable timers, and serves timers by HTTP.",
 		Version:       version(),
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newBenchCmd(), newBareServerCmd(), newFixCmd(), newTimersCmd(), newServeCmd(), &cobra.Command{
+	root.AddCommand(newBenchCmd(), newBareServerCmd(), newTimersCmd(), newServeCmd(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  namedArgs,

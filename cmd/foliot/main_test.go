@@ -30,7 +30,6 @@ func TestLongFlagsMayHaveOneDash(t *testing.T) {
 		{[]string{"bench", "--", "-full"}, []string{"bench", "--", "-full"}},
 		{[]string{"bench", "-help"}, []string{"bench", "--help"}},
 		{[]string{"-version"}, []string{"--version"}},
-		{[]string{"fix", "-undo", "-d"}, []string{"fix", "--undo", "-d"}},
 		{[]string{"no-such-command", "-full"}, []string{"no-such-command", "-full"}},
 		{nil, nil},
 	} {

@@ -18,7 +18,7 @@ func apiProblems(pkg *packages.Package, after *types.Package, s swap) []problem 
 	for pos, name := range exposed(after, s.to) {
 		if _, ok := before[pos]; !ok {
 			problems = append(problems, problem{pkg, pos, "exported " + name + " has a timer in its type: " +
-				"other modules that use it would not compile; --api changes it anyway", "exported"})
+				"other modules that use it would not compile; -api changes it anyway"})
 		}
 	}
 	return problems

@@ -16,8 +16,6 @@ type problem struct {
 	pkg *packages.Package
 	pos token.Pos
 	why string
-
-	kind string // see Note
 }
 
 // check type-checks the build with the imports of moved units swapped. Only the import declarations of the loaded syntax
@@ -34,7 +32,7 @@ func (b *build) check(p *plan) []problem {
 			continue
 		}
 		conf := b.config(pkg, checked, func(e types.Error) {
-			problems = append(problems, problem{pkg, e.Pos, "would not compile: " + e.Msg, kindOf(e.Msg)})
+			problems = append(problems, problem{pkg, e.Pos, "would not compile: " + e.Msg})
 		})
 		checked[pkg], _ = conf.Check(pkg.PkgPath, b.fset, files, nil)
 		if !p.Undo && !p.API && pkg.Module.Main {

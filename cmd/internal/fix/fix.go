@@ -15,8 +15,7 @@
 //     drop-ins if the module does not require Foliot, and api.go finds timers that other modules can see
 //   - rewrite.go: rewrite the imports
 //
-// Write, in write.go, writes the changed files. Print, in group.go, prints notes, those of a kind together. RaiseGo, in
-// godebug.go, says what a module changes by requiring Foliot.
+// Write, in write.go, writes the changed files. Print, in print.go, prints notes.
 package fix
 
 import (
@@ -34,9 +33,6 @@ const Module = "github.com/foliot-go/foliot"
 
 // A swap replaces one import path by another.
 type swap struct{ from, to string }
-
-// GoVersion is the go line of that module: a module that requires it needs one as high.
-const GoVersion = "1.26"
 
 // dropIns are the paths of the standard packages that have a drop-in. The path of the drop-in is Module + "/" + path.
 var dropIns = []string{"time", "context"}
@@ -80,8 +76,7 @@ type Note struct {
 	Pos  token.Position // Line 0: the file or directory as a whole; no Filename: no place
 	Text string
 
-	kind string // notes of the same kind say the same, apart from the names of the program
-	rank int    // see rankImport
+	rank int // see rankImport
 }
 
 func (n Note) String() string {
@@ -182,11 +177,7 @@ func (p *plan) result() (*Result, error) {
 		if len(paths) == 0 {
 			continue
 		}
-		edit := rewriteReversibly
-		if p.Undo {
-			edit = rewrite
-		}
-		after, err := edit(f.text, paths, f.module.Path)
+		after, err := rewrite(f.text, paths, f.module.Path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

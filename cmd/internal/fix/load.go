@@ -79,15 +79,7 @@ func load(ctx context.Context, o Options, platform string) (*build, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.findTargets(roots); !b.hasFoliot && slices.ContainsFunc(roots, importsFoliot) {
-		// The program was moved before, but does not require Foliot yet. Request the standard packages too,
-		// because maybe no package imports them any more.
-		if roots, err = packages.Load(cfg, append(query, dropIns...)...); err != nil {
-			return nil, err
-		}
-		b.findTargets(roots)
-		b.checkWithoutFoliot(roots)
-	}
+	b.findTargets(roots)
 	return b, b.keepPackages(roots, o)
 }
 
@@ -137,7 +129,7 @@ func (b *build) selectFiles(cfg *packages.Config, patterns []string) ([]string, 
 func (b *build) refuse(p *packages.Package, why string) {
 	if len(p.GoFiles) > 0 {
 		dir := token.Position{Filename: filepath.Dir(p.GoFiles[0])}
-		b.refused = append(b.refused, Note{dir, "package " + p.PkgPath + " " + why, why, rankFirst})
+		b.refused = append(b.refused, Note{dir, "package " + p.PkgPath + " " + why, rankFirst})
 	}
 }
 
@@ -212,36 +204,6 @@ func (b *build) findTargets(roots []*packages.Package) {
 	}
 }
 
-func importsFoliot(p *packages.Package) bool {
-	return slices.ContainsFunc(dropIns, func(std string) bool { return p.Imports[Module+"/"+std] != nil })
-}
-
-// checkWithoutFoliot type-checks the packages that import Foliot although the go command cannot find it, and the packages
-// that depend on them.
-func (b *build) checkWithoutFoliot(roots []*packages.Package) {
-	done := map[*packages.Package]bool{}
-	packages.Visit(roots, nil, func(p *packages.Package) {
-		again := importsFoliot(p)
-		for _, imp := range p.Imports {
-			again = again || done[imp]
-		}
-		if !again || p.Module == nil {
-			return
-		}
-		done[p] = true
-		p.Errors = slices.DeleteFunc(p.Errors, func(e packages.Error) bool { return e.Kind != packages.ParseError })
-		p.TypesInfo = &types.Info{
-			Types: map[ast.Expr]types.TypeAndValue{},
-			Defs:  map[*ast.Ident]types.Object{},
-			Uses:  map[*ast.Ident]types.Object{},
-		}
-		conf := b.config(p, nil, func(e types.Error) {
-			p.Errors = append(p.Errors, packages.Error{Pos: e.Fset.Position(e.Pos).String(), Msg: e.Msg, Kind: packages.TypeError})
-		})
-		p.Types, _ = conf.Check(p.PkgPath, b.fset, p.Syntax, p.TypesInfo)
-	})
-}
-
 // fileName returns the source file of a syntax tree. For a file translated by cgo that is the original, which line
 // directives name. Line directives of other generators are ignored, because the generated file has the import.
 func (b *build) fileName(p *packages.Package, f *ast.File) string {
@@ -284,21 +246,21 @@ func errorNotes(p *packages.Package) []Note {
 		}
 		if len(imp.GoFiles) == 0 { // the package is missing, and only the go command knows why
 			for _, e := range imp.Errors {
-				notes = append(notes, Note{Text: path + ": " + e.Msg, kind: "could not import " + path, rank: rankImport})
+				notes = append(notes, Note{Text: path + ": " + e.Msg, rank: rankImport})
 			}
 		}
 	}
 	for _, e := range p.Errors {
 		n, ok := placed(e.Pos, e.Msg)
-		n.kind, n.rank = kindOf(e.Msg), rank
+		n.rank = rank
 		switch {
 		case !ok:
-			others = append(others, Note{Text: e.Msg, kind: e.Msg, rank: rankImport})
+			others = append(others, Note{Text: e.Msg, rank: rankImport})
 			continue
 		case importError.MatchString(e.Msg):
-			n.Text, n.rank = n.kind, rankImport
+			n.Text, n.rank = importError.ReplaceAllString(e.Msg, "$1"), rankImport
 		case e.Kind == packages.ParseError:
-			n.kind, n.rank = "syntax of "+n.Pos.Filename, rankSyntax // the first one may be the cause of the rest
+			n.rank = rankSyntax
 		}
 		notes = append(notes, n)
 	}

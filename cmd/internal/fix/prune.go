@@ -65,7 +65,7 @@ func (p *plan) refusalsFor(b *build, pr problem, rank int) []refusal {
 	from := p.timers()
 	pos := b.position(pr.pos)
 	if u := (unit{pos.Filename, from}); p.moved[u] {
-		return []refusal{{u, Note{pos, pr.why, pr.kind, rank}}}
+		return []refusal{{u, Note{pos, pr.why, rank}}}
 	}
 	units := p.declaringUnits(b, pr.pos)
 	for _, pkgs := range [][]*packages.Package{{pr.pkg}, b.dependencies(pr.pkg), b.pkgs} {
@@ -81,11 +81,11 @@ func (p *plan) refusalsFor(b *build, pr problem, rank int) []refusal {
 		}
 	}
 	if len(units) == 0 {
-		return []refusal{{unit{}, Note{pos, pr.why, pr.kind, rank}}}
+		return []refusal{{unit{}, Note{pos, pr.why, rank}}}
 	}
 	var refusals []refusal
 	for _, u := range units {
-		refusals = append(refusals, refusal{u, Note{p.units[u].pos, shortPosition(pos) + " " + pr.why, pr.kind, rank}})
+		refusals = append(refusals, refusal{u, Note{p.units[u].pos, shortPosition(pos) + " " + pr.why, rank}})
 	}
 	return refusals
 }
@@ -164,7 +164,7 @@ func (p *plan) assertRefusals() []refusal {
 		}
 		for _, u := range moved {
 			why := fmt.Sprintf("type assertion at %s: cannot change while %s does not", shortPosition(where[0]), filepath.Base(stays))
-			refusals = append(refusals, refusal{u, Note{p.units[u].pos, why, "type assertion", rankFollows}})
+			refusals = append(refusals, refusal{u, Note{p.units[u].pos, why, rankFollows}})
 		}
 	}
 	return refusals

@@ -11,55 +11,20 @@ import (
 	"strings"
 )
 
-// rewrite replaces import paths in a file. If the file was formatted by gofmt, its imports stay sorted. If it has the
-// imports of the standard library in a separate section, a replaced path moves to the section where it belongs. Nothing
-// else changes.
+// rewrite replaces import paths in a file. A file that gofmt had formatted stays so, and if the imports of the standard
+// library are in sections of their own, a replaced import moves to the section where it belongs. Nothing else changes.
 func rewrite(src []byte, paths map[string]string, module string) ([]byte, error) {
-	all, err := candidates(src, paths, module)
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
-}
-
-// rewriteReversibly is like rewrite, but leaves lines in place if otherwise the way back would not restore the file byte
-// for byte.
-func rewriteReversibly(src []byte, paths map[string]string, module string) ([]byte, error) {
-	all, err := candidates(src, paths, module)
-	if err != nil {
-		return nil, err
-	}
-	back := map[string]string{}
-	for from, to := range paths {
-		back[to] = from
-	}
-	for _, form := range all {
-		if restored, err := rewrite(form, back, module); err == nil && bytes.Equal(restored, src) {
-			return form, nil
-		}
-	}
-	return all[0], nil
-}
-
-// candidates returns the forms that the file can have with its paths replaced, the best first.
-func candidates(src []byte, paths map[string]string, module string) ([][]byte, error) {
-	plain, err := replacePaths(src, paths)
-	if err != nil {
-		return nil, err
-	}
 	if formatted, err := format.Source(src); err != nil || !bytes.Equal(formatted, src) {
-		return [][]byte{plain}, nil
+		return replacePaths(src, paths)
 	}
-	list := [][]byte{plain}
-	if moved, ok := moveSpecs(src, paths, module); ok {
-		list = [][]byte{moved, plain}
-	}
-	for i, form := range list {
-		if list[i], err = format.Source(form); err != nil {
+	after, ok := moveSpecs(src, paths, module)
+	if !ok {
+		var err error
+		if after, err = replacePaths(src, paths); err != nil {
 			return nil, err
 		}
 	}
-	return list, nil
+	return format.Source(after)
 }
 
 // parseImports parses a file up to the end of its imports.
@@ -95,58 +60,80 @@ func pathOf(spec *ast.ImportSpec) string {
 	return path
 }
 
-// A section is a run of import specs on consecutive lines of a block, one on each line. It does not mix imports of the
-// standard library with others.
+// A section is a run of import specs on consecutive lines of a block. It does not mix imports of the standard library
+// with others.
 type section struct {
-	first, last         int               // line numbers
-	move                []*ast.ImportSpec // specs with paths to replace
-	stays               bool              // there are other specs
-	std, local, foreign bool              // the others include some of the standard library, the main module, other modules
+	first, last         int  // line numbers
+	move                bool // some of its paths are to be replaced
+	std, local, foreign bool // the other paths include some of the standard library, the main module, other modules
 }
 
-// moveSpecs replaces paths and moves their lines to the section they belong to. It returns false if the arrangement of
-// the imports does not show where that is, or if there are comments between them.
+// moveSpecs replaces paths and moves their lines to the section where they belong. It returns false if the arrangement
+// of the imports does not show where that is, or if there are comments between them.
 func moveSpecs(src []byte, paths map[string]string, module string) ([]byte, bool) {
 	tf, f, err := parseImports(src)
 	if err != nil {
 		return nil, false
 	}
-	var block *ast.GenDecl
-	others := false // some block imports packages from outside the standard library
-	for _, d := range f.Decls {
-		gen := d.(*ast.GenDecl)
-		for _, s := range gen.Specs {
-			path := pathOf(s.(*ast.ImportSpec))
-			if _, ok := paths[path]; !ok {
-				others = others || !isStd(path, module)
-			} else if block != nil && block != gen {
-				return nil, false
-			} else {
-				block = gen
-			}
-		}
-	}
-	if block == nil || !block.Lparen.IsValid() || hasCommentsBetween(tf, f, block) {
+	block := blockOf(f, paths)
+	if block == nil || hasCommentsBetween(f, block) {
 		return nil, false
 	}
 	list, ok := sections(tf, block, paths, module)
 	if !ok {
 		return nil, false
 	}
-	source, target, ok := chooseSections(list, others)
-	if !ok {
+	lines := bytes.SplitAfter(src, []byte("\n")) // line n is lines[n-1]
+	var moved []byte
+	toStd := false
+	for _, s := range block.Specs {
+		spec := s.(*ast.ImportSpec)
+		to, ok := paths[pathOf(spec)]
+		if !ok {
+			continue
+		}
+		toStd = isStd(to, module)
+		n := tf.Line(spec.Pos())
+		start := tf.Offset(spec.Path.Pos()) - tf.Offset(tf.LineStart(n))
+		line := lines[n-1]
+		moved = slices.Concat(moved, line[:start+1], []byte(to), line[start+len(spec.Path.Value)-1:])
+		lines[n-1] = nil
+	}
+	target, after := targetOf(list, toStd)
+	switch {
+	case target != nil:
+		lines[target.first-1] = slices.Concat(moved, lines[target.first-1]) // gofmt sorts them
+	case after != nil:
+		lines[after.last-1] = slices.Concat(lines[after.last-1], []byte("\n"), moved)
+	default:
 		return nil, false
 	}
-	return moveLines(src, tf, source, target, paths), true
+	return bytes.Join(lines, nil), true
 }
 
-// hasCommentsBetween reports whether a block has comments on separate lines, rather than at the end of lines.
-func hasCommentsBetween(tf *token.File, f *ast.File, block *ast.GenDecl) bool {
+// blockOf returns the block in parentheses that has all paths to replace, or nil if there is none.
+func blockOf(f *ast.File, paths map[string]string) *ast.GenDecl {
+	var block *ast.GenDecl
+	for _, d := range f.Decls {
+		gen := d.(*ast.GenDecl)
+		for _, s := range gen.Specs {
+			if _, ok := paths[pathOf(s.(*ast.ImportSpec))]; !ok {
+				continue
+			}
+			if block != nil && block != gen || !gen.Lparen.IsValid() {
+				return nil
+			}
+			block = gen
+		}
+	}
+	return block
+}
+
+// hasCommentsBetween reports whether a block has comments on lines of their own.
+func hasCommentsBetween(f *ast.File, block *ast.GenDecl) bool {
 	behind := map[*ast.CommentGroup]bool{}
 	for _, spec := range block.Specs {
-		if c := spec.(*ast.ImportSpec).Comment; c != nil && tf.Line(c.End()) == tf.Line(spec.Pos()) {
-			behind[c] = true
-		}
+		behind[spec.(*ast.ImportSpec).Comment] = true
 	}
 	return slices.ContainsFunc(f.Comments, func(c *ast.CommentGroup) bool {
 		return block.Lparen < c.Pos() && c.Pos() < block.Rparen && !behind[c]
@@ -165,11 +152,10 @@ func sections(tf *token.File, block *ast.GenDecl, paths map[string]string, modul
 		sec := list[len(list)-1]
 		sec.last = line
 		path := pathOf(spec)
-		if _, ok := paths[path]; ok {
-			sec.move = append(sec.move, spec)
-			continue
-		}
-		switch sec.stays = true; {
+		_, replaced := paths[path]
+		switch {
+		case replaced:
+			sec.move = true
 		case isStd(path, module):
 			sec.std = true
 		case isWithin(path, module):
@@ -195,65 +181,21 @@ func isWithin(path, module string) bool {
 	return path == module || strings.HasPrefix(path, module+"/")
 }
 
-// chooseSections returns the section whose lines move, and the section they move to. A nil target is a new section after
-// the source. It returns false if no line moves.
-//
-//   - On the way to Foliot, lines move from a section of the standard library to the first section with imports of other
-//     modules, or else of the main module. If the file has neither, they move to a new section.
-//   - On the way back, lines move to the last section of the standard library before them. If they are the whole section,
-//     as a new one is, they move only if the section right before is that one.
-//
-// If the lines are the whole section of the standard library, they do not move to Foliot: on the way back it would be
-// unknown where that section was.
-func chooseSections(list []*section, others bool) (source, target *section, ok bool) {
-	at := -1
-	for i, s := range list {
-		if len(s.move) > 0 {
-			if at >= 0 {
-				return nil, nil, false
-			}
-			at = i
-		}
-	}
-	source = list[at]
-	if isStd(pathOf(source.move[0]), Module) {
-		for _, s := range list {
-			if s.foreign && (target == nil || !target.foreign) || s.local && target == nil {
+// targetOf returns the section that replaced paths move to: the first one of the standard library, or the first one with
+// imports of other modules, or else of the main module. If there is none, it returns the section after which Foliot's
+// paths get a new one, unless they would be alone in the block.
+func targetOf(list []*section, toStd bool) (target, after *section) {
+	for _, s := range list {
+		switch {
+		case toStd:
+			if s.std && target == nil {
 				target = s
 			}
-		}
-		return source, target, source.std && (target != nil || !others)
-	}
-	if source.std {
-		return nil, nil, false
-	}
-	for i, s := range list[:at] {
-		if s.std && (source.stays || i == at-1) {
+		case s.foreign && (target == nil || !target.foreign), s.local && target == nil:
 			target = s
+		case s.move && s.std:
+			after = s
 		}
 	}
-	return source, target, target != nil
-}
-
-// moveLines moves lines from one section to another. gofmt sorts them afterwards.
-func moveLines(src []byte, tf *token.File, source, target *section, paths map[string]string) []byte {
-	lines := bytes.SplitAfter(src, []byte("\n")) // line n is lines[n-1]
-	var load []byte
-	for _, spec := range source.move {
-		n := tf.Line(spec.Pos())
-		start := tf.Offset(spec.Path.Pos()) - tf.Offset(tf.LineStart(n))
-		end := start + len(spec.Path.Value)
-		line := lines[n-1]
-		load = slices.Concat(load, line[:start+1], []byte(paths[pathOf(spec)]), line[end-1:])
-		lines[n-1] = nil
-	}
-	if !source.stays { // remove the blank line before it too
-		lines[source.first-2] = nil
-	}
-	if target == nil {
-		lines[source.last-1] = slices.Concat(lines[source.last-1], []byte("\n"), load)
-	} else {
-		lines[target.first-1] = slices.Concat(load, lines[target.first-1])
-	}
-	return bytes.Join(lines, nil)
+	return target, after
 }

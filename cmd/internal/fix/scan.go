@@ -170,7 +170,7 @@ func (p *plan) scanFile(b *build, pkg *packages.Package, f *ast.File, name strin
 
 // refuse records a place that is not changed, and why.
 func (p *plan) refuse(pos token.Position, why string) {
-	p.refused = append(p.refused, Note{pos, why, why, rankFirst})
+	p.refused = append(p.refused, Note{pos, why, rankFirst})
 }
 
 // A fileUse describes how a file uses an imported package.
@@ -260,7 +260,7 @@ func (p *plan) inspect(b *build, pkg *packages.Package, f *ast.File, s swap) fil
 }
 
 // notBuilt is why a file is skipped.
-const notBuilt = "not built here, so left as it is; see --platform and --tags"
+const notBuilt = "not built here, so left as it is; see -platform and -tags"
 
 // scanIgnored looks for timers in a file that the platform does not build. It has only the syntax of the file.
 func (p *plan) scanIgnored(name string) (Note, bool) {
@@ -298,7 +298,7 @@ func (p *plan) scanIgnored(name string) (Note, bool) {
 			return !pos.IsValid()
 		})
 		if pos.IsValid() {
-			return Note{fset.PositionFor(pos, false), notBuilt, notBuilt, rankFirst}, true
+			return Note{fset.PositionFor(pos, false), notBuilt, rankFirst}, true
 		}
 	}
 	return Note{}, false

@@ -1,6 +1,6 @@
 // Command real moves well-known libraries that depend on timers to the drop-in packages, and runs
 // their own tests before and after. It copies each library to a temporary folder twice, and runs
-// foliot fix in one of the copies. It prints a table with a row for each library and, below the
+// foliot-fix in one of the copies. It prints a table with a row for each library and, below the
 // table, the failed tests. Its exit status is 1 if a test failed only with Foliot's timers.
 //
 //	go run ./lab/check/real                  # all libraries, up to three quarters of an hour

@@ -62,7 +62,7 @@ func (o outcomes) String() string {
 // A result is the comparison of one library.
 type result struct {
 	files       int      // number of changed files
-	refused     []string // messages of foliot fix about what it did not change
+	refused     []string // messages of foliot-fix about what it did not change
 	std, foliot outcomes
 }
 
@@ -88,7 +88,7 @@ func (r *result) row(l library) string {
 		strings.Join(l.packages, " "), r.files, len(r.foliot), r.std, r.foliot)
 }
 
-// notes returns the messages of foliot fix and the failed tests.
+// notes returns the messages of foliot-fix and the failed tests.
 func (r *result) notes(l library) (notes []string) {
 	for _, k := range r.refused {
 		notes = append(notes, l.module+": "+k)

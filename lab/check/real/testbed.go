@@ -18,12 +18,12 @@ const foliotModule = "github.com/foliot-go/foliot"
 type testbed struct {
 	work      string // folder with the copies
 	root      string // folder of Foliot's module
-	foliot    string // file of the foliot command
+	fix       string // file of the command foliot-fix
 	goVersion string // go directive of Foliot's module
 	race      bool
 }
 
-// newTestbed builds the foliot command into the folder work.
+// newTestbed builds the command foliot-fix into the folder work.
 func newTestbed(ctx context.Context, work string, race bool) (*testbed, error) {
 	module, err := output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}} {{.GoVersion}}", foliotModule)
 	if err != nil {
@@ -31,8 +31,8 @@ func newTestbed(ctx context.Context, work string, race bool) (*testbed, error) {
 	}
 	i := strings.LastIndexByte(module, ' ')
 	t := &testbed{work: work, root: module[:i], goVersion: module[i+1:], race: race}
-	t.foliot = filepath.Join(work, "foliot.exe")
-	_, err = output(ctx, "", "go", "build", "-C", t.root, "-o", t.foliot, "./cmd/foliot")
+	t.fix = filepath.Join(work, "foliot-fix.exe")
+	_, err = output(ctx, "", "go", "build", "-C", t.root, "-o", t.fix, "./cmd/foliot-fix")
 	return t, err
 }
 
@@ -86,10 +86,10 @@ func (t *testbed) copyLibrary(ctx context.Context, l library, name string) (dir 
 	return dir, err
 }
 
-// move runs foliot fix in a copy. It returns the number of changed files, and the messages of
-// foliot fix about what it did not change.
+// move runs foliot-fix in a copy. It returns the number of changed files, and the messages of
+// foliot-fix about what it did not change.
 func (t *testbed) move(ctx context.Context, dir string) (files int, refused []string, err error) {
-	cmd := command(ctx, dir, t.foliot, "fix", "--api", "--context", "--verbose", "./...")
+	cmd := command(ctx, dir, t.fix, "-api", "-context", "-v", "./...")
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: something was refused
