@@ -1,8 +1,12 @@
 package serve
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"flag"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +27,38 @@ func loadDescription(t *testing.T, ts *testServer) *openapi3.T {
 		t.Fatal(err)
 	}
 	return doc
+}
+
+var update = flag.Bool("update", false, "write openapi.json")
+
+func TestOpenAPI(t *testing.T) {
+	made, err := describeAPI((&server{}).routes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.MarshalIndent(made, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body = append(body, '\n')
+	if *update {
+		if err := os.WriteFile("openapi.json", body, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(body, description) {
+		t.Error("openapi.json does not describe the routes and types any more; go test ./cmd/internal/serve -run OpenAPI -update writes it")
+	}
+	if n := bytes.Count(body, []byte(versionMark)); n != 1 {
+		t.Errorf("openapi.json has the mark of the version %d times", n)
+	}
+}
+
+func TestTheDescriptionHasTheVersionOfTheServer(t *testing.T) {
+	if doc := loadDescription(t, start(t, nil)); doc.Info.Version != "test" {
+		t.Errorf("the version is %q, want that of the configuration", doc.Info.Version)
+	}
 }
 
 func TestTheDescriptionHasEachRoute(t *testing.T) {
