@@ -118,8 +118,8 @@
 //
 // [Scheduler.Stats] has the number of pending, running and dead timers, counters of outcomes, and
 // histograms of lateness and of the time that writes take. [Scheduler.Runtime] is for package inspect.
-// Options.Logger gets failed attempts, panics, dead timers and steps of the clock. The command foliot timers
-// shows and changes the timers of a folder while no process uses it.
+// Options.Logger gets failed attempts, panics, dead timers and steps of the clock. The command foliot shows
+// and changes the timers of a folder while no process uses it: foliot ls --data DIR.
 //
 // # What it is not
 //

@@ -10,9 +10,9 @@ import (
 func TestWrongArgumentsSayWhatToDo(t *testing.T) {
 	for line, want := range map[string]string{
 		"timers ls":         "foliot timers ls needs DIR, the folder that keeps the timers; for example: foliot timers ls ",
-		"timers stat":       "foliot timers stat needs DIR, the folder that keeps the timers; for example: foliot timers stat timers",
+		"stat":              "foliot stat needs --data, the folder that keeps the timers; for example: foliot stat --data ",
 		"timers get":        "foliot timers get needs DIR, the folder that keeps the timers, and ID, the ID of the timer; for example: foliot timers get timers order-17",
-		"timers redrive db": "foliot timers redrive needs ID, the ID of the timer; for example: foliot timers redrive timers order-17",
+		"get --data db":     "foliot get needs ID, the ID of the timer; for example: foliot get order-17",
 		"timers get db a b": `foliot timers get takes DIR and ID and no more, got ["db" "a" "b"]; for example: foliot timers get `,
 		"put":               "foliot put needs ID, the ID of the timer; for example: foliot put order-17 --after 30m ",
 		"cancel a b":        `foliot cancel takes ID and no more, got ["a" "b"]; for example: foliot cancel order-17`,

@@ -1,75 +1,67 @@
 package main
 
 import (
-	"context"
-	"io"
-	"iter"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/foliot-go/foliot/client"
+	"github.com/foliot-go/foliot/durable"
 )
 
 func newLsCmd() *cobra.Command {
-	var r remote
-	var f listFlags
+	var f sourceFlags
+	var q durable.Query
+	var from, to string
 	var dead bool
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List the timers of a server",
-		Long: `List the timers of a server by ID, or by time with --by-due. Times are printed in the time zone
-of the machine, and long payloads are cut off: --json prints all. --from and --to have a time
-such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, or a duration from now such as
-90m or -24h.
+		Short: "List timers",
+		Long: `List timers by ID, or by time with --by-due. With --dead it lists those whose last attempt has
+failed, with its error. Times are printed in the time zone of the machine, and long payloads are
+cut off: --json prints all, each timer as an object on its own line.
 
-"foliot timers ls" lists the timers of a folder that no server has open.` + remoteHelp,
-		Example: "  foliot ls --by-due --limit 10\n  foliot ls --prefix order- --from now --to 24h\n  foliot ls --dead --json",
+--from and --to have a time such as 2026-01-31T15:04:05Z, "2026-01-31 15:04" or 2026-01-31, now,
+or a duration from now such as 90m or -24h. --from is included, --to is not. For a periodic timer,
+the time and the revision are those of the next occurrence.` + sourceHelp,
+		Example: "  foliot ls --by-due --limit 10\n  foliot ls --prefix order- --from now --to 24h\n  foliot ls --dead --json\n  foliot ls --data /var/lib/shop/timers --limit 100 --after order-99",
 		Args:    namedArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, to, err := f.times(time.Now())
-			if err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			now := time.Now()
+			if q.From, err = parseWhen("from", from, now); err != nil {
 				return err
 			}
-			q := client.Query{Prefix: f.prefix, Kind: f.kind, From: from, To: to, ByDue: f.byDue, Limit: f.limit}
-			return r.do(func(c *client.Client) error {
+			if q.To, err = parseWhen("to", to, now); err != nil {
+				return err
+			}
+			switch {
+			case q.Limit < 0:
+				return fmt.Errorf("--limit %d: want 0 or more", q.Limit)
+			case f.data == "" && q.After != "":
+				return errors.New("--after needs --data: a server lists its timers from the first")
+			case f.data == "" && dead && (q != durable.Query{Limit: q.Limit}):
+				return errors.New("--dead with --prefix, --kind, --from or --to needs --data: a server lists all its dead timers")
+			}
+			return f.read(func(s source) error {
+				out := newPrinter(cmd.OutOrStdout(), f.json)
 				if dead {
-					return listRemoteDead(cmd.Context(), c, q.Limit, cmd.OutOrStdout(), r.json)
+					return out.rows(s.dead(cmd.Context(), q), "ID", "AT", "ATTEMPTS", "REV", "ERROR")
 				}
-				out := newRemotePrinter(cmd.OutOrStdout(), r.json)
-				out.header("ID\tTO\tAT\tDUE\tAGAIN\tREV\tPAYLOAD")
-				return printRows(out, c.List(cmd.Context(), q), out.row)
+				return out.rows(s.list(cmd.Context(), q), "ID", "TO", "AT", "DUE", "AGAIN", "REV", "PAYLOAD")
 			})
 		},
 	}
-	f.add(cmd.Flags())
-	cmd.Flags().BoolVar(&dead, "dead", false, "list dead timers: those whose last attempt has failed")
-	for _, name := range []string{"prefix", "kind", "from", "to", "by-due"} {
-		cmd.MarkFlagsMutuallyExclusive("dead", name)
-	}
-	r.addFlags(cmd, "print a JSON object for each timer, on its own line")
+	flags := cmd.Flags()
+	flags.StringVar(&q.Prefix, "prefix", "", "only IDs that begin so")
+	flags.StringVar(&q.Kind, "kind", "", "only timers of this kind")
+	flags.StringVar(&from, "from", "", "only timers that are due at this time or later")
+	flags.StringVar(&to, "to", "", "only timers that are due before this time")
+	flags.BoolVar(&q.ByDue, "by-due", false, "order by time, then ID")
+	flags.IntVar(&q.Limit, "limit", 0, "the largest number of timers to list; 0: all")
+	flags.StringVar(&q.After, "after", "", "with --data, begin after this ID; with --by-due after the place of this timer")
+	flags.BoolVar(&dead, "dead", false, "list dead timers")
+	cmd.MarkFlagsMutuallyExclusive("dead", "by-due") // dead timers are listed by ID
+	f.addFlags(cmd, "print a JSON object for each timer, on its own line")
 	return cmd
-}
-
-func listRemoteDead(ctx context.Context, c *client.Client, limit int, w io.Writer, asJSON bool) error {
-	out := newRemotePrinter(w, asJSON)
-	out.header("ID\tAT\tATTEMPTS\tREV\tERROR")
-	return printRows(out, c.Dead(ctx, limit), out.deadRow)
-}
-
-// printRows prints the rows of a table whose header is not flushed yet. After an error without a row before it, there is no
-// header.
-func printRows[T any](out *remotePrinter, rows iter.Seq2[T, error], row func(T) error) error {
-	for value, err := range rows {
-		if err == nil {
-			err = row(value)
-		}
-		if err != nil {
-			if out.rows > 0 {
-				out.flush()
-			}
-			return err
-		}
-	}
-	return out.flush()
 }

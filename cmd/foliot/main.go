@@ -1,6 +1,6 @@
-// Command foliot measures Foliot's timers against others on the machine it runs on (foliot bench), shows and changes the
-// durable timers of a folder (foliot timers), serves timers by HTTP (foliot serve), and uses such a server (foliot put, get, cancel, ls, redrive, discard and
-// tail).
+// Command foliot serves timers by HTTP (foliot serve), uses such a server or a folder of durable timers at rest (foliot put,
+// get, cancel, ls, redrive, discard and tail, stat and verify), and measures Foliot's timers against others on the machine
+// it runs on (foliot bench).
 package main
 
 import (
@@ -82,7 +82,8 @@ func newRootCmd() *cobra.Command {
 			return err
 		},
 	})
-	root.AddCommand(newPutCmd(), newGetCmd(), newCancelCmd(), newLsCmd(), newRedriveCmd(), newDiscardCmd(), newTailCmd())
+	root.AddCommand(newPutCmd(), newGetCmd(), newCancelCmd(), newLsCmd(), newRedriveCmd(), newDiscardCmd(), newTailCmd(),
+		newStatCmd(), newVerifyCmd())
 	root.SetArgs(withDoubleDashes(root, os.Args[1:]))
 	return root
 }

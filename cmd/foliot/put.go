@@ -86,7 +86,7 @@ from now such as 5m.` + remoteHelp,
 	cmd.MarkFlagsMutuallyExclusive("payload", "payload-file")
 	cmd.MarkFlagsMutuallyExclusive("if-absent", "if-rev")
 	r.addFlags(cmd, "print a JSON object")
-	return cmd
+	return needsServer(cmd, "a folder does not say what handles its timers, and how")
 }
 
 // complete sets the fields of a timer that are not set yet.
@@ -151,6 +151,6 @@ func printPut(w io.Writer, put client.Result, asJSON bool) error {
 	if put.Created {
 		verb = "made"
 	}
-	_, err := fmt.Fprintf(w, "%s %s, due %s (%s), revision %d\n", verb, visible(put.ID), showTime(put.At.Local()), showDue(time.Until(put.At)), put.Rev)
+	_, err := fmt.Fprintf(w, "%s %s, due %s (%s), revision %d\n", verb, visible(put.ID), showTime(put.At), showDue(time.Until(put.At)), put.Rev)
 	return err
 }

@@ -58,7 +58,7 @@ kept it. An interrupt ends it.` + remoteHelp,
 	flags.StringVar(&q.LastEventID, "after", "", "begin after the event with this ID, event_id of --json, if the server has kept it")
 	flags.IntVarP(&count, "count", "n", 0, "end after this number of lines; 0: do not end")
 	r.addFlags(cmd, "print a JSON object for each attempt, on its own line")
-	return cmd
+	return needsServer(cmd, "nothing fires in a folder at rest")
 }
 
 // printFire prints an attempt in a line.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/foliot-go/foliot/client"
 	"github.com/foliot-go/foliot/durable"
 	"github.com/foliot-go/foliot/durable/local"
 )
@@ -104,7 +106,7 @@ func checkIDs(ts *testscript.TestScript, neg bool, args []string) {
 func setRev(ts *testscript.TestScript, neg bool, args []string) {
 	m := regexp.MustCompile(`(?m)^rev +(\d+)$`).FindStringSubmatch(ts.ReadFile("stdout"))
 	if neg || len(args) > 0 || m == nil {
-		ts.Fatalf("usage: setrev, after foliot timers get")
+		ts.Fatalf("usage: setrev, after foliot get")
 	}
 	ts.Setenv("REV", m[1])
 }
@@ -165,8 +167,8 @@ func TestALookAtTimersChangesNothing(t *testing.T) {
 		return found
 	}
 	before := files()
-	for _, args := range [][]string{{"ls", dir}, {"ls", "--dead", dir}, {"get", dir, "order-1"}, {"stat", dir}, {"verify", dir}} {
-		if _, _, err := run(t, t.Context(), append([]string{"timers"}, args...)...); err != nil {
+	for _, args := range [][]string{{"ls"}, {"ls", "--dead"}, {"get", "order-1"}, {"stat"}, {"verify"}} {
+		if _, _, err := run(t, t.Context(), append(args, "--data", dir)...); err != nil {
 			t.Errorf("%s: %v", args[0], err)
 		}
 		if !maps.Equal(before, files()) {
@@ -236,9 +238,31 @@ func TestPayloadsAreShown(t *testing.T) {
 		"\x1b[2J":    `"\x1b[2J"`,
 		"\xff\x00":   "base64:/wA=",
 	} {
-		e := entryOf(durable.Timer{ID: "a", Kind: "k", Payload: []byte(payload)})
-		if got := e.payload(); got != want {
+		e := storedEntry(durable.Timer{ID: "a", Kind: "k", Payload: []byte(payload)})
+		if got := new(printer).cell(e, "PAYLOAD"); got != want {
 			t.Errorf("%q: %s, want %s", payload, got, want)
+		}
+	}
+}
+
+func TestIDsThatCannotBeSeenAreQuoted(t *testing.T) {
+	for _, e := range []entry{
+		storedEntry(durable.Timer{ID: "a\u200b", Kind: "k"}),
+		deadEntry(durable.Fire{Timer: durable.Timer{ID: "a\u200b", Kind: "k"}, Attempt: 1}),
+		serverEntry(client.Timer{ID: "a\u200b", Kind: "k"}),
+	} {
+		var row, one bytes.Buffer
+		rows := func(yield func(entry, error) bool) { yield(e, nil) }
+		if err := newPrinter(&row, false).rows(rows, "ID", "TO"); err != nil {
+			t.Fatal(err)
+		}
+		if err := newPrinter(&one, false).one(e); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{row.String(), one.String()} {
+			if !strings.Contains(text, `"a\u200b"`) || strings.Contains(text, "\u200b") {
+				t.Errorf("%q", text)
+			}
 		}
 	}
 }

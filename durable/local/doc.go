@@ -16,8 +16,8 @@
 //
 // In the folder is a database of Pebble, the storage engine of CockroachDB. Its files belong together:
 // copy the folder as a whole, while no process has it open. [OpenReadOnly] opens a folder and changes
-// nothing in it, and [Verify] reads all of it and says what is damaged. The command foliot timers does
-// both.
+// nothing in it, and [Verify] reads all of it and says what is damaged. The commands foliot ls
+// --data DIR and foliot verify --data DIR do so.
 //
 // # What is kept
 //

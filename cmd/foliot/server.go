@@ -17,33 +17,14 @@ import (
 
 const defaultServer = "http://127.0.0.1:7357"
 
-// remoteHelp is the end of the help of each command that talks to a server.
+// remoteHelp is the end of the help of each command that needs a server.
 const remoteHelp = `
 
 The server is that of --server or FOLIOT_SERVER, and its token is in the file of --token-file
-or FOLIOT_TOKEN_FILE.
-
-Exit status: 0 if all went well, 1 if the server cannot be reached or refuses the request, 2
-for wrong usage, 3 if there is no such timer, 4 if the condition does not hold.`
+or FOLIOT_TOKEN_FILE.` + exitHelp
 
 // otherRev is the detail of the problem that the condition of --if-rev does not hold.
 const otherRev = `the timer does not have the revision of --if-rev; "foliot get" shows the timer if it is still there`
-
-// The exit statuses of commands that talk to a server, besides 0, 1 and 2.
-const (
-	statusNotFound = 3
-	statusConflict = 4
-)
-
-// A statusError is an error of a server with an exit status and with what to do about it.
-type statusError struct {
-	text   string
-	err    error // that of the client
-	status int
-}
-
-func (e statusError) Error() string { return e.text }
-func (e statusError) Unwrap() error { return e.err }
 
 // A remote is a server that a command talks to, as its flags say.
 type remote struct {
@@ -141,3 +122,18 @@ func (r *remote) explain(err error) error {
 
 // withoutPackage returns the text of an error of package client for people who do not know the package.
 func withoutPackage(err error) string { return strings.TrimPrefix(err.Error(), "client: ") }
+
+// needsServer lets a command say why it is not for a folder at rest.
+func needsServer(cmd *cobra.Command, why string) *cobra.Command {
+	var data string
+	addDataFlag(cmd, &data)
+	_ = cmd.Flags().MarkHidden("data")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if data != "" {
+			return fmt.Errorf("%s needs a server, not --data: %s", cmd.CommandPath(), why)
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}

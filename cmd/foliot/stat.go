@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -20,21 +21,22 @@ import (
 	"github.com/foliot-go/foliot/durable/local"
 )
 
-func newTimersStatCmd() *cobra.Command {
+func newStatCmd() *cobra.Command {
 	var asJSON bool
+	var dir string
 	cmd := &cobra.Command{
-		Use:     "stat DIR",
-		Short:   "Count the timers of a folder, by kind and by time",
-		Long:    `Count the timers of a folder, by kind and by time. It reads all timers.`,
-		Example: "  foliot timers stat timers",
-		Args:    namedArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			size, err := folderSize(args[0])
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // readTimers has a better message
+		Use:   "stat",
+		Short: "Count the timers of a folder, by kind and by time",
+		Long: `Count the timers of a folder at rest, by kind and by time. It reads all timers. No process may
+have the folder open meanwhile. A server has such numbers at /metrics.`,
+		Example: "  foliot stat --data /var/lib/shop/timers",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			size, err := folderSize(dir)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // withFolder has a better message
 				return runError{err}
 			}
-			return readTimers(args[0], func(s *durable.Scheduler) error {
-				st, err := timerStatsOf(cmd.Context(), s, time.Now())
+			return withFolder(dir, false, func(s *folder) error {
+				st, err := timerStatsOf(cmd.Context(), s.s, time.Now())
 				if err != nil {
 					return err
 				}
@@ -47,6 +49,21 @@ func newTimersStatCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return needsData(cmd, &dir)
+}
+
+// needsData completes a command for a folder at rest alone.
+func needsData(cmd *cobra.Command, dir *string) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := namedArgs(cmd, args); err != nil {
+			return err
+		}
+		if *dir == "" {
+			return fmt.Errorf("%s needs --data, the folder that keeps the timers; for example: %s", cmd.CommandPath(), strings.TrimSpace(cmd.Example))
+		}
+		return nil
+	}
+	addDataFlag(cmd, dir)
 	return cmd
 }
 
@@ -135,7 +152,7 @@ func (st *timerStats) print(w io.Writer) error {
 		fmt.Fprintf(table, "\nKIND\tPENDING\tDEAD\n")
 	}
 	for _, kind := range slices.Sorted(maps.Keys(st.Kinds)) {
-		fmt.Fprintf(table, "%s\t%d\t%d\n", kind, st.Kinds[kind].Pending, st.Kinds[kind].Dead)
+		fmt.Fprintf(table, "%s\t%d\t%d\n", visible(kind), st.Kinds[kind].Pending, st.Kinds[kind].Dead)
 	}
 	return table.Flush()
 }
@@ -158,20 +175,20 @@ func folderSize(dir string) (n int64, err error) {
 	return n, err
 }
 
-func newTimersVerifyCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "verify DIR",
+func newVerifyCmd() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "verify",
 		Short: "Read everything in a folder and check that it fits together",
-		Long: `Read everything in a folder, and check each timer, its payload, its place in the order of time,
-and each dead timer. What is damaged is listed, and the exit status is 1. Restore such a
-folder from a backup.`,
-		Example: "  foliot timers verify timers",
-		Args:    namedArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFolder(args[0]); err != nil {
+		Long: `Read everything in a folder at rest, and check each timer, its payload, its place in the order of
+time, and each dead timer. What is damaged is listed, and the exit status is 1. Restore such a
+folder from a backup. No process may have the folder open meanwhile.`,
+		Example: "  foliot verify --data /var/lib/shop/timers",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkFolder(dir); err != nil {
 				return runError{err}
 			}
-			report, err := local.Verify(args[0])
+			report, err := local.Verify(dir)
 			if err != nil {
 				return runError{err}
 			}
@@ -185,4 +202,5 @@ folder from a backup.`,
 			return nil
 		},
 	}
+	return needsData(cmd, &dir)
 }
