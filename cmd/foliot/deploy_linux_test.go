@@ -15,7 +15,7 @@ import (
 	"github.com/foliot-go/foliot/client"
 )
 
-// The tests in this file check the files in deploy: the unit of systemd, and the Dockerfile.
+// The tests in this file check the unit of systemd. deploy/check-image checks the image.
 
 func deployFile(t *testing.T, name string) string {
 	t.Helper()
@@ -69,90 +69,6 @@ func TestTheUnitIsValidAndConfined(t *testing.T) {
 	}
 	if analyze(t, strings.Replace(unit, "SystemCallFilter=@system-service", "", 1), security...) == nil {
 		t.Error("a unit that allows more is not found")
-	}
-}
-
-// unitKeys are the keys that the unit may have, by section, and whether a key may occur more than once. They are those of
-// systemd.unit(5), systemd.service(5), systemd.exec(5) and systemd.resource-control(5) that it uses.
-var unitKeys = map[string]map[string]bool{
-	"Unit": {"Description": false, "Documentation": false, "Wants": false, "After": false},
-	"Service": {
-		"Type": false, "EnvironmentFile": true, "Environment": true, "ExecStartPre": true, "ExecStart": false, "ExecReload": true,
-		"Restart": false, "RestartSec": false, "TimeoutStopSec": false, "LimitNOFILE": false,
-		"DynamicUser": false, "SupplementaryGroups": false, "StateDirectory": false, "StateDirectoryMode": false, "WorkingDirectory": false, "UMask": false,
-		"CapabilityBoundingSet": false, "AmbientCapabilities": false, "PrivateUsers": false, "NoNewPrivileges": false,
-		"ProtectSystem": false, "ProtectHome": false, "ProtectProc": false, "ProtectClock": false, "ProtectControlGroups": false, "ProtectHostname": false,
-		"ProtectKernelLogs": false, "ProtectKernelModules": false, "ProtectKernelTunables": false, "PrivateDevices": false, "PrivateTmp": false,
-		"DevicePolicy": false, "RemoveIPC": false, "RestrictAddressFamilies": false, "RestrictNamespaces": false, "RestrictRealtime": false,
-		"RestrictSUIDSGID": false, "LockPersonality": false, "MemoryDenyWriteExecute": false, "SystemCallArchitectures": false,
-		"SystemCallFilter": true, "SystemCallErrorNumber": false,
-	},
-	"Install": {"WantedBy": false},
-}
-
-// lintUnit returns the faults of a unit that can be found without systemd: lines that are none, and sections and keys that
-// there are not, or twice.
-func lintUnit(unit string) (faults []string) {
-	section := ""
-	seen := map[string]bool{}
-	n := 0
-	for line := range strings.Lines(unit) {
-		n++
-		line = strings.TrimSuffix(line, "\n")
-		fault := func(text string) { faults = append(faults, fmt.Sprintf("line %d: %s: %s", n, text, line)) }
-		if line == "" || line[0] == '#' || line[0] == ';' {
-			continue
-		}
-		if name, ok := strings.CutPrefix(line, "["); ok {
-			if section, ok = strings.CutSuffix(name, "]"); !ok || unitKeys[section] == nil || seen[section] {
-				fault("a section that there is not, or twice")
-			}
-			seen[section] = true
-			continue
-		}
-		key, value, ok := strings.Cut(line, "=")
-		many, known := unitKeys[section][key]
-		switch {
-		case !ok || strings.TrimSpace(line) != line:
-			fault("not a key and a value")
-		case !known:
-			fault("a key that the section does not have")
-		case seen[section+"."+key] && !many:
-			fault("a key that occurs twice")
-		case strings.HasPrefix(key, "Exec") && !strings.HasPrefix(value, "/"):
-			fault("not the path of a command")
-		}
-		seen[section+"."+key] = true
-	}
-	for _, needed := range []string{"Unit", "Service", "Install", "Service.ExecStart", "Install.WantedBy"} {
-		if !seen[needed] {
-			faults = append(faults, "there is no "+needed)
-		}
-	}
-	return faults
-}
-
-func TestTheUnitIsWellFormed(t *testing.T) {
-	unit := deployFile(t, "foliot.service")
-	for _, fault := range lintUnit(unit) {
-		t.Error(fault)
-	}
-	for _, wrong := range []struct{ old, new string }{
-		{"[Install]", "[Instal]"},
-		{"[Install]", "[Install"},
-		{"[Install]", "[Service]"},
-		{"NoNewPrivileges=", "NoNewPrivilege="},
-		{"NoNewPrivileges=yes", "NoNewPrivileges"},
-		{"ExecStart=/", "ExecStart="},
-		{"RestrictRealtime=", "RestrictSUIDSGID="},
-		{"ExecStart=", "ExecStop="},
-		{"WantedBy=", "After="},
-		{"Type=", "Type ="},
-		{"Type=", " Type="},
-	} {
-		if len(lintUnit(strings.Replace(unit, wrong.old, wrong.new, 1))) == 0 {
-			t.Errorf("%s instead of %s is no fault", wrong.new, wrong.old)
-		}
 	}
 }
 
