@@ -326,6 +326,7 @@ func TestListPages(t *testing.T) {
 
 // A page of large timers is cut short, and the next one goes on.
 func TestPagesOfLargeTimers(t *testing.T) {
+	t.Parallel()
 	ts := start(t, nil)
 	const n = 300
 	payload := `"` + strings.Repeat("x", maxPayload-2) + `"`

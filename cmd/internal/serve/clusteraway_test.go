@@ -17,6 +17,7 @@ import (
 
 // While NATS is away nothing is lost, servers say so, and go on by themselves.
 func TestNATSIsRestarted(t *testing.T) {
+	t.Parallel()
 	server := startNATS(t, natsserver.Options{})
 	rc := receive(t, nil)
 	all := startCluster(t, 2, onNATS(server.URL(), "RESTART"))
@@ -62,6 +63,7 @@ func TestNATSIsRestarted(t *testing.T) {
 // A webhook does not wait for its event. While NATS is away a bounded number of events waits, and the others
 // are lost.
 func TestEventsOfWebhooksAreBounded(t *testing.T) {
+	t.Parallel()
 	server := startNATS(t, natsserver.Options{})
 	ts := start(t, onNATS(server.URL(), "BOUND"))
 	l := listen(t, ts, "/v1/fires")
@@ -91,6 +93,7 @@ func TestEventsOfWebhooksAreBounded(t *testing.T) {
 
 // A server waits for NATS at the start, and can be ended meanwhile.
 func TestTheServerWaitsForNATS(t *testing.T) {
+	t.Parallel()
 	server := startNATS(t, natsserver.Options{})
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)

@@ -2,8 +2,11 @@ package serve
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 )
 
@@ -16,6 +19,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	flag.Parse()
+	if runtime.GOMAXPROCS(0) < 8 && flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = flag.Set("test.parallel", "8") // those that run in parallel mostly wait
 	}
 	code := m.Run()
 	if s := sharedNATS.server; s != nil {

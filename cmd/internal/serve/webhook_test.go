@@ -212,6 +212,7 @@ func TestGoneEndsAPeriodicTimer(t *testing.T) {
 
 // A receiver that is always slower than the period ends its timer, too.
 func TestSlowGoneEndsAPeriodicTimer(t *testing.T) {
+	t.Parallel()
 	rc := receive(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(200 * time.Millisecond)
 		w.WriteHeader(410)
@@ -263,6 +264,7 @@ func TestDeleteDuringAnOccurrence(t *testing.T) {
 }
 
 func TestCronFiresAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	rc := receive(t, nil)
 	ts := start(t, nil)
 	ts.do("PUT", "/v1/timers/c", fmt.Sprintf(`{"cron":"* * * * * *","tz":"Asia/Kolkata","webhook":{"url":%q}}`, rc.URL)).want(t, 201)
@@ -360,6 +362,7 @@ func TestWebhooksToThisMachineNeedPermissionIfOthersMayUseIt(t *testing.T) {
 }
 
 func TestRetryAfterIsHonoured(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{429, 503} {
 		rc := receive(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 			if n == 1 {
