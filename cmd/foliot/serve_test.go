@@ -133,10 +133,13 @@ func (c *counter) distinct() int {
 
 // Whatever was accepted fires, also if the process is killed again and again.
 func TestServeLosesNothing(t *testing.T) {
+	t.Parallel()
 	t.Run("data", func(t *testing.T) {
+		t.Parallel()
 		testServeLosesNothing(t, []string{"FOLIOT_DATA=" + filepath.Join(t.TempDir(), "data")})
 	})
 	t.Run("nats", func(t *testing.T) {
+		t.Parallel()
 		testServeLosesNothing(t, nil, startNATS(t)...)
 	})
 }

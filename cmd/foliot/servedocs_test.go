@@ -123,6 +123,7 @@ var documented = []string{
 // whose address is $FOLIOT and whose token is $TOKEN. A webhook has one attempt. An example fails if a command fails, or if the
 // server sends a status from 400 on that no comment of the example announces.
 func TestTheExamplesOfTheServerWork(t *testing.T) {
+	t.Parallel()
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		t.Skip("there is no curl")
