@@ -1,5 +1,4 @@
-# Every recipe works on all modules of go.work unless it says otherwise: the
-# package pattern "work" matches the packages of each of them.
+# The package pattern "work" matches the packages of every module in go.work.
 
 FUZZTIME    ?= 10s
 STRESSTIME  ?= 5m
@@ -14,9 +13,18 @@ RACED ?= std,goroutines,channel,foliot,precise,slack-1ms,slack-10ms,drop-in,cont
 # The release after the one that go.mod names.
 NEXT ?= go1.27.2
 
-# Conformance runs whole test suites in processes of their own, with an eye on the
-# clock: not beside others.
-PACKAGES = $(shell go list work | grep -v /conformance)
+# The modules that are published. Module lab has what serves development only.
+PUBLISHED := ./... ./cmd/... ./durable/... ./prometheus/...
+
+# The packages with goroutines, which the race detector can say something about. Walks of
+# interleavings, models and allocation counts skip themselves there: they run in the lane
+# without it, complete.
+RACE := . ./internal/engine ./internal/context ./internal/alarm ./loop ./time ./context ./clock ./inspect ./client \
+	./test/contract ./test/contexts ./test/stress ./lab/check ./lab/check/clocks \
+	./durable ./durable/local ./durable/internal/kvstore ./durable/jetstream ./cmd/internal/serve/...
+
+# Shows each package as it finishes.
+GOTEST := go run gotest.tools/gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --
 
 # What must compile and vet besides the host.
 PLATFORMS := linux/386 linux/arm64 darwin/arm64 windows/amd64
@@ -32,10 +40,30 @@ GOMODS := $(shell find . -name go.mod ! -path '*/testdata/*')
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
+.PHONY: quick
+quick: ## an answer in a minute: vet, and the tests with -short
+	go vet $(PUBLISHED)
+	go test -short $(PUBLISHED)
+
 .PHONY: test
-test: ## run the tests of every module under the race detector, and Go's own against the drop-ins
-	go test -race -count=1 $(PACKAGES)
-	go test -count=1 ./test/conformance
+test: needs ## run all tests: in full without the race detector, what is concurrent with it, Go's own on the drop-ins
+	@echo '=== 1 of 3: all packages, without the race detector'
+	@$(GOTEST) $$(go list work | grep -v /test/conformance)
+	@echo '=== 2 of 3: concurrent packages, with the race detector'
+	@$(GOTEST) -race $(RACE)
+	@# It watches the clock while it runs whole test suites, so nothing may run beside it.
+	@echo "=== 3 of 3: Go's own tests, against the drop-ins"
+	@$(GOTEST) ./test/conformance
+
+.PHONY: needs
+needs:
+	@set -- $$(go env CC); command -v "$$1" >/dev/null || { \
+		echo 'make test needs a C compiler for the race detector: install gcc or clang. make quick needs only Go.' >&2; exit 1; }
+
+.PHONY: full
+full: ## run what make test leaves out because it takes long: every store, cluster, processor count and bubble, the release
+	FOLIOT_FULL=1 go test -tags full -count=1 -timeout=60m $$(go list work | grep -v /test/conformance)
+	FOLIOT_FULL=1 go test -race -count=1 -timeout=60m $(RACE)
 
 .PHONY: conformance
 conformance: ## run Go's own tests against the drop-ins, ten times
@@ -46,10 +74,6 @@ conformance-next: ## the same once with the next Go release, if it can be had
 	@if GOTOOLCHAIN=$(NEXT) go version; then \
 		GOTOOLCHAIN=$(NEXT) go test -count=1 -timeout=20m ./test/conformance ./internal/aliasgen; \
 	else echo 'no $(NEXT) here, skipped'; fi
-
-.PHONY: alloc
-alloc: ## check that nothing allocates or is scanned in vain, which the race detector would hide
-	go test -count=1 -run='Alloc|NotScanned' ./...
 
 .PHONY: real-programs
 real-programs: ## run the tests of well-known libraries on the drop-ins, up to three quarters of an hour
@@ -66,7 +90,7 @@ fuzz: ## run each fuzz target of the root module for FUZZTIME (10s), those of du
 
 .PHONY: stress
 stress: ## race tests STRESSCOUNT (20) times on 1, 2 and 8 Ps, then a soak of durable and fuzz for STRESSTIME (5m)
-	go test -race -shuffle=on -cpu=1,2,8 -count=$(STRESSCOUNT) -timeout=2h $$(go list ./... | grep -v /conformance)
+	go test -race -shuffle=on -cpu=1,2,8 -count=$(STRESSCOUNT) -timeout=2h $$(go list ./... | grep -v /test/conformance)
 	FOLIOT_STRESS=$(STRESSTIME) go test -race -count=1 -timeout=2h -run='Soak|Window' ./durable/...
 	sh .ci/fuzz $(STRESSTIME)
 
@@ -81,6 +105,10 @@ nemesis: ## kill, stop and cut off processes and servers that share durable time
 .PHONY: crowd
 crowd: ## serve CROWD (10000) listeners beside receivers that misbehave, and check that timers are on time
 	FOLIOT_CROWD=$(CROWD) go test -count=1 -v -timeout=10m -run='^TestCrowd$$' ./cmd/internal/serve
+
+.PHONY: image
+image: ## build the image of foliot serve with docker, run it and use it
+	sh deploy/check-image
 
 .PHONY: bench
 bench: ## measure Foliot beside the standard library
@@ -122,11 +150,12 @@ mod-check: ## fail if a go.mod is untidy or not in go.work, or the root module r
 	done
 
 .PHONY: vet
-vet: ## vet for the host and for each of PLATFORMS
+vet: ## vet everything for the host, and what is published for each of PLATFORMS
 	go vet work
+	go vet -tags full ./lab/check/dashboard
 	@for p in $(PLATFORMS); do \
-		echo "GOOS=$${p%/*} GOARCH=$${p#*/} go vet work"; \
-		GOOS=$${p%/*} GOARCH=$${p#*/} go vet work || exit 1; \
+		echo "GOOS=$${p%/*} GOARCH=$${p#*/} go vet $(PUBLISHED)"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} go vet $(PUBLISHED) || exit 1; \
 	done
 
 .PHONY: staticcheck
