@@ -1,155 +1,176 @@
-// Command deadline is a client with a deadline for each request. Many requests are pending
-// over one connection at the same time.
+// Command deadline is a client that has many requests pending on one connection, each with a
+// deadline of its own.
 //
 //	go run ./examples/deadline
 //
-// sends 20,000 requests over a TCP connection to a backend that is sometimes too slow
-// and sometimes silent, and prints what happened to them. Each request ends exactly once,
-// by its reply or by its deadline, however close the two come: only the goroutine whose
-// Stop returned true may complete the request, and Stop returns true only once. The client
-// is in client.go. Try a deadline that is as long as a typical reply takes:
-//
-//	go run ./examples/deadline -deadline 20ms
+// A reply, the deadline and a canceled context may all come at the same moment, and exactly one
+// of them must complete the request. There is no flag and no state to check for that: Stop
+// decides. Whoever gets true from Stop completes the request. If nobody does, the deadline's
+// callback runs, and completes it instead.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
+	"log"
 	"math/rand/v2"
-	"net"
-	"os"
-	"os/signal"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/foliot-go/foliot"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, context.Canceled):
-		os.Exit(130)
-	default:
-		fmt.Fprintln(os.Stderr, "deadline:", err)
-		os.Exit(1)
-	}
+// A Client matches replies with requests. Its methods may be called from any goroutine.
+type Client struct {
+	rt   *foliot.Runtime
+	send func(id uint64, request string) // writes a request to the connection
+
+	mu      sync.Mutex
+	last    uint64
+	pending map[uint64]*call
 }
 
-// config holds the values of the flags.
-type config struct {
-	requests, parallel int
-	deadline, latency  time.Duration
-	lost               int // percent
+// A call is a request that waits for its reply.
+type call struct {
+	deadline foliot.Timer
+	result   chan result // has room for one result, and gets one
 }
 
-func parse(args []string, out io.Writer) (config, error) {
-	var c config
-	flags := flag.NewFlagSet("deadline", flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.IntVar(&c.requests, "requests", 20_000, "requests to send")
-	flags.IntVar(&c.parallel, "parallel", 500, "requests pending at a time")
-	flags.DurationVar(&c.deadline, "deadline", 50*time.Millisecond, "how long a request may take")
-	flags.DurationVar(&c.latency, "latency", 20*time.Millisecond, "how long a reply takes on average; some take much longer")
-	flags.IntVar(&c.lost, "lost", 2, "percentage of requests that are never answered")
-	if err := flags.Parse(args); err != nil {
-		return c, err
-	}
-	switch {
-	case flags.NArg() > 0:
-		return c, fmt.Errorf("unexpected %q: there are only flags, see -help", flags.Arg(0))
-	case c.requests < 1, c.parallel < 1:
-		return c, fmt.Errorf("-requests %d -parallel %d: both must be at least 1", c.requests, c.parallel)
-	case c.lost < 0 || c.lost > 100:
-		return c, fmt.Errorf("-lost %d: want a percentage", c.lost)
-	case c.latency < 0:
-		return c, fmt.Errorf("-latency %v: want 0 or more", c.latency)
-	}
-	return c, nil
+type result struct {
+	reply string
+	err   error
 }
 
-// replyDelay returns a random delay: most replies take less than the average, a few take
-// several times as long. It returns false for the share of requests that get no reply.
-func (c config) replyDelay(frame) (time.Duration, bool) {
-	return time.Duration(rand.ExpFloat64() * float64(c.latency)), rand.IntN(100) >= c.lost
-}
+var errTimeout = errors.New("no reply within the deadline")
 
-func run(ctx context.Context, args []string, out io.Writer) error {
-	c, err := parse(args, out)
+// Do sends a request and waits for the reply, but no longer than timeout.
+func (c *Client) Do(ctx context.Context, request string, timeout time.Duration) (string, error) {
+	id, result, err := c.start(timeout)
 	if err != nil {
-		return err
+		return "", err
 	}
-	// Each side has its own runtime, so that the statistics of the client's runtime are about
-	// the client only.
+	c.send(id, request)
+	select {
+	case r := <-result:
+		return r.reply, r.err
+	case <-ctx.Done():
+		c.complete(id, "", ctx.Err())
+		r := <-result // ctx's error, or what came first
+		return r.reply, r.err
+	}
+}
+
+// start arms the deadline of a new call. It does so under the lock: a callback that runs
+// immediately has to wait for the lock, and then finds the call in the map.
+func (c *Client) start(timeout time.Duration) (uint64, <-chan result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	id := c.last
+	deadline, err := c.rt.AfterFunc(timeout, func() { c.expire(id) })
+	if err != nil {
+		return 0, nil, err // the runtime has been shut down
+	}
+	cl := &call{deadline, make(chan result, 1)}
+	c.pending[id] = cl
+	return id, cl.result, nil
+}
+
+// complete ends a call and reports whether it did. It returns false if the call has ended
+// already, or if its deadline has passed and expire is about to end it.
+func (c *Client) complete(id uint64, reply string, err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl := c.pending[id]
+	if cl == nil || !cl.deadline.Stop() {
+		return false
+	}
+	delete(c.pending, id)
+	cl.result <- result{reply, err}
+	return true
+}
+
+// expire is the deadline's callback. That it runs means that Stop has returned true to nobody,
+// and never will, so the call is still in the map.
+func (c *Client) expire(id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl := c.pending[id]
+	delete(c.pending, id)
+	cl.result <- result{err: errTimeout}
+}
+
+func main() {
 	rt, err := foliot.New(foliot.Options{})
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	backendRT, err := foliot.New(foliot.Options{})
+	c := &Client{rt: rt, pending: make(map[uint64]*call)}
+
+	// The server answers immediately: the deadline is stopped and never fires.
+	c.send = func(id uint64, request string) { go c.complete(id, "Ada", nil) }
+	show(c.Do(context.Background(), "GET user:1", time.Minute))
+
+	// The server is silent.
+	c.send = func(uint64, string) {}
+	show(c.Do(context.Background(), "GET user:2", 20*time.Millisecond))
+
+	// The caller changes its mind.
+	ctx, cancel := context.WithCancel(context.Background())
+	c.send = func(uint64, string) { cancel() }
+	show(c.Do(ctx, "GET user:3", time.Minute))
+
+	race(c)
+
+	armed, err := rt.Shutdown(context.Background())
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	near, far, err := connect()
-	if err != nil {
-		return fmt.Errorf("no connection over the loopback interface: %w", err)
-	}
-
-	client := NewClient(rt, near)
-	b := &backend{rt: backendRT, replyDelay: c.replyDelay}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		b.serve(ctx, far)
-		far.Close()
-	})
-
-	var total counts
-	total.sendAll(ctx, client, c)
-
-	// There are no more requests. Wait for the remaining replies, to count them.
-	errs := []error{near.CloseWrite()}
-	serving.Wait()
-	<-client.done
-	errs = append(errs, client.Close())
-	total.replies, total.lateReplies, total.pending = b.answered.Load(), client.lateReplies.Load(), client.Pending()
-	total.stats = rt.Stats()
-	total.armed, err = shutdown(rt)
-	errs = append(errs, err)
-	_, err = shutdown(backendRT)
-	errs = append(errs, err, total.check())
-
-	total.print(out)
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return ctx.Err()
+	fmt.Println("timers left:", armed)
 }
 
-// shutdown closes rt, waits for its last callbacks and returns how many timers were still
-// armed.
-func shutdown(rt *foliot.Runtime) (int, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return rt.Shutdown(ctx)
+func show(reply string, err error) {
+	if err != nil {
+		fmt.Println("error:", err)
+		return
+	}
+	fmt.Println("reply:", reply)
 }
 
-// connect returns both ends of a TCP connection.
-func connect() (near, far *net.TCPConn, err error) {
-	ln, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return nil, nil, err
+// race sends 10,000 requests whose replies come just when their deadlines do. Which of
+// the two is first differs from run to run. That each request has one result does not.
+func race(c *Client) {
+	const requests, timeout = 10_000, 20 * time.Millisecond
+	var replies, callers sync.WaitGroup
+	var inTime, tooLate, answered, timedOut atomic.Int64
+	c.send = func(id uint64, _ string) {
+		replies.Add(1)
+		_, err := c.rt.AfterFunc(timeout-rand.N(100*time.Microsecond), func() {
+			defer replies.Done()
+			if c.complete(id, "Ada", nil) {
+				inTime.Add(1)
+			} else {
+				tooLate.Add(1)
+			}
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
 	}
-	defer ln.Close()
-	if near, err = net.DialTCP("tcp", nil, ln.Addr().(*net.TCPAddr)); err != nil {
-		return nil, nil, err
+	for range requests {
+		callers.Go(func() {
+			if _, err := c.Do(context.Background(), "GET user:1", timeout); err == nil {
+				answered.Add(1)
+			} else if errors.Is(err, errTimeout) {
+				timedOut.Add(1)
+			}
+		})
 	}
-	if far, err = ln.AcceptTCP(); err != nil {
-		return nil, nil, errors.Join(err, near.Close())
-	}
-	return near, far, nil
+	callers.Wait()
+	replies.Wait()
+	fmt.Println("requests with a result:", answered.Load()+timedOut.Load())
+	fmt.Println("every reply in time was used:", inTime.Load() == answered.Load())
+	fmt.Println("every other request timed out:", tooLate.Load() == timedOut.Load())
 }

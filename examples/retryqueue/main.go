@@ -1,135 +1,170 @@
-// Command retryqueue processes jobs that fail now and then, with a queue that retries them
-// with exponential backoff, and a rate limit for all attempts together.
+// Command retryqueue delivers webhooks, and tries again with exponential backoff when a
+// delivery fails.
 //
 //	go run ./examples/retryqueue
 //
-// processes 20,000 jobs with four workers. A worker fetches the jobs that are due in
-// batches. A job that fails goes back into the queue, and comes out again after a pause that
-// doubles each time. A job that has failed too often is given up. Between two attempts a job
-// is 16 bytes in a queue, not a goroutine that sleeps. A line every half second shows the
-// progress. At the end the program checks that every job was done or given up, exactly once,
-// and that the rate was never exceeded.
-//
-// After an interrupt, the jobs that are neither done nor given up are still in the queue and
-// are counted. A real program would save them.
-//
-// The parts to copy are the RetryQueue in queue.go and the Limiter in limiter.go.
+// A delivery that waits for its next attempt is a value in a foliot.Queue: a few bytes, and no
+// goroutine that sleeps. Workers fetch what is due in batches. A delivery that fails goes back
+// into the queue with a longer delay each time, until it succeeds or is given up.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"os"
-	"os/signal"
+	"log"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/foliot-go/foliot"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, context.Canceled):
-		os.Exit(130)
-	default:
-		fmt.Fprintln(os.Stderr, "retryqueue:", err)
-		os.Exit(1)
-	}
+// A delivery is a webhook that has not arrived yet. It is found by its ID, so it has no
+// pointers, and the garbage collector does not have to scan a queue of a million of them.
+type delivery struct {
+	id       int
+	attempts int // failed ones
 }
 
-// config holds the values of the flags.
-type config struct {
-	jobs, workers int
-	fail, broken  float64
-	seed          uint64
-	policy        Policy
+// A Deliverer sends webhooks until each has arrived or is given up.
+type Deliverer struct {
+	Send    func(ctx context.Context, id int) error
+	Settled func(id, attempts int, err error) // err is nil if the webhook has arrived
+
+	queue   *foliot.Queue[delivery]
+	backoff Backoff
+	open    sync.WaitGroup // deliveries that are not settled
 }
 
-func parse(args []string, out io.Writer) (config, error) {
-	var c config
-	flags := flag.NewFlagSet("retryqueue", flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.IntVar(&c.jobs, "jobs", 20_000, "jobs, all of which are there from the start")
-	flags.IntVar(&c.workers, "workers", 4, "goroutines that process them")
-	flags.Float64Var(&c.fail, "fail", 0.3, "share of the attempts that fail")
-	flags.Float64Var(&c.broken, "broken", 0.01, "share of the jobs that fail each time")
-	flags.Uint64Var(&c.seed, "seed", 1, "seed for the choice of these attempts and jobs")
-	flags.IntVar(&c.policy.Batch, "batch", 64, "largest number of jobs that a worker fetches at once")
-	flags.IntVar(&c.policy.Attempts, "attempts", 6, "largest number of attempts for a job")
-	flags.DurationVar(&c.policy.Base, "base", 50*time.Millisecond, "pause after the first attempt; doubled by each further one")
-	flags.DurationVar(&c.policy.Max, "max", time.Second, "the longest pause")
-	flags.IntVar(&c.policy.Rate, "rate", 10_000, "attempts per second, of all workers together")
-	flags.IntVar(&c.policy.Burst, "burst", 100, "attempts at once, after a pause")
-	if err := flags.Parse(args); err != nil {
-		return c, err
-	}
-	p := c.policy
-	switch {
-	case flags.NArg() > 0:
-		return c, fmt.Errorf("unexpected %q: there are only flags, see -help", flags.Arg(0))
-	case c.jobs < 1, c.workers < 1, p.Batch < 1, p.Attempts < 1:
-		return c, fmt.Errorf("-jobs %d -workers %d -batch %d -attempts %d: each must be at least 1", c.jobs, c.workers, p.Batch, p.Attempts)
-	case !(c.fail >= 0 && c.fail <= 1), !(c.broken >= 0 && c.broken <= 1):
-		return c, fmt.Errorf("-fail %v -broken %v: want 0 to 1", c.fail, c.broken)
-	case p.Base <= 0, p.Max < p.Base:
-		return c, fmt.Errorf("-base %v -max %v: want 0 < base <= max", p.Base, p.Max)
-	case p.Rate < 1, p.Rate > maxRate, p.Burst < 1:
-		return c, fmt.Errorf("-rate %d -burst %d: want at least 1 each, and a rate of at most %d", p.Rate, p.Burst, maxRate)
-	}
-	return c, nil
-}
-
-func run(ctx context.Context, args []string, out io.Writer) error {
-	c, err := parse(args, out)
+// Add adds a webhook, whose first attempt is due immediately.
+func (d *Deliverer) Add(id int) error {
+	d.open.Add(1)
+	_, err := d.queue.Push(0, delivery{id: id})
 	if err != nil {
-		return err
+		d.open.Done()
 	}
+	return err
+}
+
+// Work makes the attempts that are due. It returns when ctx ends. Several goroutines may run it
+// at the same time, and each delivery is fetched by one of them.
+func (d *Deliverer) Work(ctx context.Context) error {
+	due := make([]delivery, 16)
+	for {
+		n, err := d.queue.Wait(ctx, due)
+		if err != nil {
+			return err
+		}
+		for _, v := range due[:n] {
+			if err := d.attempt(ctx, v); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (d *Deliverer) attempt(ctx context.Context, v delivery) error {
+	err := d.Send(ctx, v.id)
+	v.attempts++
+	if err == nil || errors.Is(err, errGone) || v.attempts == d.backoff.Attempts {
+		d.Settled(v.id, v.attempts, err)
+		d.open.Done()
+		return nil
+	}
+	_, err = d.queue.Push(d.backoff.After(v.attempts), v)
+	return err
+}
+
+// Backoff says how often to try, and how long to wait in between.
+type Backoff struct {
+	Attempts  int           // in all
+	Base, Max time.Duration // the longest wait after the first attempt, and after any; more than 0
+}
+
+// After returns how long to wait after the given number of failed attempts: a random time, whose
+// upper bound doubles with each attempt. A server that comes back after an outage would otherwise
+// get the retries of everything that failed during the outage at the same moment.
+func (b Backoff) After(attempts int) time.Duration {
+	return rand.N(b.bound(attempts))
+}
+
+func (b Backoff) bound(attempts int) time.Duration {
+	bound := b.Base
+	for range attempts - 1 {
+		if bound > b.Max/2 {
+			return b.Max // doubling it might overflow
+		}
+		bound *= 2
+	}
+	return bound
+}
+
+var (
+	errBusy = errors.New("503 Service Unavailable")
+	errGone = errors.New("410 Gone") // another attempt would not help
+)
+
+func main() {
 	rt, err := foliot.New(foliot.Options{})
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	s := newService(c)
-	q := NewRetryQueue(rt, c.policy, s.attempt)
-	q.OnDone, q.OnGiveUp = s.done, s.giveUp
-	for id := range c.jobs {
-		if err := q.Add(uint64(id)); err != nil {
-			return err
+	var (
+		mu       sync.Mutex
+		attempts = make(map[int]int)    // by ID
+		outcomes = make(map[int]string) // by ID
+	)
+	d := &Deliverer{
+		queue:   foliot.NewQueue[delivery](rt),
+		backoff: Backoff{Attempts: 6, Base: 5 * time.Millisecond, Max: 50 * time.Millisecond},
+		Send: func(_ context.Context, id int) error { // stands for a POST request
+			mu.Lock()
+			defer mu.Unlock()
+			attempts[id]++
+			switch {
+			case id == 4:
+				return errGone
+			case id == 5 || attempts[id] < id:
+				return errBusy
+			}
+			return nil
+		},
+		Settled: func(id, attempts int, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes[id] = fmt.Sprintf("arrived, attempts: %d", attempts)
+			if err != nil {
+				outcomes[id] = fmt.Sprintf("given up, attempts: %d, the last: %v", attempts, err)
+			}
+		},
+	}
+	for id := 1; id <= 5; id++ {
+		if err := d.Add(id); err != nil {
+			log.Fatal(err)
 		}
 	}
 
-	began := time.Now()
-	showing, stopShowing := context.WithCancel(ctx)
-	var shown sync.WaitGroup
-	shown.Go(func() { printProgress(showing, q, s, out) })
-	err = q.Run(ctx, c.workers)
-	stopShowing()
-	shown.Wait()
-	took := time.Since(began)
+	ctx, stop := context.WithCancel(context.Background())
+	var workers sync.WaitGroup
+	for range 2 {
+		workers.Go(func() {
+			if err := d.Work(ctx); !errors.Is(err, context.Canceled) {
+				log.Fatal(err)
+			}
+		})
+	}
+	d.open.Wait()
+	stop()
+	workers.Wait()
 
-	left := q.Len()
-	closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	_, closeErr := rt.Shutdown(closing)
-	done, gaveUp, attempts := s.totals()
-	fmt.Fprintf(out, "%d jobs: %d done, %d given up, %d left; %d attempts in %v, %.0f a second\n",
-		c.jobs, done, gaveUp, left, attempts, took.Round(time.Millisecond), float64(attempts)/took.Seconds())
-	return errors.Join(err, closeErr, s.check(left))
-}
-
-// printProgress prints a line every half second until ctx ends.
-func printProgress(ctx context.Context, q *RetryQueue, s *service, out io.Writer) {
-	began, before := time.Now(), 0
-	fmt.Fprintf(out, "%6s %9s %8s %8s %11s\n", "time", "in queue", "done", "given up", "attempts/s")
-	for foliot.Default().Sleep(ctx, 500*time.Millisecond) == nil {
-		done, gaveUp, attempts := s.totals()
-		fmt.Fprintf(out, "%5.1fs %9d %8d %8d %11d\n", time.Since(began).Seconds(), q.Len(), done, gaveUp, 2*(attempts-before))
-		before = attempts
+	for _, id := range slices.Sorted(maps.Keys(outcomes)) {
+		fmt.Printf("webhook %d: %s\n", id, outcomes[id])
+	}
+	// After an interrupt, Drain would return the deliveries that are not settled, to be saved.
+	for _, v := range d.queue.Drain() {
+		fmt.Printf("webhook %d is left\n", v.id)
 	}
 }

@@ -1,145 +1,124 @@
-// Command sessions holds a million sessions as tasks, each with a heartbeat and an idle
-// timeout. It compares their cost with that of sessions that have a goroutine each.
+// Command sessions is a chat server with 10,000 sessions and no goroutine for any of them.
 //
 //	go run ./examples/sessions
 //
-// begins the sessions, spread over one heartbeat, measures them for some seconds, and ends
-// them. Each session sends a heartbeat per second. The peer, which is a function call,
-// answers, and that pushes the idle timeout back. One peer in a hundred is silent, and the
-// timeout closes its session. Then the program does the same with goroutines. If a million
-// of those might be too much for memory or processors, there are fewer, and another row for
-// the same number of tasks. So the comparison at the end is always between equal numbers.
-// The columns of the table are:
-//
-//	sessions      number of sessions
-//	B/session     memory of the process per session, including its own state
-//	CPU %         of one processor, while all sessions send heartbeats
-//	CPU/beat      processor time per heartbeat; with more sessions it is less, as a wake-up serves several
-//	polls/s       polls of tasks; goroutines are woken as often
-//	late p50 p99  how late heartbeats were sent, for a sample of the sessions
-//	missed        heartbeats that were not sent at all
-//
-// At the end the program checks that every session has sent exactly its heartbeats, none of
-// them early, and that exactly the sessions with silent peers were closed for idleness.
-//
-//	go run ./examples/sessions -goroutines
-//
-// runs only the goroutines, as many as -n says.
-//
-// The task is in task.go, the goroutine in goroutine.go. What both have in common is in
-// group.go, the measurement of lateness in sample.go, the output in table.go.
+// Each session sends a heartbeat every ten seconds, handles the messages that arrive for it, and
+// closes after a minute without any. With a goroutine per session that would be a loop around a
+// select, and a stack of at least two kilobytes for something that waits nearly all the time. As
+// a task it is a struct with a Poll method, which the runtime calls when there may be something to
+// do.
 package main
 
 import (
-	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"math"
-	"os"
-	"os/signal"
-	"runtime"
+	"log"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/foliot-go/foliot"
 )
+
+// A session is a task. Its timers are plain fields.
+type session struct {
+	server *server
+	task   foliot.TaskHandle // set before anybody delivers a message
+	beat   foliot.Interval   // touched only by Poll, so no lock is needed
+	idle   foliot.Delay
+
+	mu   sync.Mutex
+	mail []string // messages that have arrived and are not handled yet
+}
+
+// Poll does what can be done now. The runtime calls it after Spawn, after Wake, and at the time
+// that beat or idle have asked for, but never twice at the same time.
+func (s *session) Poll(cx *foliot.Context) foliot.Status {
+	for _, m := range s.takeMail() {
+		s.server.handle(m)
+		s.idle.Reset(time.Minute)
+	}
+	// Poll both each time: the one that is skipped would not ask to be polled again.
+	if s.beat.Poll(cx) > 0 {
+		s.server.heartbeats.Add(1)
+	}
+	if s.idle.Poll(cx) {
+		s.server.open.Add(-1)
+		return foliot.Done
+	}
+	return foliot.Pending
+}
+
+// deliver leaves a message where Poll finds it, and wakes the task. It may be called from any
+// goroutine. It returns false if the session has closed.
+func (s *session) deliver(m string) bool {
+	s.mu.Lock()
+	s.mail = append(s.mail, m)
+	s.mu.Unlock()
+	return s.task.Wake()
+}
+
+// takeMail returns all messages, not only one: wakes before a poll coalesce into one poll.
+func (s *session) takeMail() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mail := s.mail
+	s.mail = nil
+	return mail
+}
+
+// A server counts what its sessions do.
+type server struct {
+	open, heartbeats, messages atomic.Int64
+}
+
+func (s *server) handle(string) { s.messages.Add(1) }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, context.Canceled):
-		os.Exit(130)
-	default:
-		fmt.Fprintln(os.Stderr, "sessions:", err)
-		os.Exit(1)
-	}
-}
-
-// config holds the values of the flags.
-type config struct {
-	n          int
-	beat, idle time.Duration
-	lasting    time.Duration
-	slack      time.Duration
-	silent     int // percent
-	goroutines bool
-}
-
-func parse(args []string, out io.Writer) (config, error) {
-	var c config
-	flags := flag.NewFlagSet("sessions", flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.IntVar(&c.n, "n", 1_000_000, "sessions")
-	flags.DurationVar(&c.beat, "heartbeat", time.Second, "period of the heartbeats")
-	flags.DurationVar(&c.idle, "idle", 2500*time.Millisecond, "idle timeout")
-	flags.DurationVar(&c.lasting, "for", 4*time.Second, "how long to measure, rounded down to whole heartbeats")
-	flags.DurationVar(&c.slack, "slack", 0, "how late tasks may be polled, to save wake-ups")
-	flags.IntVar(&c.silent, "silent", 1, "percentage of peers that do not answer")
-	flags.BoolVar(&c.goroutines, "goroutines", false, "run only the version with goroutines")
-	if err := flags.Parse(args); err != nil {
-		return c, err
-	}
-	switch {
-	case flags.NArg() > 0:
-		return c, fmt.Errorf("unexpected %q: there are only flags, see -help", flags.Arg(0))
-	case c.n < 1:
-		return c, fmt.Errorf("-n %d: want at least 1", c.n)
-	case c.silent < 0 || c.silent > 100:
-		return c, fmt.Errorf("-silent %d: want a percentage", c.silent)
-	case c.beat < time.Millisecond, c.idle < c.beat, c.lasting < c.beat:
-		return c, fmt.Errorf("-heartbeat %v -idle %v -for %v: want a heartbeat of at least 1ms, and the others at least as long as a heartbeat", c.beat, c.idle, c.lasting)
-	case c.lasting > 24*time.Hour:
-		return c, fmt.Errorf("-for %v: want at most a day", c.lasting)
-	case c.slack < 0:
-		return c, fmt.Errorf("-slack %v: want 0 or more", c.slack)
-	}
-	return c, nil
-}
-
-const (
-	// goroutineBytes is more than the memory of a session with a goroutine, a ticker and a
-	// timer.
-	goroutineBytes = 8 << 10
-
-	// easyBeats is a number of heartbeats of goroutines per second that is a light load for a
-	// processor. With too many, all goroutines are late, and a comparison says nothing.
-	easyBeats = 100_000
-)
-
-// maxGoroutines returns how many sessions may run as goroutines.
-func (c config) maxGoroutines() int {
-	cpu := easyBeats * c.beat.Seconds() * float64(runtime.GOMAXPROCS(0))
-	return min(c.n, max(available()/2/goroutineBytes, 1), max(int(min(cpu, math.MaxInt32)), 1))
-}
-
-func run(ctx context.Context, args []string, out io.Writer) error {
-	c, err := parse(args, out)
+	// On a manual clock minutes pass as fast as the program can run, and every run prints the
+	// same. Without the option the runtime uses the system's clock, and nothing else changes.
+	clock := foliot.NewManualClock(time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC))
+	rt, err := foliot.New(foliot.Options{Clock: clock})
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	heading(out)
-	if c.goroutines {
-		_, err := goroutines(ctx, c, out)
-		return err
+
+	var srv server
+	sessions := make([]*session, 10_000)
+	for i := range sessions {
+		s := &session{
+			server: &srv,
+			beat:   foliot.MustInterval(10*time.Second, foliot.Skip),
+			idle:   foliot.NewDelay(time.Minute),
+		}
+		if s.task, err = rt.Spawn(s); err != nil {
+			log.Fatal(err)
+		}
+		srv.open.Add(1)
+		sessions[i] = s
 	}
-	all, err := tasks(ctx, c, out)
-	if err != nil {
-		return err
-	}
-	few := all
-	if n := c.maxGoroutines(); n < c.n {
-		fmt.Fprintf(out, "%d goroutines are sure to fit on this machine; the same number of both:\n", n)
-		c.n = n
-		if few, err = tasks(ctx, c, out); err != nil {
-			return err
+
+	// One user in ten says something every 45 seconds, for three minutes.
+	refused := 0
+	talk := func() {
+		for i := 0; i < len(sessions); i += 10 {
+			if !sessions[i].deliver("anybody here?") {
+				refused++
+			}
 		}
 	}
-	gos, err := goroutines(ctx, c, out)
+	chat, err := rt.Every(45*time.Second, talk)
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	compare(out, all, few, gos)
-	return nil
+
+	fmt.Println("time    open  heartbeats  messages")
+	for minute := range 4 {
+		if minute == 3 {
+			chat.Stop()
+		}
+		clock.Advance(time.Minute)
+		fmt.Printf("%s%8d%12d%10d\n", clock.Now().Format("15:04"), srv.open.Load(), srv.heartbeats.Load(), srv.messages.Load())
+	}
+	talk()
+	fmt.Printf("%d sessions have closed and take no more messages\n", refused)
 }

@@ -1,27 +1,19 @@
-// Command shutdown ends a program with timers in an orderly way.
+// Command shutdown ends a program with timers in an orderly way: no further job begins, jobs that
+// are running may finish, and those that have not begun are saved for the next start.
 //
 //	go run ./examples/shutdown
 //
-// schedules jobs all the time, each of which takes a while. It shuts down when it is
-// interrupted, when it gets a SIGTERM, or after three seconds. Then no further job begins,
-// it waits for the running jobs, and it counts the jobs that have not begun, which a real
-// program would save for its next start. A second interrupt kills it. If the grace period is
-// too short for the running jobs, it fails with an error:
-//
-//	go run ./examples/shutdown -work 2s -grace 100ms
-//
-// The order of events is in run. The Scheduler in scheduler.go keeps the jobs.
+// Runtime.Shutdown does the first two. What it cannot know is what the timers were for, so the
+// Scheduler keeps a list of its jobs, and after Shutdown nobody changes that list any more.
 package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"math/rand/v2"
-	"os"
+	"log"
+	"maps"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -29,99 +21,82 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
+// A Scheduler runs each job when it is due.
+type Scheduler struct {
+	rt *foliot.Runtime
+
+	mu      sync.Mutex
+	waiting map[string]time.Duration // jobs that have not begun, with their delays
+}
+
+// Add runs a job after d. It returns foliot.ErrClosed once Close has been called.
+func (s *Scheduler) Add(name string, d time.Duration, job func()) error {
+	s.mu.Lock()
+	defer s.mu.Unlock() // a job that is due immediately has to wait until it is on the list
+	_, err := s.rt.AfterFunc(d, func() {
+		s.mu.Lock()
+		delete(s.waiting, name)
+		s.mu.Unlock()
+		job()
+	})
+	if err == nil {
+		s.waiting[name] = d
+	}
+	return err
+}
+
+// Close waits for the jobs that are running, until ctx ends, and returns those that have not
+// begun. After an error jobs are still running. The caller may call Close again, or exit.
+func (s *Scheduler) Close(ctx context.Context) (left map[string]time.Duration, err error) {
+	if _, err := s.rt.Shutdown(ctx); err != nil {
+		return nil, fmt.Errorf("jobs are still running: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.waiting), nil
+}
+
 func main() {
-	err := run(os.Args[1:], os.Stdout)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "shutdown:", err)
-		os.Exit(1)
-	}
-}
-
-// config holds the values of the flags.
-type config struct {
-	lasting, every, within, work, grace time.Duration
-}
-
-func parse(args []string, out io.Writer) (config, error) {
-	var c config
-	flags := flag.NewFlagSet("shutdown", flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.DurationVar(&c.lasting, "for", 3*time.Second, "shut down after this time; 0: only by a signal")
-	flags.DurationVar(&c.every, "every", time.Millisecond, "how often a job is scheduled")
-	flags.DurationVar(&c.within, "within", 10*time.Second, "jobs are due at random within this time")
-	flags.DurationVar(&c.work, "work", 500*time.Millisecond, "how long a job takes")
-	flags.DurationVar(&c.grace, "grace", 5*time.Second, "how long to wait for running jobs")
-	if err := flags.Parse(args); err != nil {
-		return c, err
-	}
-	switch {
-	case flags.NArg() > 0:
-		return c, fmt.Errorf("unexpected %q: there are only flags, see -help", flags.Arg(0))
-	case c.every <= 0, c.within <= 0:
-		return c, fmt.Errorf("-every %v -within %v: both must be more than 0", c.every, c.within)
-	case c.lasting < 0, c.work < 0, c.grace < 0:
-		return c, fmt.Errorf("-for %v -work %v -grace %v: none may be negative", c.lasting, c.work, c.grace)
-	}
-	return c, nil
-}
-
-func run(args []string, out io.Writer) error {
-	c, err := parse(args, out)
+	// Jobs take long, so each gets a goroutine. By default callbacks share the workers' goroutines.
+	rt, err := foliot.New(foliot.Options{Go: func(f func()) { go f() }})
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	s, err := NewScheduler()
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if c.lasting > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.lasting)
-		defer cancel()
-	}
+	s := &Scheduler{rt: rt, waiting: make(map[string]time.Duration)}
 
-	var scheduling sync.WaitGroup
-	var added int
-	var addErr error
-	scheduling.Go(func() { added, addErr = schedule(s, c) })
-	fmt.Fprintln(out, "running; interrupt to shut down")
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, terminate := context.WithCancel(ctx) // stands for the signal, so that the program ends by itself
+	finish := make(chan struct{})
+	add := func(name string, d time.Duration, job func()) {
+		if err := s.Add(name, d, job); err != nil {
+			fmt.Printf("%s: %v\n", name, err)
+		}
+	}
+	add("backup", 0, func() {
+		fmt.Println("backup: started")
+		terminate()
+		<-finish
+		fmt.Println("backup: finished")
+	})
+	add("invoices", time.Hour, func() { fmt.Println("invoices: an hour early") })
+	add("reminders", 2*time.Hour, func() { fmt.Println("reminders: two hours early") })
+
 	<-ctx.Done()
-	stop() // from here on a signal has its usual effect, so the second one kills the process
+	stop() // a second signal kills the process
 
-	waiting, running, _ := s.Counts()
-	fmt.Fprintf(out, "shutting down: %d jobs are waiting, %d are running and have %v to finish\n", waiting, running, c.grace)
-	grace, cancel := context.WithTimeout(context.Background(), c.grace)
+	fmt.Println("shutting down")
+	grace, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	left, err := s.Close(grace)
-	scheduling.Wait() // ends because Add returns ErrClosed
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w; use -grace to wait longer than %v", err, c.grace)
-	}
-	if err := errors.Join(err, addErr); err != nil {
-		return err
-	}
-	_, _, finished := s.Counts()
-	fmt.Fprintf(out, "%d jobs scheduled, %d finished, %d not begun, to be saved for the next start\n", added, finished, len(left))
-	if added != finished+len(left) {
-		return fmt.Errorf("%d jobs were lost", added-finished-len(left))
-	}
-	return nil
-}
+	_, err = s.Close(grace) // the backup takes longer than that
+	fmt.Println("after 20ms:", err)
+	add("cleanup", 0, func() { fmt.Println("cleanup: after the end") })
 
-// schedule adds jobs until the scheduler is closed, and returns their number.
-func schedule(s *Scheduler, c config) (added int, err error) {
-	for {
-		name := fmt.Sprintf("job %d", added+1)
-		err := s.Add(name, rand.N(c.within), func() { time.Sleep(c.work) })
-		if errors.Is(err, foliot.ErrClosed) {
-			return added, nil
-		}
-		if err != nil {
-			return added, err
-		}
-		added++
-		time.Sleep(c.every)
+	close(finish)
+	left, err := s.Close(context.Background()) // waits for as long as it takes
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		fmt.Printf("%s: saved for the next start, due in %v\n", name, left[name])
 	}
 }
