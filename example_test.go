@@ -2,6 +2,7 @@ package foliot_test
 
 import (
 	"context"
+	"errors"
 	"expvar"
 	"fmt"
 	"log"
@@ -107,11 +108,30 @@ func ExampleRuntime_AfterFuncBatch() {
 	// Output: 1000
 }
 
+// A loop that tries again after a pause, twice as long each time. Unlike time.Sleep, Sleep ends
+// when the context does, and leaves no timer behind.
 func ExampleRuntime_Sleep() {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	fmt.Println(foliot.Default().Sleep(ctx, time.Hour))
-	// Output: context canceled
+	attempt := 0
+	connect := func() error {
+		if attempt++; attempt == 3 {
+			cancel()
+		}
+		return errors.New("connection refused")
+	}
+	pause := time.Millisecond
+	for {
+		err := connect()
+		if err == nil {
+			break
+		}
+		if ended := foliot.Default().Sleep(ctx, pause); ended != nil {
+			fmt.Printf("attempt %d: %v; %v\n", attempt, err, ended)
+			break
+		}
+		pause = min(2*pause, time.Second)
+	}
+	// Output: attempt 3: connection refused; context canceled
 }
 
 // Time that jumps: a test need not wait.
