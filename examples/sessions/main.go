@@ -111,7 +111,7 @@ func main() {
 		log.Fatal(err)
 	}
 
-	fmt.Println("time    open  heartbeats  messages")
+	fmt.Println("time     open  heartbeats  messages")
 	for minute := range 4 {
 		if minute == 3 {
 			chat.Stop()
