@@ -109,7 +109,7 @@ func (s *shop) expire(_ context.Context, f durable.Fire) error {
 	name, _, _ := strings.Cut(f.ID, "/")
 	ok, err := s.update(name, func(o *order) bool { return o.move("open", "expired") })
 	crash("expire")
-	if name == lastOrder {
+	if err == nil && name == lastOrder {
 		s.close()
 	}
 	if err == nil && !ok {
@@ -120,7 +120,7 @@ func (s *shop) expire(_ context.Context, f durable.Fire) error {
 }
 
 var (
-	dir     = flag.String("dir", "shop", "directory for the orders and the timers")
+	dir     = flag.String("dir", "shop", "directory for the orders and the timers; it stays")
 	crashAt = flag.String("crash", "", "exit in the middle of this step: place, pay, remind or expire")
 )
 
