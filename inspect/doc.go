@@ -26,6 +26,8 @@
 //	/snapshot.json   one picture of everything
 //	/events          a picture each Options.Interval, as server-sent events
 //
+// [Files] has the files of the page, for a program with a page of its own.
+//
 // Only GET and HEAD are allowed, and nothing that a request can do changes the program. Times in the
 // JSON are in nanoseconds. docs/inspect.md describes each field.
 //
