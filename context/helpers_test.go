@@ -90,16 +90,6 @@ func await(t testing.TB, what string, ctx std.Context) {
 	}
 }
 
-// holdsWithin waits until ok returns true, for at most d.
-func holdsWithin(d time.Duration, ok func() bool) bool {
-	for end := time.Now().Add(d); !ok(); time.Sleep(200 * time.Microsecond) {
-		if time.Now().After(end) {
-			return ok()
-		}
-	}
-	return true
-}
-
 func stacks() string {
 	buf := make([]byte, 1<<20)
 	return string(buf[:runtime.Stack(buf, true)])
