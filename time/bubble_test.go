@@ -1,7 +1,6 @@
 package time_test
 
 import (
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -139,46 +138,4 @@ func TestTimersWorkInABubbleAndOutsideAtTheSameTime(t *testing.T) {
 	}
 	close(stop)
 	outside.Wait()
-}
-
-func TestATimerFromOutsideCannotBeResetInABubble(t *testing.T) {
-	timer, ticker := time.NewTimer(time.Hour), time.NewTicker(time.Hour)
-	f := time.AfterFunc(time.Hour, func() {})
-	fired := time.NewTimer(0)
-	synctest.Test(t, func(t *testing.T) {
-		for what, do := range map[string]func(){
-			"a Timer":              func() { timer.Reset(time.Second) },
-			"a Timer to 0":         func() { timer.Reset(0) },
-			"a Timer of AfterFunc": func() { f.Reset(time.Second) },
-			"a Ticker":             func() { ticker.Reset(time.Second) },
-		} {
-			if text := panicOf(do); !strings.Contains(text, "time: Reset, in a synctest bubble, of a T") {
-				t.Errorf("Reset of %s panics with %q, want a text that names the bubble",
-					what, text)
-			}
-		}
-		<-fired.C
-	})
-	if !timer.Stop() || !f.Stop() {
-		t.Error("a Reset that panicked has stopped the timer")
-	}
-	ticker.Reset(time.Millisecond)
-	testkit.Receive(t, ticker.C, "a tick after a Reset that panicked")
-	ticker.Stop()
-}
-
-func TestATimerFromOutsideCanBeStoppedInABubble(t *testing.T) {
-	timer, ticker := time.NewTimer(0), time.NewTicker(time.Millisecond)
-	f := time.AfterFunc(time.Hour, func() {})
-	waitForValue(t, ticker.C)
-	synctest.Test(t, func(t *testing.T) {
-		if !timer.Stop() || !f.Stop() || f.Stop() {
-			t.Error("Stop of the timers and a second Stop do not return true, true, false")
-		}
-		ticker.Stop()
-		wantEmpty(t, timer.C, "after Stop")
-		wantEmpty(t, ticker.C, "after Stop")
-	})
-	timer.Reset(time.Millisecond)
-	testkit.Receive(t, timer.C, "a timer that was stopped in a bubble and reset outside")
 }
