@@ -20,7 +20,7 @@ PUBLISHED := ./... ./cmd/... ./durable/... ./prometheus/...
 # interleavings, models and allocation counts skip themselves there: they run in the lane
 # without it, complete.
 RACE := . ./internal/engine ./internal/context ./internal/alarm ./loop ./time ./context ./clock ./inspect ./client \
-	./test/contract ./test/contexts ./test/stress ./lab/check ./lab/check/clocks \
+	./test/contract ./test/contexts ./test/foreign ./test/stress ./lab/check ./lab/check/clocks \
 	./durable ./durable/local ./durable/internal/kvstore ./durable/jetstream ./cmd/internal/serve/...
 
 # Shows each package as it finishes.

@@ -15,6 +15,7 @@ import (
 // exempt has the functions and methods that no row calls, and the reason.
 var exempt = map[string]string{
 	"foliot.Task.Poll":      "the program implements it; the library calls it, as the rows of Spawn and Wake show",
+	"inspect.Files":         "it only returns files of the binary",
 	"inspect.Handler":       "it only reads its options, and a request calls Stats, Horizon and Callbacks",
 	"inspect.Queue.Len":     "it is that of foliot.Queue",
 	"inspect.Queue.Horizon": "it is that of foliot.Queue",
@@ -133,9 +134,10 @@ func exportedNames(t *testing.T) []string {
 	return slices.Compact(names)
 }
 
-// importable reports whether a folder may have a package of the module that programs can import.
+// importable reports whether a folder may have a package of the module that programs can import. Examples
+// are there to be copied.
 func importable(path, name string) bool {
-	if name == "internal" || name == "test" || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+	if name == "examples" || name == "internal" || name == "test" || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return false
 	}
 	_, err := os.Stat(filepath.Join(path, "go.mod"))
