@@ -7,9 +7,6 @@ KILLS       ?= 500
 NEMESIS     ?= 10m
 CROWD       ?= 10000
 
-# Who is in the figures of README and docs: all but the peers that take longest.
-RACED ?= std,goroutines,channel,foliot,precise,slack-1ms,slack-10ms,drop-in,context,tasks,tasks-slack,queue,wheel,loop,durable,durable-nosync,cluster,pebble,sqlite-poll,asynq,bare-publish,nats-schedule,serve,bare-http,ttl,go-cache,ttlcache,otter,parts,lists,heap,thw,asyncio,node
-
 # The release after the one that go.mod names.
 NEXT ?= go1.27.2
 
@@ -111,14 +108,13 @@ image: ## build the image of foliot serve with docker, run it and use it
 	sh deploy/check-image
 
 .PHONY: bench
-bench: ## measure Foliot beside the standard library
-	go run ./cmd/foliot bench
+bench: ## measure Foliot beside the standard library, about a minute
+	go run ./lab/bench
 
 .PHONY: figures
-figures: ## measure for a quarter of an hour, put the figures into README and docs
-	go run ./cmd/foliot bench -full -contender $(RACED) -json bench.json -html none
-	go run ./cmd/foliot bench -from bench.json -html none -splice README.md,docs/benchmarks.md,doc_figures.go -svg $(BIN)/pictures
-	for f in docs/bench-*.svg; do cp $(BIN)/pictures/$${f#docs/} $$f; done
+figures: ## measure for 20 minutes, put the figures into README and docs
+	go run ./lab/bench -full -o bench.txt
+	go run ./lab/bench/figures -svg docs bench.txt README.md docs/benchmarks.md
 
 .PHONY: fmt
 fmt: $(TOOLS) ## format every Go file

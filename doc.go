@@ -33,7 +33,8 @@
 //	jobs for many machines, workflows                       River, Temporal
 //	calendars: every day at three                           github.com/robfig/cron
 //
-// README.md has figures for most of the upper part, and docs/benchmarks.md has all.
+// docs/benchmarks.md has figures for all of the upper part, and for what exactness costs: how many timers fire in a
+// second, how late they are and how much processor time they take, with Precise, with Slack and without.
 //
 // # Timers
 //

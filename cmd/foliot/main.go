@@ -1,6 +1,5 @@
-// Command foliot serves timers by HTTP (foliot serve), uses such a server or a folder of durable timers at rest (foliot put,
-// get, cancel, ls, redrive, discard and tail, stat and verify), and measures Foliot's timers against others on the machine
-// it runs on (foliot bench).
+// Command foliot serves timers by HTTP (foliot serve), and uses such a server or a folder of durable timers at rest (foliot put,
+// get, cancel, ls, redrive, discard, tail, stat and verify).
 package main
 
 import (
@@ -65,15 +64,15 @@ func exitCode(err error) int {
 func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "foliot",
-		Short:         "Foliot measures timers",
-		Long:          "Foliot is a timer library for Go. This command measures it on your machine, shows durable timers, and serves timers by HTTP.",
+		Short:         "Serve timers by HTTP, and use them",
+		Long:          "Foliot is a timer library for Go. This command serves durable timers by HTTP, and shows and changes those of a server or of a folder at rest.",
 		Version:       version(),
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newBenchCmd(), newBareServerCmd(), newTimersCmd(), newServeCmd(), &cobra.Command{
+	root.AddCommand(newTimersCmd(), newServeCmd(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  namedArgs,
@@ -98,7 +97,7 @@ func version() string {
 }
 
 // withDoubleDashes adds a second dash to long flags that have one dash, as flags of the go command do. The flag library
-// needs two: it reads -full as the flags -f, -u, -l and -l.
+// needs two: it reads -json as the flags -j, -s, -o and -n.
 func withDoubleDashes(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil {

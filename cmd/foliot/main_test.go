@@ -10,7 +10,6 @@ import (
 // run executes the command line and returns what it prints.
 func run(t *testing.T, ctx context.Context, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir()) // for the page with plots
 	var out, errs bytes.Buffer
 	root := newRootCmd()
 	root.SetArgs(withDoubleDashes(root, args))
@@ -22,13 +21,13 @@ func run(t *testing.T, ctx context.Context, args ...string) (stdout, stderr stri
 
 func TestLongFlagsMayHaveOneDash(t *testing.T) {
 	for _, c := range []struct{ args, want []string }{
-		{[]string{"bench", "-full", "-n", "5"}, []string{"bench", "--full", "-n", "5"}},
-		{[]string{"bench", "--full", "-json=x", "-n=5"}, []string{"bench", "--full", "--json=x", "-n=5"}},
-		{[]string{"bench", "-json", "-"}, []string{"bench", "--json", "-"}},
-		{[]string{"bench", "-fulll"}, []string{"bench", "-fulll"}},
-		{[]string{"bench", "-n", "-5"}, []string{"bench", "-n", "-5"}},
-		{[]string{"bench", "--", "-full"}, []string{"bench", "--", "-full"}},
-		{[]string{"bench", "-help"}, []string{"bench", "--help"}},
+		{[]string{"ls", "-dead", "-limit", "5"}, []string{"ls", "--dead", "--limit", "5"}},
+		{[]string{"ls", "--dead", "-limit=5"}, []string{"ls", "--dead", "--limit=5"}},
+		{[]string{"ls", "-prefix", "-"}, []string{"ls", "--prefix", "-"}},
+		{[]string{"ls", "-deadd"}, []string{"ls", "-deadd"}},
+		{[]string{"ls", "-h", "-5"}, []string{"ls", "-h", "-5"}},
+		{[]string{"ls", "--", "-dead"}, []string{"ls", "--", "-dead"}},
+		{[]string{"ls", "-help"}, []string{"ls", "--help"}},
 		{[]string{"-version"}, []string{"--version"}},
 		{[]string{"no-such-command", "-full"}, []string{"no-such-command", "-full"}},
 		{nil, nil},

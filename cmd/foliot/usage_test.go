@@ -12,7 +12,6 @@ func TestUsageErrorsSayWhatToWrite(t *testing.T) {
 		"put a --kind k --after 1h --at now":                   "--at and --after: give one of them",
 		"ls --dead --prefix a":                                 "--dead with --prefix, --kind, --from or --to needs --data",
 		"ls --dead --by-due":                                   "--dead and --by-due: give one of them",
-		"bench --quick --full":                                 "--quick and --full: give one of them",
 		"put a --kind k --after 1d":                            "--after 1d: want a duration in h, m, s or ms, such as 24h, 30m or 5s",
 		"put a --kind k --every 5":                             "--every 5: want a duration in h",
 		"put a --kind k --if-rev x":                            "--if-rev x: want a whole number",

@@ -15,10 +15,7 @@ const rootModule = "github.com/foliot-go/foliot"
 
 // publishedModules are the folders of the modules that are published, besides the root module. Users build
 // one of them with whatever versions of the others they require, so it may use only what those promise.
-var publishedModules = []string{
-	"durable", "prometheus",
-	// "cmd": not yet, because it imports internal/live.
-}
+var publishedModules = []string{"cmd", "durable", "prometheus"}
 
 // TestNoModuleImportsInternalPackagesOfAnother reads the imports of each file that users build. Tests may
 // import what they like: nobody builds them outside of the repository.

@@ -17,7 +17,7 @@ import (
 )
 
 // The benchmarks run the server in this process, with a client and a receiver that cost little, so that a profile shows
-// the server. foliot bench -scenario serve measures it in another process, beside bare net/http.
+// the server. go run ./lab/bench -run serve measures it in another process, beside bare net/http.
 
 // benchPayload is the payload of a timer: JSON of 64 bytes.
 var benchPayload = `"` + strings.Repeat("x", 62) + `"`

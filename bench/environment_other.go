@@ -1,6 +1,0 @@
-//go:build !linux
-
-package bench
-
-// machine returns nothing: only Linux is asked.
-func machine() host { return host{} }

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/foliot-go/foliot/internal/natsserver"
+)
+
+// A childServer is a server of HTTP that runs in a child process.
+type childServer struct {
+	cmd    *exec.Cmd
+	addr   string        // host and port
+	exited chan struct{} // closed when the process has ended
+}
+
+// readyLine is how the line begins that a server prints on standard error when it is ready. Its address follows.
+const readyLine = "foliot: serving on http://"
+
+// startPatience is how long a server may take to start.
+const startPatience = 30 * time.Second
+
+// buildFoliot builds the command foliot of this checkout into a folder.
+func buildFoliot(dir string) (program string, err error) {
+	program = filepath.Join(dir, "foliot")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	cmd := exec.Command("go", "build", "-o", program, "./cmd/foliot")
+	cmd.Dir = root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return program, nil
+}
+
+// startChild starts a program with some arguments, and waits until its server is ready.
+func startChild(program string, args ...string) (*childServer, error) {
+	printed := &readyLog{ready: make(chan string, 1)}
+	cmd := exec.Command(program, args...)
+	cmd.Env = withoutFoliot(os.Environ())
+	cmd.Stderr = printed
+	natsserver.EndWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c := &childServer{cmd: cmd, exited: make(chan struct{})}
+	go func() {
+		_ = cmd.Wait()
+		close(c.exited)
+	}()
+	var err error
+	select {
+	case c.addr = <-printed.ready:
+		return c, nil
+	case <-c.exited:
+		err = errors.New("it has ended")
+	case <-time.After(startPatience):
+		err = fmt.Errorf("it is not ready after %v", startPatience)
+	}
+	c.kill()
+	return nil, fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, printed.text())
+}
+
+// kill ends the process at once.
+func (c *childServer) kill() {
+	_ = c.cmd.Process.Kill()
+	<-c.exited
+}
+
+// withoutFoliot returns the variables of an environment that do not set flags of the command foliot.
+func withoutFoliot(env []string) (rest []string) {
+	for _, v := range env {
+		if !strings.HasPrefix(v, "FOLIOT_") {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}
+
+// A readyLog is the standard error of a server. It looks for readyLine, and keeps the beginning of the text for an error.
+type readyLog struct {
+	ready chan string // has room for 1; gets the address
+
+	mu      sync.Mutex
+	printed []byte
+	found   bool
+}
+
+// readyLogMax is how much of the text is kept.
+const readyLogMax = 16 << 10
+
+func (l *readyLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.printed = append(l.printed, p[:min(len(p), readyLogMax-len(l.printed))]...)
+	if l.found {
+		return len(p), nil
+	}
+	if _, rest, ok := bytes.Cut(l.printed, []byte(readyLine)); ok {
+		if addr, _, ok := bytes.Cut(rest, []byte("\n")); ok {
+			l.found = true
+			l.ready <- string(addr)
+		}
+	}
+	return len(p), nil
+}
+
+func (l *readyLog) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.printed)
+}
