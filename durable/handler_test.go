@@ -171,6 +171,9 @@ func TestHandlerBlocks(t *testing.T) {
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	n := 20_000
+	if testkit.RaceEnabled {
+		n = 4_000
+	}
 	if testkit.StressTime(t, 0) > 0 {
 		n = 1_000_000
 	}
@@ -231,7 +234,10 @@ func TestOverdue(t *testing.T) {
 // TestManyRetries lets many timers fail at once, twice each.
 func TestManyRetries(t *testing.T) {
 	t.Parallel()
-	const n = 10_000
+	n := 10_000
+	if testkit.RaceEnabled {
+		n = 2_000
+	}
 	s, clock := newScheduler(t, openLocal(t, t.TempDir()), durable.Options{Retry: durable.Retry{Min: 20 * time.Millisecond, Max: 100 * time.Millisecond}})
 	var mu sync.Mutex
 	last := make(map[string]int)

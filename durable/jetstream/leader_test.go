@@ -12,6 +12,7 @@ import (
 )
 
 func TestTimersFireOnceWhenTheLeaderOfTheStreamChanges(t *testing.T) {
+	t.Parallel()
 	b := own(t, 3, natsserver.Options{})
 	o := b.options(t)
 	s, err := durable.New(b.store(t, o), durable.Options{})

@@ -2,6 +2,9 @@ package jetstream_test
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/foliot-go/foliot/durable/internal/moves"
@@ -42,16 +45,26 @@ func walkModels(t *testing.T, models []model) {
 	if testing.Short() {
 		stride = 29
 	}
-	states, walked := 0, 0
-	for i := 0; i < len(models); i += stride {
-		n, err := models[i].walk()
-		if err != nil {
-			t.Fatal(err)
-		}
-		states += n
-		walked++
+	var next, states, walked atomic.Int64
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for !t.Failed() {
+				i := int(next.Add(1)-1) * stride
+				if i >= len(models) {
+					return
+				}
+				n, err := models[i].walk()
+				if err != nil {
+					t.Error(err)
+				}
+				states.Add(int64(n))
+				walked.Add(1)
+			}
+		})
 	}
-	t.Logf("%d states of %d models", states, walked)
+	all.Wait()
+	t.Logf("%d states of %d models", states.Load(), walked.Load())
 }
 
 // troubles are what may happen to the processes and the messages.

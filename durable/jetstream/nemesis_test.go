@@ -31,6 +31,7 @@ var nemesisStreams = []string{"FOLIOT", "FOLIOT-1"}
 // delays processes and servers meanwhile. A ledger has what the processes report. NEMESIS is how long this
 // takes; make nemesis sets it. Otherwise it is short, and begins with another act each time.
 func TestNemesis(t *testing.T) {
+	t.Parallel()
 	lasts := 15 * time.Second
 	if s := os.Getenv("NEMESIS"); s != "" {
 		var err error

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,12 +37,24 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	setParallel()
 	code := m.Run()
 	if err := errors.Join(sharedOne.end(), sharedThree.end()); err != nil {
 		fmt.Println(err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+// setParallel lets more tests run at a time than there are processors, unless the flag says how many: most of
+// them wait for servers and processes.
+func setParallel() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // childMain runs a Scheduler that reports each handler to the standard output, until the standard input

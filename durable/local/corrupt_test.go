@@ -16,8 +16,8 @@ import (
 
 const filled = 130
 
-// fillFolder returns a folder with timers, some in a table and some in the log. It is as after Close, or
-// as after the process was killed.
+// fillFolder returns a folder with timers, some in a table and some in the log, if tables are small. It is as
+// after Close, or as after the process was killed.
 func fillFolder(t *testing.T, killed bool) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")

@@ -42,6 +42,7 @@ func contentOf(t *testing.T, dir string) map[string]string {
 
 // TestReadOnly checks that a folder is the same after it was read, also one of a killed process.
 func TestReadOnly(t *testing.T) {
+	useSmallTables(t)
 	for _, killed := range []bool{false, true} {
 		dir := fillFolder(t, killed)
 		before := contentOf(t, dir)
