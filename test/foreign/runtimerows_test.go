@@ -580,6 +580,29 @@ var shutdownRows = []runtimeRow{
 		f.closed = true
 		return nil
 	}).live((*runtimeTest).polling).on(notShared).check(endPoll),
+	row("Runtime.Shutdown, with a context of the foreign place, while a task is polled", wakes(anError), func(f *runtimeTest) any {
+		ctx, cancel := context.WithTimeout(context.Background(), hour)
+		defer cancel()
+		_, err := f.rt.Shutdown(ctx)
+		f.closed = err == nil
+		return err
+	}).live((*runtimeTest).pollingForAWhile).on(notShared).check(endPoll),
+	row("Runtime.Shutdown, in both places while a task is polled", wakes(anError), func(f *runtimeTest) any { return f.shutdown(0) }).
+		live(func(f *runtimeTest, t *testing.T) {
+			f.pollingForAWhile(t)
+			go func() {
+				_, err := f.rt.Shutdown(context.Background())
+				f.wantAt(f.began, "Shutdown", err)
+				f.runs.Add(1)
+			}()
+			for range 100 {
+				runtime.Gosched() // until it waits, as a rule
+			}
+		}).on(notShared).check(func(f *runtimeTest, t *testing.T, worked bool) {
+		endPoll(f, t, worked)
+		f.within(t, "Shutdown returns", func() bool { return f.runs.Load() == 1 })
+		f.closed = true
+	}),
 	row("Runtime.Shutdown, while others sleep and wait", wakes(anError), func(f *runtimeTest) any { return f.shutdown(2) }).
 		live(sleepAndWait).on(notShared).check(func(f *runtimeTest, t *testing.T, worked bool) {
 		if !worked {
