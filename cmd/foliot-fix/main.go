@@ -152,7 +152,7 @@ func apply(ctx context.Context, o fix.Options, r *fix.Result, showDiff bool, std
 			get := exec.CommandContext(ctx, "go", "-C", m.Dir, "get", fix.Module+"@latest")
 			get.Stdout, get.Stderr = stderr, stderr
 			if err := get.Run(); err != nil {
-				return fmt.Errorf("Foliot cannot be required, so nothing was changed: %s: %w", get, err)
+				return fmt.Errorf("nothing was changed, because Foliot cannot be required: %s: %w", get, err)
 			}
 		}
 	}
