@@ -38,7 +38,8 @@ func (m model) walk() (int, error) {
 	return n, err
 }
 
-// walkModels visits the states of models, or of some of them with -short.
+// walkModels visits the states of models, or of some of them with -short. It uses all processors, so it is not
+// for parallel tests: others look at the clock.
 func walkModels(t *testing.T, models []model) {
 	testkit.SkipUnderRace(t, "it is one goroutine")
 	stride := 1
@@ -88,7 +89,6 @@ var troubles = []budget{
 }
 
 func TestWalkOfOneCall(t *testing.T) {
-	t.Parallel()
 	var all []model
 	for _, b := range troubles {
 		for _, script := range interleave.Scripts("cCRg", 1) {
@@ -103,42 +103,30 @@ func TestWalkOfOneCall(t *testing.T) {
 // TestWalkOfAPostponedAttempt visits the states of attempts that are postponed, while they are taken over by another
 // process, or their messages are lost or sent twice. So a number is given to more than one attempt.
 func TestWalkOfAPostponedAttempt(t *testing.T) {
-	t.Parallel()
-	testkit.SkipUnderRace(t, "it is one goroutine")
+	var all []model
 	for _, b := range []budget{
 		{silences: 1, postpones: 1}, {losses: 1, postpones: 2}, {repeats: 1, postpones: 2}, {timeouts: 1, postpones: 2},
 	} {
-		n, err := model{before: 's', budget: b}.walk()
-		if err != nil {
-			t.Error(err)
-		}
-		t.Logf("%d states with %+v", n, b)
+		all = append(all, model{before: 's', budget: b})
 	}
+	walkModels(t, all)
 }
 
 // TestWalkOfASeriesThatAHandlerEnds visits the states of a series that a handler ends, also after the next occurrence
 // has fired.
 func TestWalkOfASeriesThatAHandlerEnds(t *testing.T) {
-	t.Parallel()
-	testkit.SkipUnderRace(t, "it is one goroutine")
-	budgets := []budget{{}, {failures: 1}, {crashes: 1}, {losses: 1}, {repeats: 1}, {behinds: 1}, {silences: 1}, {timeouts: 1}}
-	if testing.Short() {
-		budgets = budgets[:1]
-	}
-	for _, b := range budgets {
+	var all []model
+	for _, b := range []budget{{}, {failures: 1}, {crashes: 1}, {losses: 1}, {repeats: 1}, {behinds: 1}, {silences: 1}, {timeouts: 1}} {
 		b.ends = 1
 		for _, script := range []interleave.Script{"", "c", "p"} {
 			m := model{before: 'p', scripts: [2]interleave.Script{script}, budget: b}
 			if m.budget.ticks = 1; script == "" {
 				m.budget.ticks = 2
 			}
-			n, err := m.walk()
-			if err != nil {
-				t.Error(err)
-			}
-			t.Logf("%d states of %v", n, m)
+			all = append(all, m)
 		}
 	}
+	walkModels(t, all)
 }
 
 // TestWalkOfManyStates visits the states of models that have very many.
@@ -160,7 +148,6 @@ func TestWalkOfManyStates(t *testing.T) {
 }
 
 func TestWalkOfTwoCalls(t *testing.T) {
-	t.Parallel()
 	all := []model{{scripts: [2]interleave.Script{"sc"}}}
 	for _, a := range interleave.Scripts("cCRg", 1) {
 		for _, b := range interleave.Scripts("cCg", 1) {
@@ -201,7 +188,6 @@ const (
 )
 
 func TestTheModelFindsEveryPlantedFault(t *testing.T) {
-	t.Parallel()
 	testkit.SkipUnderRace(t, "it is one goroutine")
 	calls := func(scripts ...interleave.Script) (all [2]interleave.Script) {
 		copy(all[:], scripts)
