@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"runtime"
 	"slices"
@@ -205,6 +207,18 @@ func turns[T any](r *run, rounds int, all []*entrant[T], turn func(round int, e 
 
 var errUnsupported = errors.New("not supported")
 
+// perRound returns a function that draws once in a round, so that all contenders have the same.
+func perRound[T any](draw func() T) func(round int) T {
+	var drawn T
+	last := -1
+	return func(round int) T {
+		if round != last {
+			drawn, last = draw(), round
+		}
+		return drawn
+	}
+}
+
 // write writes the line of a result.
 func (r *run) write(contender string, one result, round map[string][]result) {
 	if len(one.values) == 0 || !r.measures(one.name) {
@@ -270,7 +284,7 @@ type work struct {
 	garbage   bool
 	most      int                        // operations in a turn, at most; 0: any number
 	per       int                        // operations that count for each; 0: one
-	length    time.Duration              // of a turn; 0: 25 ms, or 250 ms in a full run
+	length    time.Duration              // of a turn; 0: 25 ms, or 200 ms in a full run
 	do        func(ops int) (failed int) // returns how many operations failed; none may
 	cleanup   func(ops int) (failed int) // runs after do and is not measured; may be nil
 }
@@ -280,20 +294,9 @@ type work struct {
 func (e *entrant[T]) cost(r *run, w work) ([]result, error) {
 	ops := e.ops[w.name+w.key]
 	if ops == 0 {
-		length := w.length
-		if length == 0 {
-			length = pick(r, 25*time.Millisecond, 250*time.Millisecond)
-		}
-		for ops = 8; ; ops *= 8 {
-			ops = w.atMost(ops)
-			c, err := w.measure(ops)
-			if err != nil {
-				return nil, err
-			}
-			if c.wall*float64(ops) > float64(length)/8 || ops == w.most {
-				ops = w.atMost(max(1, int(float64(length)/max(c.wall, 0.01))))
-				break
-			}
+		var err error
+		if ops, err = w.calibrate(cmp.Or(w.length, pick(r, 25*time.Millisecond, 200*time.Millisecond))); err != nil {
+			return nil, err
 		}
 		e.ops[w.name+w.key] = ops
 	}
@@ -303,6 +306,24 @@ func (e *entrant[T]) cost(r *run, w work) ([]result, error) {
 	}
 	c = c.dividedBy(max(w.per, 1))
 	return []result{c.result(w.name, w.key, ops*max(w.per, 1))}, nil
+}
+
+// calibrate returns how many operations take about the given time.
+func (w work) calibrate(length time.Duration) (int, error) {
+	w.garbage = false
+	for ops := w.atMost(8); ; ops = w.atMost(8 * ops) {
+		fastest := math.Inf(1) // of three: the machine may do something else meanwhile
+		for range 3 {
+			c, err := w.measure(ops)
+			if err != nil {
+				return 0, err
+			}
+			fastest = min(fastest, max(c.wall, 0.01))
+		}
+		if fastest*float64(ops) > float64(length)/8 || ops == w.most {
+			return w.atMost(max(1, int(float64(length)/fastest))), nil
+		}
+	}
 }
 
 func (w work) atMost(ops int) int {

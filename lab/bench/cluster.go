@@ -208,7 +208,7 @@ func clusterLate(r *run) error {
 	for _, e := range all {
 		_, _ = e.it.fireAt(r, pick(r, 100*time.Millisecond, 500*time.Millisecond)) // to warm up
 	}
-	turns(r, r.few(pick(r, 1, 3)), all, func(_ int, e *entrant[*clusterStream]) ([]result, error) {
+	turns(r, r.few(pick(r, 1, 2)), all, func(_ int, e *entrant[*clusterStream]) ([]result, error) {
 		return e.it.fireAt(r, pick(r, 300*time.Millisecond, 3*time.Second))
 	})
 	return nil

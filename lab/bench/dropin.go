@@ -250,7 +250,7 @@ func sideBySide(r *run, contender, key string, std, ours []job, garbage bool) {
 			own := e.it[i]
 			return e.cost(r, work{
 				name: j.name, key: joined(j.key, key), per: j.per, garbage: garbage, do: own.do,
-				length: pick(r, 10*time.Millisecond, 150*time.Millisecond),
+				length: pick(r, 10*time.Millisecond, 100*time.Millisecond),
 			})
 		})
 	}

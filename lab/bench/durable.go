@@ -115,7 +115,7 @@ func durableTimers(r *run) error {
 	if r.measures("durable-late") {
 		all, done := r.durableFolders("durable", "durable-nosync")
 		for _, rate := range []int{200, 10_000} {
-			turns(r, r.few(pick(r, 2, 6)), all, func(_ int, e *entrant[*durableFolder]) ([]result, error) {
+			turns(r, r.few(pick(r, 2, 3)), all, func(_ int, e *entrant[*durableFolder]) ([]result, error) {
 				late, err := e.it.fireAt(r, rate)
 				return []result{{"durable-late", "rate=" + strconv.Itoa(rate), len(late), lateness(late)}}, err
 			})

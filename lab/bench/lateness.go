@@ -30,7 +30,7 @@ func oneTimer(r *run) error {
 	all, done := r.filled(0, withPrecise())
 	defer done()
 	debug.FreeOSMemory() // otherwise the runtime would do so in the background meanwhile
-	sleepInTurn(r, all, "sparse-timer", "sparse-wakeup", pick(r, 8, 100), between(50*time.Microsecond, 20*time.Millisecond))
+	sleepInTurn(r, all, "sparse-timer", "sparse-wakeup", pick(r, 8, 60), between(50*time.Microsecond, 20*time.Millisecond))
 	sleepInTurn(r, all, "short-timer", "short-wakeup", pick(r, 50, 200), between(20*time.Microsecond, 900*time.Microsecond))
 	if r.measures("busy-timer") {
 		defer occupy(runtime.GOMAXPROCS(0))()
@@ -48,14 +48,11 @@ func sleepInTurn(r *run, all []*entrant[timers], timer, wakeup string, times int
 	for _, e := range all {
 		_, _ = sleep(e.it, draw()) // to warm up
 	}
-	delays, drawn := []time.Duration(nil), -1
+	delays := perRound(func() []time.Duration { return draws(times, draw) })
 	turns(r, r.rounds, all, func(round int, e *entrant[timers]) ([]result, error) {
-		if drawn != round {
-			delays, drawn = draws(times, draw), round
-		}
 		late := make([]time.Duration, 0, times)
 		cpu := processCPU()
-		for _, d := range delays {
+		for _, d := range delays(round) {
 			l, err := sleep(e.it, d)
 			if err != nil || r.ctx.Err() != nil {
 				return nil, err
@@ -188,27 +185,23 @@ func ready(r *run, makers []maker[timers]) []*entrant[func() (timers, error)] {
 func thousand(r *run) error {
 	const least, most = time.Millisecond, 100 * time.Millisecond
 	n := min(r.n, 1000)
-	var b *burst
-	drawn := -1
-	type turn = func() ([]result, error)
+	type turn = func(b *burst) ([]result, error)
 	var makers []maker[turn]
 	for _, m := range withPrecise() {
-		makers = append(makers, maker[turn]{m.name, always(func() ([]result, error) { return b.turn(r, m.make, "thousand-late", "thousand-cpu") })})
+		makers = append(makers, maker[turn]{m.name, always(func(b *burst) ([]result, error) { return b.turn(r, m.make, "thousand-late", "thousand-cpu") })})
 	}
 	for _, m := range r.loopMakers() {
 		makers = append(makers, maker[turn]{m.name, func() (turn, error) {
 			l, err := m.make()
-			return func() ([]result, error) {
+			return func(*burst) ([]result, error) {
 				late, err := l.late(n, least, most)
 				return []result{{"thousand-late", count(n), n, lateness(late)}}, err
 			}, err
 		}})
 	}
+	bursts := perRound(func() *burst { return newBurst(n, between(least, most)) })
 	turns(r, r.rounds, enter(r, makers), func(round int, e *entrant[turn]) ([]result, error) {
-		if drawn != round { // all contenders have the same delays in a round
-			b, drawn = newBurst(n, between(least, most)), round
-		}
-		return e.it()
+		return e.it(bursts(round))
 	})
 	return nil
 }

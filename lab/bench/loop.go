@@ -306,11 +306,11 @@ func loops(r *run) error {
 	}
 	longest := pick(r, 250*time.Millisecond, time.Second)
 	for _, n := range pick(r, []int{1000}, []int{100, 1000, 5000}) {
-		one("loop-delays", count(n), r.few(pick(r, 3, 6)), timers,
+		one("loop-delays", count(n), r.few(pick(r, 3, 4)), timers,
 			func(l eventLoop) (time.Duration, error) { return l.delays(n, 10*time.Millisecond, longest) },
 			func(took float64) value { return value{max(took-float64(longest), 1), "late-ns"} })
 	}
-	n := pick(r, 50_000, 400_000)
+	n := pick(r, 50_000, 200_000)
 	one("loop-soon", "", r.rounds, functions, func(l eventLoop) (time.Duration, error) { return l.soon(n) }, rate(n))
 	one("loop-chain", "", r.rounds, functions, func(l eventLoop) (time.Duration, error) { return l.chain(n) },
 		func(took float64) value { return value{took / float64(n), "ns/op"} })

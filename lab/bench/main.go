@@ -61,7 +61,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	pattern := flags.String("run", "", "measure only scenarios and benchmarks whose names match this `regexp`")
 	contenders := flags.String("contender", "", "measure only these contenders, a comma-separated `list`, beside the bases of comparison")
 	flags.IntVar(&r.n, "n", 0, "outstanding `timers` (default 100000, or 1000000 with -full)")
-	flags.IntVar(&r.rounds, "rounds", 0, "`rounds` of each benchmark, fewer where a round takes seconds (default 6, or 10 with -full)")
+	flags.IntVar(&r.rounds, "rounds", 0, "`rounds` of each benchmark, fewer where a round takes seconds (default 6, or 8 with -full)")
 	file := flags.String("o", "", "write the lines to this `file` instead of the standard output")
 	list := flags.Bool("list", false, "list scenarios, benchmarks and contenders")
 	bare := flags.Bool("bare-server", false, "")
@@ -138,7 +138,7 @@ func (r *run) setUp(flags *flag.FlagSet, pattern, contenders string) error {
 		r.n = pick(r, 100_000, 1_000_000)
 	}
 	if !isSet["rounds"] {
-		r.rounds = pick(r, 6, 10)
+		r.rounds = pick(r, 6, 8)
 	}
 	if pattern != "" {
 		var err error

@@ -21,7 +21,7 @@ func memory(r *run) error {
 		}
 	}
 	if r.measures("gc") {
-		turns(r, r.few(6), all, func(_ int, e *entrant[func() (timers, error)]) ([]result, error) {
+		turns(r, r.few(4), all, func(_ int, e *entrant[func() (timers, error)]) ([]result, error) {
 			f, err := armedFootprint(e.it, r.n)
 			return []result{{"gc", count(r.n), 1, []value{{f.gc, "cpu-ns/gc"}, {f.gcWithHandles, "with-handles-cpu-ns/gc"}}}}, err
 		})
@@ -29,7 +29,7 @@ func memory(r *run) error {
 	if r.measures("idle") {
 		n := min(r.n, 100_000)
 		span := min(time.Duration(n)*10*time.Microsecond, pick(r, 150*time.Millisecond, time.Second))
-		turns(r, r.few(6), all, func(_ int, e *entrant[func() (timers, error)]) ([]result, error) {
+		turns(r, r.few(4), all, func(_ int, e *entrant[func() (timers, error)]) ([]result, error) {
 			t, err := e.it()
 			if err != nil {
 				return nil, err

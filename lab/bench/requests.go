@@ -37,7 +37,7 @@ func requests(r *run) error {
 func outstanding(r *run, all []*entrant[timers], n int) {
 	rounds := r.rounds
 	if n > r.n {
-		rounds = r.few(5) // a garbage collection takes a second
+		rounds = r.few(3) // a garbage collection takes a second
 	}
 	key := count(n)
 	if r.measures("arm-and-stop") {
@@ -76,11 +76,9 @@ func outstanding(r *run, all []*entrant[timers], n int) {
 		if !r.measures(kind.name) || n != r.n && !kind.always {
 			continue
 		}
-		indexes, drawn := []int(nil), -1
+		drawn := perRound(func() []int { return kind.indexes(n) })
 		turns(r, rounds, all, func(round int, e *entrant[timers]) ([]result, error) {
-			if drawn != round { // all contenders have the same in a round
-				indexes, drawn = kind.indexes(n), round
-			}
+			indexes := drawn(round)
 			w := work{
 				name: kind.name, key: key, most: len(indexes),
 				do: func(ops int) int { return kind.do(e.it, indexes[:ops], round) },

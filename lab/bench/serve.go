@@ -297,7 +297,7 @@ func (r *serveRig) measureLateness(name string) {
 	if !r.r.measures(name) {
 		return
 	}
-	n := min(r.r.n, pick(r.r, serveRate/4, 3*serveRate))
+	n := min(r.r.n, pick(r.r, serveRate/4, 2*serveRate))
 	turns(r.r, r.r.few(pick(r.r, 2, 3)), r.all, func(_ int, e *entrant[*serveProcess]) ([]result, error) {
 		log, begin, err := r.await(e.it, n, time.Second/serveRate, func() {})
 		if err != nil {

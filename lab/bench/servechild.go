@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/foliot-go/foliot/internal/natsserver"
@@ -44,22 +43,34 @@ func buildFoliot(dir string) (program string, err error) {
 
 // startChild starts a program with some arguments, and waits until its server is ready.
 func startChild(program string, args ...string) (*childServer, error) {
-	printed := &readyLog{ready: make(chan string, 1)}
 	cmd := exec.Command(program, args...)
 	cmd.Env = withoutFoliot(os.Environ())
-	cmd.Stderr = printed
 	natsserver.EndWithParent(cmd)
+	printed, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	c := &childServer{cmd: cmd, exited: make(chan struct{})}
+	ready := make(chan string, 1)
+	var last string // line that it has printed
 	go func() {
+		for lines := bufio.NewScanner(printed); lines.Scan(); {
+			last = lines.Text()
+			if _, addr, ok := strings.Cut(last, readyLine); ok {
+				select {
+				case ready <- addr:
+				default: // it was said before
+				}
+			}
+		}
 		_ = cmd.Wait()
 		close(c.exited)
 	}()
-	var err error
 	select {
-	case c.addr = <-printed.ready:
+	case c.addr = <-ready:
 		return c, nil
 	case <-c.exited:
 		err = errors.New("it has ended")
@@ -67,7 +78,7 @@ func startChild(program string, args ...string) (*childServer, error) {
 		err = fmt.Errorf("it is not ready after %v", startPatience)
 	}
 	c.kill()
-	return nil, fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, printed.text())
+	return nil, fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, last)
 }
 
 // kill ends the process at once.
@@ -84,38 +95,4 @@ func withoutFoliot(env []string) (rest []string) {
 		}
 	}
 	return rest
-}
-
-// A readyLog is the standard error of a server. It looks for readyLine, and keeps the beginning of the text for an error.
-type readyLog struct {
-	ready chan string // has room for 1; gets the address
-
-	mu      sync.Mutex
-	printed []byte
-	found   bool
-}
-
-// readyLogMax is how much of the text is kept.
-const readyLogMax = 16 << 10
-
-func (l *readyLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.printed = append(l.printed, p[:min(len(p), readyLogMax-len(l.printed))]...)
-	if l.found {
-		return len(p), nil
-	}
-	if _, rest, ok := bytes.Cut(l.printed, []byte(readyLine)); ok {
-		if addr, _, ok := bytes.Cut(rest, []byte("\n")); ok {
-			l.found = true
-			l.ready <- string(addr)
-		}
-	}
-	return len(p), nil
-}
-
-func (l *readyLog) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.printed)
 }

@@ -192,17 +192,13 @@ func steadyRuntime(o foliot.Options) func() (steadySource, error) {
 // steady measures timers that fire at a steady rate. The timers of all contenders have the same phases in a round.
 func steady(r *run) error {
 	period := pick(r, 10*time.Millisecond, 100*time.Millisecond)
-	warmUp := pick(r, 15*time.Millisecond, 400*time.Millisecond)
-	window := pick(r, 40*time.Millisecond, 600*time.Millisecond)
+	warmUp := pick(r, 15*time.Millisecond, 300*time.Millisecond)
+	window := pick(r, 40*time.Millisecond, 400*time.Millisecond)
 	all := enter(r, steadyMakers)
 	for _, rate := range pick(r, []int{1000, 10_000, 150_000}, []int{100, 1000, 3000, 10_000, 40_000, 150_000}) {
-		var load steadyLoad
-		drawn := -1
-		turns(r, r.few(5), all, func(round int, e *entrant[func() (steadySource, error)]) ([]result, error) {
-			if drawn != round {
-				load, drawn = newSteadyLoad(min(rate, 100*r.n), period, warmUp, window), round
-			}
-			return load.turn(r.ctx, "rate="+strconv.Itoa(rate), e.it)
+		load := perRound(func() steadyLoad { return newSteadyLoad(min(rate, 100*r.n), period, warmUp, window) })
+		turns(r, r.few(4), all, func(round int, e *entrant[func() (steadySource, error)]) ([]result, error) {
+			return load(round).turn(r.ctx, "rate="+strconv.Itoa(rate), e.it)
 		})
 	}
 	return nil

@@ -120,7 +120,7 @@ func shortTicks(r *run) error {
 		for _, micros := range pick(r, []int{10, 200}, []int{1, 10, 50, 200}) {
 			period := time.Duration(micros) * time.Microsecond
 			key := fmt.Sprintf("load=%s/period=%v", kind.load, period)
-			turns(r, r.few(6), kind.sources, func(_ int, e *entrant[tickSource]) ([]result, error) {
+			turns(r, r.few(4), kind.sources, func(_ int, e *entrant[tickSource]) ([]result, error) {
 				return []result{{kind.name, key, 1, []value{{e.it(period, kind.window, kind.polls), "op/s"}}}}, nil
 			})
 		}

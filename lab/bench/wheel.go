@@ -46,7 +46,7 @@ func wheels(r *run) error {
 		wheelChurn(r, all)
 	}
 	if r.measures("wheel-fire", "wheel-fire-hour", "wheel-drain", "wheel-pass-longest", "wheel-arm-longest") {
-		turns(r, r.few(pick(r, 3, 6)), enter(r, firingMakers(r.n)), func(_ int, e *entrant[func() ([]result, error)]) ([]result, error) { return e.it() })
+		turns(r, r.few(pick(r, 3, 4)), enter(r, firingMakers(r.n)), func(_ int, e *entrant[func() ([]result, error)]) ([]result, error) { return e.it() })
 	}
 	return nil
 }
@@ -66,12 +66,9 @@ func nsPerOp(n int, f func()) value {
 func wheelOps(r *run, all []*entrant[structure]) {
 	ops := min(r.n/5+1, 200_000)
 	key := count(r.n)
-	var moved, gone []int
-	drawn := -1
+	drawn := perRound(func() [2][]int { return [2][]int{rand.Perm(r.n)[:ops], rand.Perm(r.n)[:ops]} })
 	turns(r, r.rounds, all, func(round int, e *entrant[structure]) ([]result, error) {
-		if drawn != round {
-			moved, gone, drawn = rand.Perm(r.n)[:ops], rand.Perm(r.n)[:ops], round
-		}
+		moved, gone := drawn(round)[0], drawn(round)[1]
 		runtime.GC()
 		return []result{
 			{"wheel-arm-cancel", key, ops, []value{nsPerOp(ops, func() { e.it.armAndCancel(ops) })}},
@@ -100,13 +97,10 @@ func wheelChurn(r *run, all []*entrant[structure]) {
 			}
 		}
 	}
-	var indexes []int
-	drawn := -1
+	drawn := perRound(draw)
 	key := count(r.n)
 	turns(r, r.few(6), all, func(round int, e *entrant[structure]) ([]result, error) {
-		if drawn != round {
-			indexes, drawn = draw(), round
-		}
+		indexes := drawn(round)
 		return []result{
 			{"wheel-churn", key, len(indexes), []value{nsPerOp(len(indexes), func() { e.it.rearm(indexes) })}},
 			{"wheel-churn-longest", key, len(indexes), []value{{e.it.longestRearm(indexes), "max-ns"}}},
