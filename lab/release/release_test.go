@@ -1,6 +1,7 @@
 package release
 
 import (
+	"debug/buildinfo"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,7 @@ var tags = []string{version, "durable/" + version, "prometheus/" + version, "cmd
 // repository that it is pushed to. Its changelog has something to release.
 func newRepository(t *testing.T) (repo, published string) {
 	t.Helper()
-	if os.Getenv("FOLIOT_FULL") == "" {
+	if os.Getenv("FOLIOT_FULL") != "1" {
 		t.Skip("downloads and compiles programs; set FOLIOT_FULL=1 to run it")
 	}
 	for _, name := range []string{"GOFLAGS", "GOWORK", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} { // of a hook or a make around the test
@@ -126,9 +127,25 @@ func TestReleaseCanBeUsed(t *testing.T) {
 	t.Run("go install", func(t *testing.T) {
 		t.Setenv("GOBIN", t.TempDir())
 		run(t, ".", "go", "install", modulePath+"/cmd/foliot@"+version)
-		got := run(t, ".", filepath.Join(os.Getenv("GOBIN"), "foliot"), "version")
-		if want := "foliot version " + version + "\n"; got != want {
+		bin := filepath.Join(os.Getenv("GOBIN"), "foliot")
+		if got, want := run(t, ".", bin, "version"), "foliot version "+version+"\n"; got != want {
 			t.Errorf("foliot version prints %q, want %q", got, want)
+		}
+		info, err := buildinfo.ReadFile(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := []string{info.Main.Path}
+		for _, m := range info.Deps {
+			linked = append(linked, m.Path)
+		}
+		slices.Sort(linked)
+		list, err := os.ReadFile("../../cmd/foliot/testdata/modules.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if listed := strings.Fields(string(list)); !slices.Equal(linked, listed) {
+			t.Errorf("the binary links\n%s\nwant the modules of cmd/foliot/testdata/modules.txt\n%s", linked, listed)
 		}
 	})
 	t.Run("a checkout", func(t *testing.T) {
