@@ -30,27 +30,43 @@ func Example() {
 	// Output: stopped: true
 }
 
-// A timeout that is pushed back whenever something is read, for as long as the connection
-// lives.
-// Example_readme is the example of the README, so that it is compiled and run.
+// A session is closed after a minute without a message.
 func Example_readme() {
-	result := make(chan string, 1)
+	session := newSession("hello", "how are you?")
 	rt, err := foliot.New(foliot.Options{})
-	check(err) // ends the program if err is not nil
-	deadline, err := rt.AfterFunc(5*time.Second, func() { result <- "timed out" })
-	if err == nil && deadline.Stop() { // true: the callback will not run
-		result <- "in time"
-	}
-	fmt.Println(<-result)
-	// Output: in time
-}
-
-func check(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
+	idle, err := rt.AfterFunc(time.Minute, session.Close)
+	if err != nil {
+		log.Fatal(err) // too many timers, or the runtime has been shut down
+	}
+	for message := range session.Messages {
+		idle.Reset(time.Minute) // pushes the deadline back
+		fmt.Println(message)
+	}
+	idle.Stop() // true: Close will not be called
+	// Output:
+	// hello
+	// how are you?
 }
 
+// A readmeSession has messages, and a Close that must not be called.
+type readmeSession struct{ Messages chan string }
+
+func newSession(messages ...string) *readmeSession {
+	s := &readmeSession{make(chan string, len(messages))}
+	for _, m := range messages {
+		s.Messages <- m
+	}
+	close(s.Messages)
+	return s
+}
+
+func (s *readmeSession) Close() { log.Fatal("the session was idle for a minute") }
+
+// A timeout that is pushed back whenever something is read, for as long as the connection
+// lives.
 func ExampleRuntime_NewTimer() {
 	clock := foliot.NewManualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	rt, err := foliot.New(foliot.Options{Clock: clock})
