@@ -310,7 +310,7 @@ func loops(r *run) error {
 			func(l eventLoop) (time.Duration, error) { return l.delays(n, 10*time.Millisecond, longest) },
 			func(took float64) value { return value{max(took-float64(longest), 1), "late-ns"} })
 	}
-	n := pick(r, 50_000, 200_000)
+	n := pick(r, 20_000, 200_000)
 	one("loop-soon", "", r.rounds, functions, func(l eventLoop) (time.Duration, error) { return l.soon(n) }, rate(n))
 	one("loop-chain", "", r.rounds, functions, func(l eventLoop) (time.Duration, error) { return l.chain(n) },
 		func(took float64) value { return value{took / float64(n), "ns/op"} })
