@@ -358,7 +358,7 @@ func clusterOpen(r *run) error {
 			return got, errors.Join(err, stop())
 		})},
 	})
-	turns(r, r.few(pick(r, 1, 3)), all, func(_ int, e *entrant[func() ([]result, error)]) ([]result, error) { return e.it() })
+	turns(r, r.few(pick(r, 1, 2)), all, func(_ int, e *entrant[func() ([]result, error)]) ([]result, error) { return e.it() })
 	return nil
 }
 
