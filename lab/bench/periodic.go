@@ -52,6 +52,9 @@ type sessionRun func(*periodicCost) error
 // processors all to themselves. Then the goroutine that measures hardly runs, and a garbage collection takes minutes.
 const maxSleepers = 250_000
 
+// maxTickers is the same for goroutines that wake ten times per second.
+const maxTickers = 50_000
+
 // periodic compares sessions that are tasks with goroutines that sleep, and with goroutines that wait for a ticker.
 // Goroutines come last, because they leave traces in the process when they have ended. So there are no rounds, but
 // windows that are measured one after the other; the first one of each contender is compared with the first one of the
@@ -74,7 +77,7 @@ func periodic(r *run) error {
 		}
 	}
 	if r.measures("tickers", "ticker-memory") {
-		l := periodicLoad{max(r.n/10, 1), 100 * time.Millisecond, 200 * time.Millisecond, pick(r, 200*time.Millisecond, 2*time.Second)}
+		l := periodicLoad{min(max(r.n/10, 1), maxTickers), 100 * time.Millisecond, 200 * time.Millisecond, pick(r, 200*time.Millisecond, 2*time.Second)}
 		l.windows(r, []maker[sessionRun]{
 			{"std", always[sessionRun](func(c *periodicCost) error { runTickers(r.ctx, l, c, stdAPI); return nil })},
 			{"drop-in", always[sessionRun](func(c *periodicCost) error { runTickers(r.ctx, l, c, dropInAPI); return nil })},
