@@ -119,6 +119,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	o.Packages, o.SkipTests = flags.Args(), !*tests
+	if !inModule(ctx) {
+		fmt.Fprintln(stderr, "foliot-fix: there is no go.mod here or above; run it in the module that you want to move")
+		return 2
+	}
 	result, err := fix.Run(ctx, o)
 	var broken *fix.BrokenError
 	if errors.As(err, &broken) {
@@ -140,6 +144,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// inModule reports whether the working directory is in a module or a workspace. If the go command cannot tell, what
+// follows has a better error.
+func inModule(ctx context.Context) bool {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOWORK").Output()
+	files := strings.Fields(strings.ReplaceAll(string(out), os.DevNull, ""))
+	return err != nil || len(files) > 0
+}
+
 // apply prints the changes, or requires Foliot and then makes them. So the program compiles even if it cannot be
 // required.
 func apply(ctx context.Context, o fix.Options, r *fix.Result, showDiff bool, stdout, stderr io.Writer) error {
@@ -152,7 +164,8 @@ func apply(ctx context.Context, o fix.Options, r *fix.Result, showDiff bool, std
 			get := exec.CommandContext(ctx, "go", "-C", m.Dir, "get", fix.Module+"@latest")
 			get.Stdout, get.Stderr = stderr, stderr
 			if err := get.Run(); err != nil {
-				return fmt.Errorf("nothing was changed, because Foliot cannot be required: %s: %w", get, err)
+				return fmt.Errorf("nothing was changed, because Foliot cannot be required: %s: %w\n"+
+					"To use a checkout: go mod edit -go=%s -require=%[4]s@v0.0.0 -replace=%[4]s=DIR", get, err, goVersion, fix.Module)
 			}
 		}
 	}

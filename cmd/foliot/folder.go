@@ -57,7 +57,7 @@ func checkFolder(dir string) error {
 		return fmt.Errorf("%s is a file; name the folder that keeps the timers", dir)
 	}
 	if found, err := filepath.Glob(filepath.Join(escapeGlob(dir), "MANIFEST-*")); err != nil || len(found) == 0 {
-		return fmt.Errorf("folder %s has no timers: durable/local has never been opened there", dir)
+		return fmt.Errorf("%s is not a folder of timers", dir)
 	}
 	return nil
 }
@@ -96,22 +96,31 @@ func (s *folder) none(what, id, more string) error {
 	return statusError{fmt.Sprintf("there is no %s %q in %s%s", what, id, s.dir, more), nil, statusNotFound}
 }
 
+// list returns the timers that a query selects. The kind of a timer that foliot serve has made is in its payload, where the
+// store does not look.
 func (s *folder) list(ctx context.Context, q durable.Query) iter.Seq2[entry, error] {
-	return mapped(s.s.List(ctx, q), storedEntry)
+	all := q
+	all.Kind, all.Limit = "", 0
+	return some(mapped(s.s.List(ctx, all), storedEntry), q.Limit, func(e entry) bool { return q.Kind == "" || e.kind == q.Kind })
 }
 
 // dead returns the dead timers that a query selects.
 func (s *folder) dead(ctx context.Context, q durable.Query) iter.Seq2[entry, error] {
+	return some(mapped(s.s.Dead(ctx), deadEntry), q.Limit, func(e entry) bool { return selects(q, e) })
+}
+
+// some returns at most limit of the entries that keep selects, and errors; 0 is no limit.
+func some(entries iter.Seq2[entry, error], limit int, keep func(entry) bool) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
 		n := 0
-		for f, err := range s.s.Dead(ctx) {
-			if err == nil && !selects(q, f) {
+		for e, err := range entries {
+			if err == nil && !keep(e) {
 				continue
 			}
-			if !yield(deadEntry(f), err) {
+			if !yield(e, err) {
 				return
 			}
-			if n++; n == q.Limit {
+			if n++; n == limit {
 				return
 			}
 		}
@@ -119,12 +128,12 @@ func (s *folder) dead(ctx context.Context, q durable.Query) iter.Seq2[entry, err
 }
 
 // selects reports whether a query selects a dead timer, apart from its limit.
-func selects(q durable.Query, f durable.Fire) bool {
-	return strings.HasPrefix(f.ID, q.Prefix) &&
-		(q.After == "" || f.ID > q.After) &&
-		(q.Kind == "" || f.Kind == q.Kind) &&
-		(q.From.IsZero() || !f.At.Before(q.From)) &&
-		(q.To.IsZero() || f.At.Before(q.To))
+func selects(q durable.Query, f entry) bool {
+	return strings.HasPrefix(f.id, q.Prefix) &&
+		(q.After == "" || f.id > q.After) &&
+		(q.Kind == "" || f.kind == q.Kind) &&
+		(q.From.IsZero() || !f.at.Before(q.From)) &&
+		(q.To.IsZero() || f.at.Before(q.To))
 }
 
 func (s *folder) cancel(ctx context.Context, id string, rev *uint64) error {

@@ -72,7 +72,7 @@ func newRootCmd() *cobra.Command {
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newTimersCmd(), newServeCmd(), &cobra.Command{
+	root.AddCommand(newServeCmd(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  namedArgs,

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foliot-go/foliot/client"
+	"github.com/foliot-go/foliot/cmd/internal/serve"
 	"github.com/foliot-go/foliot/durable"
 )
 
@@ -57,9 +58,9 @@ does not hold.`
 const sourceHelp = `
 
 The server is that of --server or FOLIOT_SERVER, and its token is in the file of --token-file
-or FOLIOT_TOKEN_FILE. With --data, the timers are those of a folder at rest, which package
-durable/local or "foliot serve" keeps. No process may have the folder open meanwhile: stop the
-program first. No handler is called, and timers that are due stay due.` + exitHelp
+or FOLIOT_TOKEN_FILE. With --data, the timers are those of a folder that "foliot serve" or a
+program with package durable/local has written. No process may have the folder open meanwhile:
+stop the program first. Nothing fires, and timers that are due stay due.` + exitHelp
 
 // sourceFlags are the flags of the commands for a server or a folder.
 type sourceFlags struct {
@@ -108,6 +109,14 @@ type entry struct {
 	object any // what --json prints
 }
 
+// target returns the kind of a timer, or that it has a webhook.
+func (e *entry) target() string {
+	if e.webhook != nil {
+		return "webhook"
+	}
+	return e.kind
+}
+
 // A server is the source of a server.
 type server struct{ c *client.Client }
 
@@ -138,13 +147,45 @@ func (s server) discard(ctx context.Context, id string) error { return s.c.Disca
 
 func serverEntry(t client.Timer) entry {
 	e := entry{id: t.ID, kind: t.Kind, webhook: t.Webhook, at: t.At, rev: t.Rev, payload: string(t.Payload), object: t}
+	every := ""
+	if t.Every != 0 {
+		every = t.Every.String()
+	}
+	e.again = again(every, t.Cron, t.TZ)
+	return e
+}
+
+// again says when a periodic timer of a server is due again.
+func again(every, cron, tz string) string {
 	switch {
-	case t.Every != 0:
-		e.again = "every " + t.Every.String()
-	case t.Cron != "" && t.TZ != "":
-		e.again = "cron " + t.Cron + " " + t.TZ
-	case t.Cron != "":
-		e.again = "cron " + t.Cron
+	case every != "":
+		return "every " + every
+	case cron != "" && tz != "":
+		return "cron " + cron + " " + tz
+	case cron != "":
+		return "cron " + cron
+	}
+	return ""
+}
+
+// A servedTimer is a timer of a folder that foliot serve has made, as JSON: that of the server, and what a dead one has.
+type servedTimer struct {
+	serve.Timer
+	Dead     bool   `json:"dead,omitempty"`
+	Attempts int    `json:"attempts,omitempty"`
+	Missed   int    `json:"missed,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+// servedEntry returns the entry of a timer that foliot serve has made: that which the server would have.
+func servedEntry(t serve.Timer, f durable.Fire, dead bool) entry {
+	e := entry{
+		id: t.ID, kind: t.Kind, at: t.At, again: again(t.Every, t.Cron, t.TZ), rev: t.Rev, payload: string(t.Payload),
+		isDead: dead, attempts: f.Attempt, missed: f.Missed, err: f.Error,
+		object: servedTimer{t, dead, f.Attempt, f.Missed, f.Error},
+	}
+	if t.Webhook != nil {
+		e.webhook = &client.Webhook{URL: t.Webhook.URL, Headers: t.Webhook.Headers}
 	}
 	return e
 }
@@ -173,6 +214,9 @@ func storedEntry(t durable.Timer) entry { return storedEntryOf(durable.Fire{Time
 func deadEntry(f durable.Fire) entry { return storedEntryOf(f, true) }
 
 func storedEntryOf(f durable.Fire, dead bool) entry {
+	if t, ok := serve.Open(&f.Timer); ok {
+		return servedEntry(t, f, dead)
+	}
 	t := storedTimer{
 		ID: f.ID, Kind: f.Kind, At: f.At.Local(), Rev: f.Rev,
 		Dead: dead, Attempts: f.Attempt, Missed: f.Missed, Error: f.Error,

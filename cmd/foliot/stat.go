@@ -105,9 +105,10 @@ func timerStatsOf(ctx context.Context, s *durable.Scheduler, now time.Time) (*ti
 			return nil, err
 		}
 		st.Dead++
-		k := st.Kinds[f.Kind]
+		e := deadEntry(f)
+		k := st.Kinds[e.target()]
 		k.Dead++
-		st.Kinds[f.Kind] = k
+		st.Kinds[e.target()] = k
 	}
 	return st, nil
 }
@@ -115,12 +116,13 @@ func timerStatsOf(ctx context.Context, s *durable.Scheduler, now time.Time) (*ti
 // add counts a pending timer. They come in the order of their times.
 func (st *timerStats) add(t durable.Timer, now time.Time) {
 	st.Pending++
-	if t.Every != 0 {
+	e := storedEntry(t)
+	if e.again != "" {
 		st.Periodic++
 	}
-	k := st.Kinds[t.Kind]
+	k := st.Kinds[e.target()]
 	k.Pending++
-	st.Kinds[t.Kind] = k
+	st.Kinds[e.target()] = k
 	at := t.At.Local()
 	if st.First == nil {
 		st.First = &at
@@ -192,7 +194,7 @@ folder from a backup. No process may have the folder open meanwhile.`,
 			if err != nil {
 				return runError{err}
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d timers, %d dead timers, %d damages\n", report.Timers, report.Dead, len(report.Damages))
+			fmt.Fprintf(cmd.OutOrStdout(), "%d timers, %d dead timers, %d damaged\n", report.Timers, report.Dead, len(report.Damages))
 			for _, damage := range report.Damages {
 				fmt.Fprintln(cmd.OutOrStdout(), damage)
 			}

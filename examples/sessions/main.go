@@ -112,13 +112,15 @@ func main() {
 	}
 
 	fmt.Println("time     open  heartbeats  messages")
-	for minute := range 4 {
+	for minute := range 5 {
+		if minute > 0 {
+			clock.Advance(time.Minute)
+		}
 		if minute == 3 {
 			chat.Stop()
 		}
-		clock.Advance(time.Minute)
 		fmt.Printf("%s%8d%12d%10d\n", clock.Now().Format("15:04"), srv.open.Load(), srv.heartbeats.Load(), srv.messages.Load())
 	}
 	talk()
-	fmt.Printf("%d sessions have closed and take no more messages\n", refused)
+	fmt.Printf("%d messages came too late: all sessions have closed\n", refused)
 }

@@ -1,7 +1,7 @@
 // Command simulation runs a protocol on a simulated network: two nodes, and a link between them
 // that delays packets and loses one in four.
 //
-//	go run ./examples/simulation -seed 4
+//	go run ./examples/simulation
 //
 // Time comes from a manual clock and chance from a seeded generator, so a run depends on the seed
 // and on nothing else. Five minutes of traffic take a few milliseconds, and a run that has found a
@@ -169,7 +169,7 @@ func main() {
 	if _, _, err := simulate(*seed, 3, os.Stdout); err != nil {
 		log.Fatal(err)
 	}
-	// The same seed gives the same run, down to the hash of 9,000 events.
+	fmt.Println("the same seed gives the same run, down to the hash of 9,000 events:")
 	for _, seed := range []uint64{*seed, *seed, *seed + 1} {
 		hash := fnv.New64a()
 		n, took, err := simulate(seed, 2_000, hash)

@@ -19,6 +19,7 @@ func Example() {
 	// 311ms  bob accepts 2
 	// 311ms  bob sends ack 2
 	// 325ms  alice is done
+	// the same seed gives the same run, down to the hash of 9,000 events:
 	// seed 9: 5m9.325s, 7322 packets, 1805 lost, hash a76196e6d4bc06d1
 	// seed 9: 5m9.325s, 7322 packets, 1805 lost, hash a76196e6d4bc06d1
 	// seed 10: 4m56.671s, 7265 packets, 1826 lost, hash 4f80538dbaaf7637

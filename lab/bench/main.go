@@ -4,7 +4,7 @@
 //
 //	go run ./lab/bench -o new.txt
 //	go tool -C lab benchstat -col /contender ../new.txt
-//	go tool -C lab benchstat old.txt new.txt
+//	go tool -C lab benchstat ../old.txt ../new.txt
 //
 // To read the code, begin with internal/catalog, which lists scenarios, benchmarks and contenders, and with bench.go,
 // which takes turns and writes the lines. Each of the other files has a scenario or two and their contenders.
@@ -45,7 +45,7 @@ their own: x-goroutines, x-channel and so on. benchstat makes tables of the line
 
   go run ./lab/bench -o bench.txt
   go tool -C lab benchstat -col /contender ../bench.txt
-  go tool -C lab benchstat old.txt new.txt
+  go tool -C lab benchstat ../old.txt ../new.txt
 
 An interrupt ends the run and keeps what was measured. The exit status is 0 on success, 1 if
 the output cannot be written, 2 for a usage error, 130 after an interrupt.

@@ -227,21 +227,45 @@ func (s *Spec) shown(t *durable.Timer) Timer {
 // show returns a durable timer as responses show it. A timer that serve has not made has its kind, and its
 // payload if that is JSON.
 func show(t *durable.Timer) Timer {
-	out := Timer{ID: t.ID, Rev: t.Rev, At: t.At.UTC()}
-	if t.Every != 0 {
-		out.Every = t.Every.String()
-	}
-	e, err := decodeEnvelope(t.Payload)
-	if err != nil {
-		out.Kind = t.Kind
-		if v := jsontext.Value(t.Payload); v.IsValid() {
-			out.Payload = v
-		}
+	if out, err := open(t); err == nil {
 		return out
 	}
+	out := unopened(t)
+	out.Kind = t.Kind
+	if v := jsontext.Value(t.Payload); v.IsValid() {
+		out.Payload = v
+	}
+	return out
+}
+
+// Open returns a durable timer as responses show it. It returns false if serve has not made it.
+func Open(t *durable.Timer) (Timer, bool) {
+	if t.Kind != kindEvent && t.Kind != kindWebhook {
+		return Timer{}, false
+	}
+	out, err := open(t)
+	return out, err == nil
+}
+
+// open returns the timer in an envelope.
+func open(t *durable.Timer) (Timer, error) {
+	e, err := decodeEnvelope(t.Payload)
+	if err != nil {
+		return Timer{}, err
+	}
+	out := unopened(t)
 	out.Cron, out.TZ, out.Kind, out.Payload = e.Cron, e.TZ, e.Kind, e.Payload
 	if e.URL != "" {
 		out.Webhook = &Webhook{e.URL, e.Headers}
+	}
+	return out, nil
+}
+
+// unopened returns what is outside of the envelope.
+func unopened(t *durable.Timer) Timer {
+	out := Timer{ID: t.ID, Rev: t.Rev, At: t.At.UTC()}
+	if t.Every != 0 {
+		out.Every = t.Every.String()
 	}
 	return out
 }

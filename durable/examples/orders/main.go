@@ -120,19 +120,23 @@ func (s *shop) expire(_ context.Context, f durable.Fire) error {
 }
 
 var (
-	dir     = flag.String("dir", "shop", "directory for the orders and the timers; it stays")
+	dir     = flag.String("dir", "shop", "directory for the orders and the timers; remove it to start over")
 	crashAt = flag.String("crash", "", "exit in the middle of this step: place, pay, remind or expire")
 )
 
 // crash exits as abruptly as kill -9 would. Nothing is closed, and no deferred call runs.
 func crash(step string) {
 	if step == *crashAt {
+		fmt.Fprintf(os.Stderr, "crash in the middle of %s; start again without -crash\n", step)
 		os.Exit(3)
 	}
 }
 
 func main() {
 	flag.Parse()
+	if !slices.Contains([]string{"", "place", "pay", "remind", "expire"}, *crashAt) {
+		log.Fatalf("-crash %s: want place, pay, remind or expire", *crashAt)
+	}
 	if err := run(context.Background()); err != nil {
 		log.Fatal(err)
 	}
