@@ -114,7 +114,8 @@ func newPlot(title string) *plot.Plot {
 	return p
 }
 
-// lines draws the medians of a benchmark, divided by per, against the number in its keys. Both axes are logarithmic.
+// lines draws the medians of a benchmark, divided by per, against the number in its keys. The X axis is logarithmic. So is
+// the Y axis if the values differ by more than a factor of ten; otherwise it begins at zero.
 func (d *data) lines(name, title, x, y string, per float64) (*plot.Plot, error) {
 	b, _ := catalog.Find(name)
 	keys := d.keys(name)
@@ -123,8 +124,7 @@ func (d *data) lines(name, title, x, y string, per float64) (*plot.Plot, error) 
 	}
 	p := newPlot(title)
 	p.X.Label.Text, p.Y.Label.Text = x, y
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = powers{}, powers{}
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powers{}
 	p.Add(grid())
 	for _, contender := range d.contenders(name) {
 		var points plotter.XYs
@@ -141,6 +141,11 @@ func (d *data) lines(name, title, x, y string, per float64) (*plot.Plot, error) 
 		dots.Color, dots.Shape, dots.Radius = colours[contender], draw.CircleGlyph{}, vg.Points(2.5)
 		p.Add(line, dots)
 		p.Legend.Add(contender, line, dots)
+	}
+	if p.Y.Max > 10*p.Y.Min {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, powers{}
+	} else {
+		p.Y.Min = 0
 	}
 	return p, nil
 }
