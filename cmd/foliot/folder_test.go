@@ -29,8 +29,14 @@ func TestAFolderLooksLikeItsServer(t *testing.T) {
 		}
 	}
 	calls := [][]string{
-		{"ls"}, {"ls", "--by-due", "--limit", "2"}, {"ls", "--kind", "drink"}, {"ls", "--json", "--kind", "report"},
-		{"get", "tea"}, {"get", "night"}, {"get", "hook"}, {"get", "--json", "hook"},
+		{"ls"},
+		{"ls", "--by-due", "--limit", "2"},
+		{"ls", "--kind", "drink"},
+		{"ls", "--json", "--kind", "report"},
+		{"get", "tea"},
+		{"get", "night"},
+		{"get", "hook"},
+		{"get", "--json", "hook"},
 	}
 	foliot := func(args ...string) string {
 		out, err := exec.CommandContext(t.Context(), "foliot", args...).Output()
