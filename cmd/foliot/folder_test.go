@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func TestAFolderLooksLikeItsServer(t *testing.T) {
 		if got != shown[i] {
 			t.Errorf("foliot %s prints\n%s\nof the server, and\n%s\nof its folder", call, shown[i], got)
 		}
-		if strings.Contains(got, "s3cret") && call[1] != "--json" {
+		if strings.Contains(got, "s3cret") && !slices.Contains(call, "--json") {
 			t.Errorf("foliot %s shows the value of a header:\n%s", call, got)
 		}
 	}
