@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/foliot-go/foliot/internal/testkit"
 	"github.com/foliot-go/foliot/lab/bench/internal/catalog"
 )
 
@@ -63,6 +64,9 @@ func TestScenarios(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			if testing.Short() && slices.Contains(slow, s.Name) {
 				t.Skip("slow")
+			}
+			if s.Servers {
+				testkit.OnlyInFull(t, "a scenario with servers, which have suites of their own")
 			}
 			var out bytes.Buffer
 			r := &run{ctx: t.Context(), out: &out, progress: io.Discard, n: 300, rounds: 1, match: regexp.MustCompile("^" + s.Name + "$")}
