@@ -152,7 +152,7 @@ func inModule(ctx context.Context) bool {
 	return err != nil || len(files) > 0
 }
 
-// apply prints the changes, or requires Foliot and then makes them. So the program compiles even if it cannot be
+// apply prints the changes, or requires Foliot and then makes them: the program compiles even if Foliot cannot be
 // required.
 func apply(ctx context.Context, o fix.Options, r *fix.Result, showDiff bool, stdout, stderr io.Writer) error {
 	if !o.Undo && !r.HasFoliot {

@@ -45,7 +45,7 @@ func withFolder(dir string, change bool, do func(s *folder) error) error {
 	return nil
 }
 
-// checkFolder returns an error if a folder does not have timers. So no command makes a folder or a store.
+// checkFolder returns an error if a folder does not have timers, so that no command makes a folder or a store.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {

@@ -65,7 +65,7 @@ func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "foliot",
 		Short:         "Serve timers by HTTP, and use them",
-		Long:          "Foliot is a timer library for Go. This command serves durable timers by HTTP, and shows and changes those of a server or of a folder at rest.",
+		Long:          "Foliot is a timer library for Go. This command serves durable timers over HTTP, and shows and changes those of a server or of a folder that no process has open.",
 		Version:       version(),
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
