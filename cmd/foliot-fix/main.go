@@ -46,7 +46,7 @@ only. A context of Foliot costs less on its own, but more once other modules der
 contexts from it: measure your program before and after.
 
 The code compiles before and after. Foliot's Timer and Ticker are not the types of the
-standard library. So a file that exchanges timers with code that does not change cannot
+standard library, so a file that exchanges timers with code that does not change cannot
 change either. To find such files, all packages of the main module are type-checked as
 they would be after the change, tests included. These are not changed, but listed with
 file, line and reason, likely causes first; -v lists all:
