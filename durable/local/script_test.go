@@ -70,7 +70,8 @@ func startScript(t *testing.T, fs vfs.FS, o Options, process int, report func(st
 	return r, nil
 }
 
-// begin reports what the store has and starts Run.
+// begin reports what the store has, starts Run and waits until it has loaded the timers, or has
+// failed. Otherwise the script might be over before Run has begun, with half of its syncs.
 func (r *scriptRun) begin() error {
 	if err := r.boot(r.t.Context()); err != nil {
 		return err
@@ -78,6 +79,9 @@ func (r *scriptRun) begin() error {
 	ctx, stop := context.WithCancel(r.t.Context())
 	r.stop = stop
 	r.done = testkit.Async(func() error { return r.s.Run(ctx) })
+	testkit.Eventually(r.t, "Run has loaded the timers or failed", func() bool {
+		return len(r.done) > 0 || !r.s.Stats().Loading
+	})
 	return nil
 }
 
