@@ -38,7 +38,8 @@ var scenarioFuncs = map[string]func(*run) error{
 	"memory": memory, "requests": requests, "one-timer": oneTimer, "thousand": thousand, "steady": steady,
 	"drop-in": dropIn, "contexts": contexts, "short-ticks": shortTicks, "tasks": tasks, "delay-queue": delayQueue,
 	"ttl-cache": ttlCache, "loop": loops, "wheel": wheels, "durable": durableTimers, "cluster": clusterTimers,
-	"serve": serveTimers, "bulk-expiry": bulkExpiry, "periodic": periodic,
+	"serve": serveTimers, "bulk-expiry": bulkExpiry, "sharing": sharing,
+	"periodic": periodic,
 }
 
 // plan returns the scenarios to measure.

@@ -13,6 +13,16 @@ const timerBytes = 700
 // requests measures timeouts that almost never fire, with more and more timers outstanding. With the usual number there
 // are more benchmarks.
 func requests(r *run) error {
+	if r.measures("arm-and-stop-empty") {
+		all, done := r.filled(0, timerMakers)
+		turns(r, r.rounds, all, func(_ int, e *entrant[timers]) ([]result, error) {
+			return e.cost(r, work{
+				name: "arm-and-stop-empty", garbage: true, most: 2*r.n + 1000,
+				do: func(ops int) int { return e.it.armAndStop(0, ops) },
+			})
+		})
+		done()
+	}
 	sizes := pick(r, []int{r.n / 10, r.n}, []int{r.n / 100, r.n / 10, r.n, 10 * r.n})
 	for _, n := range sizes {
 		if n < 1 || r.ctx.Err() != nil {

@@ -33,6 +33,7 @@ var Scenarios = []Scenario{
 	}},
 	{Name: "requests", About: "Deadlines that are armed for each request and stopped when the answer arrives, while many others are outstanding.", Benchmarks: []Benchmark{
 		{"arm-and-stop", "cpu-ns/op", "std", "arm and stop"},
+		{"arm-and-stop-empty", "cpu-ns/op", "std", "arm and stop, with nothing else armed"},
 		{"arm-and-stop-parallel", "cpu-ns/op", "std", "arm and stop on several goroutines"},
 		{"arm-stop-elsewhere", "cpu-ns/op", "std", "arm on one goroutine, stop on another"},
 		{"requests-some-late", "cpu-ns/op", "std", "arm and stop, one in a thousand fires"},
@@ -150,6 +151,11 @@ var Scenarios = []Scenario{
 	{Name: "bulk-expiry", About: "Very many timers fire within a short while, one a microsecond.", Benchmarks: []Benchmark{
 		{"bulk-expiry", "cpu-ns/op", "std", "processor time of each"},
 		{"bulk-late", "p50-late-ns", "std", "how late they are"},
+	}},
+	{Name: "sharing", About: "Timers that compete for a worker: all armed by one goroutine, or beside tasks that are always ready.", Benchmarks: []Benchmark{
+		{"accept-loop", "ns/op", "std", "callbacks of 20 µs, all armed by one goroutine and due at once: time until the last has run, each"},
+		{"accept-late", "p50-late-ns", "std", "how late they are"},
+		{"beside-tasks", "p50-late-ns", "std", "2,000 timers beside 400 tasks or goroutines that compute for 10 µs at a time, how late they are"},
 	}},
 	{Name: "periodic", About: "Sessions that each have something to do periodically: tasks, tickers and goroutines that sleep.", Benchmarks: []Benchmark{
 		{"periodic-tasks", "cpu-%", "goroutines", "processor time, once a second each"},
