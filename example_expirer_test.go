@@ -27,14 +27,14 @@ func ExampleExpirer() {
 	})
 
 	mu.Lock()
-	tokens["red"], _ = expirer.Schedule(time.Minute, "red")
-	tokens["green"], _ = expirer.Schedule(time.Minute, "green")
-	tokens["blue"], _ = expirer.Schedule(time.Hour, "blue")
+	tokens["red"], _ = expirer.Push(time.Minute, "red")
+	tokens["green"], _ = expirer.Push(time.Minute, "green")
+	tokens["blue"], _ = expirer.Push(time.Hour, "blue")
 	mu.Unlock()
 
 	clock.Advance(30 * time.Second)
 	mu.Lock()
-	expirer.Reschedule(tokens["green"], time.Minute) // it was used
+	expirer.Reset(tokens["green"], time.Minute) // it was used
 	mu.Unlock()
 
 	clock.Advance(45 * time.Second)
@@ -59,15 +59,16 @@ func ExampleExpirer_expired() {
 		Expired: func(names []string) { fmt.Println("close", names) },
 	})
 
-	alice, _ := sessions.Schedule(time.Minute, "alice")
-	sessions.Schedule(time.Minute, "bob")
-	carol, _ := sessions.Schedule(time.Minute, "carol")
-	sessions.Cancel(carol) // has logged out
+	alice, _ := sessions.Push(time.Minute, "alice")
+	sessions.Push(time.Minute, "bob")
+	carol, _ := sessions.Push(time.Minute, "carol")
+	sessions.Remove(carol) // has logged out
 
 	clock.Advance(40 * time.Second)
-	sessions.Reschedule(alice, time.Minute)
+	sessions.Reset(alice, time.Minute)
 	clock.Advance(40 * time.Second)
-	fmt.Println("left:", sessions.Close())
+	sessions.Close()
+	fmt.Println("left:", sessions.Len())
 	// Output:
 	// close [bob]
 	// left: 1
@@ -78,13 +79,13 @@ func ExampleExpirer_expired() {
 func ExampleExpirer_Lookup() {
 	rt, clock := manualRuntime()
 	expirer := foliot.NewExpirer(foliot.ExpirerOptions[string]{Runtime: rt, Resolution: 1})
-	h, err := expirer.Schedule(time.Minute, "token")
+	h, err := expirer.Push(time.Minute, "token")
 	if err != nil {
 		panic(err)
 	}
 	clock.Advance(45 * time.Second)
 	fmt.Println(expirer.Lookup(h))
-	expirer.Reschedule(h, time.Minute)
+	expirer.Reset(h, time.Minute)
 	fmt.Println(expirer.Lookup(h))
 	clock.Advance(time.Minute)
 	_, _, ok := expirer.Lookup(h)
@@ -95,9 +96,9 @@ func ExampleExpirer_Lookup() {
 	// false
 }
 
-// A table counts how often an entry is used. Value returns a pointer to the entry in the Expirer, so
-// the lock is held while the pointer is used.
-func ExampleExpirer_Value() {
+// A table counts how often an entry is used. ValueLocked returns a pointer to the entry in the
+// Expirer, so the lock is held while the pointer is used.
+func ExampleExpirer_ValueLocked() {
 	rt, _ := manualRuntime()
 	type entry struct {
 		name string
@@ -107,26 +108,27 @@ func ExampleExpirer_Value() {
 	expirer := foliot.NewExpirer(foliot.ExpirerOptions[entry]{Runtime: rt, Locker: &mu})
 	mu.Lock()
 	defer mu.Unlock()
-	h, err := expirer.Schedule(time.Minute, entry{name: "token"})
+	h, err := expirer.Push(time.Minute, entry{name: "token"})
 	if err != nil {
 		panic(err)
 	}
-	expirer.Value(h).uses++
-	expirer.Value(h).uses++
+	expirer.ValueLocked(h).uses++
+	expirer.ValueLocked(h).uses++
 	for _, e := range expirer.All() {
 		fmt.Println(e.name, e.uses)
 	}
 	// Output: token 2
 }
 
-// A program that ends saves the values that have not expired. Cancel takes them out one by one.
-func ExampleExpirer_Cancel() {
+// A program that ends saves the values that have not expired. Remove takes them out one by one.
+func ExampleExpirer_Remove() {
 	rt, _ := manualRuntime()
 	expirer := foliot.NewExpirer(foliot.ExpirerOptions[string]{Runtime: rt})
-	expirer.Schedule(time.Minute, "token")
-	fmt.Println("left:", expirer.Close())
+	expirer.Push(time.Minute, "token")
+	expirer.Close()
+	fmt.Println("left:", expirer.Len())
 	for h := range expirer.All() {
-		v, ok := expirer.Cancel(h)
+		v, ok := expirer.Remove(h)
 		fmt.Println(v, ok, "left:", expirer.Len())
 	}
 	// Output:

@@ -39,6 +39,42 @@ func ExampleRuntime_Spawn() {
 	// alive: false
 }
 
+// Others find the task in a map. Its first poll comes after it was entered there.
+func ExampleRuntime_SpawnIdle() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	var sessions sync.Map // of names to handles
+	begin := func(name string) {
+		idle := foliot.NewDelay(time.Minute)
+		task, err := rt.SpawnIdle(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+			if !idle.Poll(cx) {
+				return foliot.Pending
+			}
+			sessions.Delete(name)
+			fmt.Println(cx.Now(), name, "ends")
+			return foliot.Done
+		}))
+		if err != nil {
+			panic(err)
+		}
+		sessions.Store(name, task)
+		task.Wake()
+	}
+	begin("alice")
+	_, ok := sessions.Load("alice")
+	fmt.Println("in the map:", ok)
+	clock.Advance(time.Hour)
+	_, ok = sessions.Load("alice")
+	fmt.Println("in the map:", ok)
+	// Output:
+	// in the map: true
+	// 1m0s alice ends
+	// in the map: false
+}
+
 // A mailbox: a goroutine that puts something in wakes the task. Many wakes before a poll are one
 // poll, and none is lost, so the task takes all that it finds.
 func ExampleTaskHandle_Wake() {
@@ -353,4 +389,66 @@ func ExampleContext_Handle() {
 	}))
 	clock.Advance(time.Hour)
 	// Output: woken at 00:01:00
+}
+
+// A mailbox sends a heartbeat every ten seconds and ends after a minute without mail.
+type mailbox struct {
+	beat foliot.Interval // used only by Poll, so no lock is needed
+	idle foliot.Delay
+
+	mu   sync.Mutex
+	mail []string // guarded by mu
+}
+
+func (b *mailbox) Poll(cx *foliot.Context) foliot.Status {
+	for _, m := range b.takeMail() {
+		fmt.Println(cx.Now(), m)
+		b.idle.Reset(time.Minute)
+	}
+	if b.beat.Poll(cx) > 0 {
+		fmt.Println(cx.Now(), "beat")
+	}
+	if b.idle.Poll(cx) {
+		return foliot.Done
+	}
+	return foliot.Pending
+}
+
+func (b *mailbox) takeMail() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	mail := b.mail
+	b.mail = nil
+	return mail
+}
+
+// deliver leaves a message where Poll finds it, and wakes the task.
+func (b *mailbox) deliver(task foliot.TaskHandle, m string) {
+	b.mu.Lock()
+	b.mail = append(b.mail, m)
+	b.mu.Unlock()
+	task.Wake()
+}
+
+// A task that waits for time and for other goroutines.
+func ExampleTaskHandle_Wake_mailbox() {
+	clock := foliot.NewManualClock(time.Time{})
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	box := &mailbox{beat: foliot.MustInterval(40*time.Second, foliot.Skip), idle: foliot.NewDelay(time.Minute)}
+	task, err := rt.Spawn(box)
+	if err != nil {
+		panic(err)
+	}
+	clock.Advance(50 * time.Second)
+	box.deliver(task, "hello")
+	clock.Advance(time.Hour)
+	fmt.Println("alive:", task.Alive())
+	// Output:
+	// 40s beat
+	// 50s hello
+	// 1m20s beat
+	// alive: false
 }

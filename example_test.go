@@ -251,9 +251,9 @@ func ExampleHistogram_Sum() {
 	// Output: true true
 }
 
-// A Runtime is an expvar.Var: /debug/vars shows its Stats.
-func ExampleRuntime_String() {
-	expvar.Publish("timers", foliot.Default())
+// Package expvar shows the Stats at /debug/vars.
+func ExampleRuntime_Stats_expvar() {
+	expvar.Publish("timers", expvar.Func(func() any { return foliot.Default().Stats() }))
 }
 
 // A cache drops its last reference to an entry and calls nothing, so no code can call Free. The
@@ -284,25 +284,23 @@ func ExampleTimer_Free() {
 		return e
 	}
 	e := newEntry("fresh")
-	fmt.Println(e.value, rt.Stats().Slots)
+	fmt.Println(e.value, rt.Stats().Timers)
 	e = nil
-	for rt.Stats().Slots > 0 {
+	for rt.Stats().Timers > 0 {
 		runtime.GC()
 	}
-	fmt.Println("gone", rt.Stats().Slots)
+	fmt.Println("gone", rt.Stats().Timers)
 	// Output:
 	// fresh 1
 	// gone 0
 }
 
-func ExampleRecorder() {
-	var r foliot.Recorder
-	for i := range 100 {
-		r.Record(time.Duration(i+1) * time.Microsecond)
-	}
-	h := r.Histogram()
-	fmt.Println(h.Count(), h.Max(), h.Mean())
-	// Output: 100 100µs 50.5µs
+// A program can keep histograms of its own, here of how long requests took.
+func ExampleHistogram_Add() {
+	var took foliot.Histogram
+	took = took.Add(3*time.Millisecond, 5*time.Millisecond, 40*time.Millisecond)
+	fmt.Println(took.Count(), took.Max(), took.Mean())
+	// Output: 3 40ms 16ms
 }
 
 // A request ends by its reply or by its deadline, whichever comes first. The result of Stop says
@@ -475,4 +473,28 @@ func ExampleQueue_Horizon() {
 	h := q.Horizon()
 	fmt.Println(h[0].Count, "of", q.Len(), "values are overdue")
 	// Output: 1 of 2 values are overdue
+}
+
+// A test advances the clock once the goroutine that it tests waits for it.
+func ExampleManualClock_BlockUntil() {
+	clock := foliot.NewManualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	rt, err := foliot.New(foliot.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	defer rt.Shutdown(context.Background())
+	woken := make(chan time.Time)
+	go func() {
+		for rt.Sleep(context.Background(), time.Minute) == nil {
+			woken <- rt.Now()
+		}
+	}()
+	for range 2 {
+		clock.BlockUntil(1) // it sleeps
+		d, _ := clock.AdvanceToNext()
+		fmt.Println(d, (<-woken).Format(time.TimeOnly))
+	}
+	// Output:
+	// 1m0s 00:01:00
+	// 1m0s 00:02:00
 }

@@ -40,7 +40,10 @@ func ExampleRuntime_Every() {
 // A test moves the clock of a ticker from one tick to the next.
 func ExampleRuntime_NewTicker() {
 	rt, clock := manualRuntime()
-	ticker := rt.NewTicker(time.Hour)
+	ticker, err := rt.NewTicker(time.Hour)
+	if err != nil {
+		panic(err)
+	}
 	defer ticker.Stop()
 	for range 3 {
 		clock.Advance(time.Hour)
@@ -55,7 +58,10 @@ func ExampleRuntime_NewTicker() {
 // After Reset, a tick that was sent before is not received.
 func ExampleTicker_Reset() {
 	rt, clock := manualRuntime()
-	ticker := rt.NewTicker(time.Hour)
+	ticker, err := rt.NewTicker(time.Hour)
+	if err != nil {
+		panic(err)
+	}
 	clock.Advance(time.Hour)
 	ticker.Reset(time.Minute)
 	clock.Advance(time.Minute)
@@ -67,7 +73,10 @@ func ExampleTicker_Reset() {
 func ExampleRuntime_NewChanTimer() {
 	rt, clock := manualRuntime()
 	replies := make(chan string)
-	timeout := rt.NewChanTimer(5 * time.Second)
+	timeout, err := rt.NewChanTimer(5 * time.Second)
+	if err != nil {
+		panic(err)
+	}
 	defer timeout.Stop()
 	clock.Advance(5 * time.Second)
 	select {
@@ -82,7 +91,10 @@ func ExampleRuntime_NewChanTimer() {
 // Reset takes back a value that was not received, so there is no need to drain the channel.
 func ExampleChanTimer_Reset() {
 	rt, clock := manualRuntime()
-	timer := rt.NewChanTimer(time.Second)
+	timer, err := rt.NewChanTimer(time.Second)
+	if err != nil {
+		panic(err)
+	}
 	clock.Advance(time.Minute)
 	fmt.Println("was armed:", timer.Reset(time.Second))
 	clock.Advance(time.Second)
@@ -90,14 +102,6 @@ func ExampleChanTimer_Reset() {
 	// Output:
 	// was armed: true
 	// 00:01:01
-}
-
-func ExampleRuntime_After() {
-	rt, clock := manualRuntime()
-	alarm := rt.After(8 * time.Hour)
-	clock.Advance(24 * time.Hour)
-	fmt.Println((<-alarm).Format(time.TimeOnly))
-	// Output: 08:00:00
 }
 
 // Code that asks the runtime for the time can be tested on a manual clock.
@@ -161,7 +165,10 @@ func ExampleRuntime_WithDeadlineCause() {
 // After Stop, a tick that was sent before is not received.
 func ExampleTicker_Stop() {
 	rt, clock := manualRuntime()
-	ticker := rt.NewTicker(time.Hour)
+	ticker, err := rt.NewTicker(time.Hour)
+	if err != nil {
+		panic(err)
+	}
 	clock.Advance(time.Hour)
 	ticker.Stop()
 	select {
@@ -178,7 +185,10 @@ func ExampleChanTimer_Stop() {
 	rt, _ := manualRuntime()
 	reply := make(chan string, 1)
 	reply <- "pong"
-	timeout := rt.NewChanTimer(5 * time.Second)
+	timeout, err := rt.NewChanTimer(5 * time.Second)
+	if err != nil {
+		panic(err)
+	}
 	select {
 	case text := <-reply:
 		fmt.Println(text, timeout.Stop(), timeout.Stop())

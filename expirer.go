@@ -7,40 +7,39 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/internal/engine"
+	iwheel "github.com/foliot-go/foliot/internal/wheel"
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// ExpirerOptions configure an [Expirer]. The zero value makes one that drops values when they
-// expire.
+// ExpirerOptions configure an [Expirer]. With the zero value, values that expire are simply dropped.
 type ExpirerOptions[V any] struct {
-	// Runtime is the runtime whose clock measures the time and whose timer wakes the Expirer.
-	// nil means [Default].
+	// Runtime provides the clock and the timer that wakes the Expirer. nil means [Default].
 	Runtime *Runtime
 
-	// Locker is a lock of the program that protects the Expirer, too: the caller of each method
-	// must hold it. So a cache keeps its map and its deadlines consistent under one lock. nil
-	// means that the Expirer has its own lock, which its methods take themselves.
+	// Locker, if not nil, is a lock that the caller of every method must hold. It lets a cache
+	// guard its map and its deadlines with a single lock, which keeps them consistent. If Locker is
+	// nil, the Expirer uses a lock of its own, which its methods acquire themselves.
 	Locker sync.Locker
 
-	// Evict is called for each value that expires, with the lock held: a goroutine that holds
-	// the lock finds a value in the Expirer, or finds that Evict has been called for it. Evict
-	// should be short. If Locker is set, it may call all methods of the Expirer.
+	// Evict is called for each value that expires, with the lock held. To a goroutine that holds
+	// the lock, a value is therefore either in the Expirer, or Evict was called for it. Evict
+	// should be short. If Locker is set, it may call any method of the Expirer.
 	Evict func(v V)
 
-	// Expired is called without the lock for values that have expired, at most Batch of them, in
-	// the order of their deadlines. It may call all methods of the Expirer, and it may block. It
-	// is never called concurrently with itself, so no other value expires until it returns. It
-	// must not keep the slice, which is used again.
+	// Expired is called without the lock, with up to Batch expired values in deadline order. It may
+	// call any method of the Expirer, and it may block. Its calls never overlap, so no other value
+	// expires until it returns. It must not retain the slice, which is reused.
 	Expired func(values []V)
 
-	// Batch is the number of values that expire before the lock is released. The rest follows
-	// at once. 0 or less means 256.
+	// Batch is the number of values that expire before the lock is released; the rest follow
+	// immediately. 0 or less means 256.
 	Batch int
 
-	// Resolution is how exact deadlines are: they are rounded up to a multiple of it, and values
-	// whose deadlines are then the same expire together. It is rounded up to a power of two. 0
-	// or less means 1.048576 ms, also on a manual clock and in a synctest bubble. There a value of
-	// a second may outlive an Advance by a second. A test that counts on the nanosecond sets 1.
+	// Resolution is the granularity of deadlines: they are rounded up to a multiple of it, and
+	// values whose deadlines are then equal expire together. Resolution itself is rounded up to a
+	// power of two. 0 or less means 1.048576 ms, even on a manual clock and in a synctest bubble,
+	// where a value with a delay of a second may therefore survive an Advance of a second. A test
+	// that needs exact deadlines sets it to 1.
 	Resolution time.Duration
 }
 
@@ -49,53 +48,53 @@ const (
 	expirerResolution = 1 << 20 // ns
 )
 
-// An Expirer holds values until they expire. It is a [wheel.Wheel] with what a cache or a table
-// of sessions needs around it: a lock, a timer that wakes it for the earliest deadline, a bound
-// on the work in one step, and memory that is given back after many values have expired:
+// An Expirer holds values until they expire. It surrounds a [wheel.Wheel] with what a cache or a
+// session table needs: a lock, a timer for the earliest deadline, a limit on the work done in one
+// step, and a way to give memory back after many values have expired:
 //
 //	c.expirer = foliot.NewExpirer(foliot.ExpirerOptions[string]{
 //		Locker: &c.mu,
 //		Evict:  func(key string) { delete(c.entries, key) },
 //	})
 //	…
-//	h, err := c.expirer.Schedule(ttl, key) // with c.mu held
+//	h, err := c.expirer.Push(ttl, key) // with c.mu held
 //
-// A value never expires early. It expires once, unless [Expirer.Cancel] removes it before.
-// Values without pointers cost the garbage collector nothing. No method allocates once there is
-// room, as long as the Expirer has no more than 1,023 values or does not lose most of them.
+// A value never expires early, and it expires exactly once, unless [Expirer.Remove] removes it
+// first. Values without pointers cost the garbage collector nothing. In a steady state no method
+// allocates. An Expirer that has held more than 1,023 values gives memory back once three quarters
+// of them are gone.
 //
-// An Expirer that has values counts as one timer of its runtime. One that has none is nothing to
-// the runtime: it needs no goroutine and no timer, and it need not be closed. After Shutdown of
-// the runtime no value expires, Schedule returns ErrClosed, and Reschedule returns false. The
-// other methods work as before, so that no value is lost.
+// A non-empty Expirer counts as one timer of its runtime; an empty one holds no resources and need
+// not be closed. After the runtime's Shutdown no value expires, Push returns ErrClosed, and Reset
+// returns false. The other methods keep working, so that no value is lost.
 //
-// docs/expiry.md says how it works.
+// docs/expiry.md describes how it works.
 type Expirer[V any] struct {
-	// These do not change.
+	// Set by NewExpirer.
 	rt      *Runtime
-	locker  sync.Locker // protects the fields below: own, or ExpirerOptions.Locker
+	locker  sync.Locker // own or ExpirerOptions.Locker; protects the fields below except due
 	evict   func(V)
 	expired func([]V)
 	batch   int
 	shift   uint8  // a tick of the wheel is 1<<shift nanoseconds
-	onTimer func() // the method pass
+	onTimer func() // the method value e.pass
 
-	own    sync.Mutex // not used if the lock is that of the program
-	w      wheel.Wheel[V]
-	timer  engine.Timer // calls onTimer. The zero Timer if there are no values and no slabs to trim
-	wakeAt int64        // the time for which timer is armed; engine.Never: not armed; passing: a pass runs
-	due    []V          // values that have left the wheel and for which expired was not called yet
+	own    sync.Mutex // not used with ExpirerOptions.Locker
+	w      iwheel.Wheel[V]
+	timer  engine.Timer // calls onTimer; zero if there are no values and no slabs to trim
+	wakeAt int64        // when timer fires; engine.Never: not armed; passing: a pass is running
+	due    []V          // values on their way from the wheel to expired; owned by the running pass
 	closed bool
 
-	peak     int // the largest number of values since Trim last went through the wheel
-	trimLeft int // the number of slabs that Trim must still look at; 0: it is not needed
+	peak     int // largest number of values since the wheel was last trimmed
+	trimLeft int // slabs still to be trimmed; 0: trimming is not needed
 }
 
-// passing is the value of Expirer.wakeAt during a pass. It is before every deadline, so nothing
-// is armed meanwhile: the pass arms the timer at its end.
+// passing is the value of Expirer.wakeAt during a pass. It is earlier than every deadline, so that
+// nothing arms the timer in the meantime; the pass does so when it ends.
 const passing = -1
 
-// NewExpirer returns an Expirer without values.
+// NewExpirer returns an empty Expirer.
 func NewExpirer[V any](o ExpirerOptions[V]) *Expirer[V] {
 	e := &Expirer[V]{
 		rt:      o.Runtime,
@@ -123,7 +122,8 @@ func NewExpirer[V any](o ExpirerOptions[V]) *Expirer[V] {
 	return e
 }
 
-// name returns the names of the functions of the program that a pass calls, for the log and for Callbacks.
+// name returns the names of the user functions that a pass calls, to be shown in the log and by
+// Callbacks.
 func (e *Expirer[V]) name() string {
 	switch {
 	case e.evict == nil && e.expired == nil:
@@ -136,7 +136,7 @@ func (e *Expirer[V]) name() string {
 	return engine.FuncName(e.evict) + " and " + engine.FuncName(e.expired)
 }
 
-// lock locks the Expirer for a method, unless the caller holds the lock.
+// lock acquires the Expirer's own lock. It does nothing if there is a Locker, which the caller holds.
 func (e *Expirer[V]) lock() {
 	if e.locker == &e.own {
 		e.own.Lock()
@@ -150,23 +150,22 @@ func (e *Expirer[V]) unlock() {
 	}
 }
 
-// Schedule adds a value that expires after d. If d is 0 or less, it expires as soon as possible.
+// Push adds a value that expires after d. If d is 0 or less, it expires as soon as possible.
 //
-// Schedule returns [ErrClosed] after Close and after Shutdown of the runtime. It may return
-// [ErrFull] if the Expirer has no values. It may return an error in a synctest bubble that the
-// runtime is not part of.
-func (e *Expirer[V]) Schedule(d time.Duration, v V) (wheel.Handle, error) {
-	now, err := e.rt.eng.Enter()
+// Push returns [ErrClosed] after Close and after the runtime's Shutdown. It may return [ErrFull] if
+// the Expirer is empty, and an error in a synctest bubble that the runtime is not part of.
+func (e *Expirer[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
+	now, err := e.rt.eng.CheckedNow()
 	if err != nil {
 		return 0, err
 	}
-	at := e.tick(e.rt.eng.Add(now, d))
+	at := e.tick(e.rt.eng.Deadline(now, d))
 	e.lock()
 	defer e.unlock()
 	if e.closed || e.rt.eng.Closed() {
 		return 0, ErrClosed
 	}
-	if err := e.wake(e.nanos(at)); err != nil {
+	if err := e.wake(e.nanos(at), now); err != nil {
 		return 0, err
 	}
 	h := e.w.Schedule(at, v)
@@ -174,27 +173,26 @@ func (e *Expirer[V]) Schedule(d time.Duration, v V) (wheel.Handle, error) {
 	return h, nil
 }
 
-// Reschedule makes a value expire after d, counted from now. The handle stays valid. Reschedule
-// returns false if h names no value: it has expired or was cancelled. It also returns false after
-// Close and after Shutdown of the runtime. It may return false in a synctest bubble that the
-// runtime is not part of.
-func (e *Expirer[V]) Reschedule(h wheel.Handle, d time.Duration) bool {
-	now, err := e.rt.eng.Enter()
+// Reset changes a value's deadline to d from now. The handle stays valid. Reset returns false if h
+// names no value, because it expired or was removed, and after Close and the runtime's Shutdown. It
+// may return false in a synctest bubble that the runtime is not part of.
+func (e *Expirer[V]) Reset(h wheel.Handle, d time.Duration) bool {
+	now, err := e.rt.eng.CheckedNow()
 	if err != nil {
 		return false
 	}
-	at := e.tick(e.rt.eng.Add(now, d))
+	at := e.tick(e.rt.eng.Deadline(now, d))
 	e.lock()
 	defer e.unlock()
-	if e.closed || e.rt.eng.Closed() || e.w.Value(h) == nil || e.wake(e.nanos(at)) != nil {
+	if e.closed || e.rt.eng.Closed() || e.w.Value(h) == nil || e.wake(e.nanos(at), now) != nil {
 		return false
 	}
 	return e.w.Reschedule(h, at)
 }
 
-// Cancel removes a value and returns it. It returns the zero V and false if h names no value.
-// If it returns true, the value does not expire.
-func (e *Expirer[V]) Cancel(h wheel.Handle) (V, bool) {
+// Remove removes a value and returns it. If it returns true, the value will not expire. It returns
+// the zero V and false if h names no value.
+func (e *Expirer[V]) Remove(h wheel.Handle) (V, bool) {
 	e.lock()
 	defer e.unlock()
 	v, ok := e.w.Cancel(h)
@@ -203,17 +201,17 @@ func (e *Expirer[V]) Cancel(h wheel.Handle) (V, bool) {
 		case e.shouldTrim():
 			e.trimSoon()
 		case e.w.Len() == 0:
-			e.rest()
+			e.releaseTimer()
 		}
 	}
 	return v, ok
 }
 
-// Lookup returns a value and the time until it expires. That is 0 or less if the deadline of the
-// value has passed and the Expirer has not come to it yet. Lookup returns false if h names no
-// value, and in a synctest bubble that the runtime is not part of.
+// Lookup returns a value and the time left until it expires, which is 0 or less if the deadline has
+// passed but the Expirer has not got to it yet. Lookup returns false if h names no value, and in a
+// synctest bubble that the runtime is not part of.
 func (e *Expirer[V]) Lookup(h wheel.Handle) (v V, left time.Duration, ok bool) {
-	now, err := e.rt.eng.Enter()
+	now, err := e.rt.eng.CheckedNow()
 	if err != nil {
 		return v, 0, false
 	}
@@ -226,25 +224,15 @@ func (e *Expirer[V]) Lookup(h wheel.Handle) (v V, left time.Duration, ok bool) {
 	return v, left, ok
 }
 
-// Value returns a pointer to a value, or nil if h names no value. The pointer is valid until the
-// caller releases the lock or calls Schedule, Reschedule or Cancel. So Value is of use only with
-// ExpirerOptions.Locker.
-func (e *Expirer[V]) Value(h wheel.Handle) *V {
-	e.lock()
-	v := e.w.Value(h)
-	e.unlock()
-	return v
-}
-
-// Numbered returns the handle of the value whose handle has the number n, see [wheel.Handle.Number],
-// and what [Expirer.Value] returns for it. The pointer is nil if there is none. Numbered is for an
-// index that stores four bytes for each value, and can tell by the value whether it is the right
-// one. As with Value, the caller must hold the lock.
-func (e *Expirer[V]) Numbered(n uint32) (wheel.Handle, *V) {
-	e.lock()
-	h, _, v := e.w.Numbered(n)
-	e.unlock()
-	return h, v
+// ValueLocked returns a pointer to a value, or nil if h names no value. The caller must hold
+// ExpirerOptions.Locker, and may read and modify the value until it releases the lock or calls
+// Push, Reset or Remove. Without a Locker nothing would protect the value, so ValueLocked panics;
+// use [Expirer.Lookup] instead, which returns a copy.
+func (e *Expirer[V]) ValueLocked(h wheel.Handle) *V {
+	if e.locker == &e.own {
+		panic("foliot: Expirer.ValueLocked without ExpirerOptions.Locker: the value could change at any time; set a Locker, or use Lookup")
+	}
+	return e.w.Value(h)
 }
 
 // Len returns the number of values.
@@ -254,9 +242,9 @@ func (e *Expirer[V]) Len() int {
 	return e.w.Len()
 }
 
-// All returns an iterator over the values, in no particular order. The loop body may call all
-// methods of the Expirer. A value that it cancels before its turn is not yielded. If the Expirer
-// has its own lock, that is not held while the body runs, and values may expire meanwhile.
+// All returns an iterator over the values, in no particular order. The loop body may call any
+// method of the Expirer. A value that is removed before its turn is not yielded. Without a Locker,
+// no lock is held while the body runs, so values may expire during the loop.
 func (e *Expirer[V]) All() iter.Seq2[wheel.Handle, V] {
 	return func(yield func(wheel.Handle, V) bool) {
 		e.lock()
@@ -269,31 +257,39 @@ func (e *Expirer[V]) All() iter.Seq2[wheel.Handle, V] {
 	}
 }
 
-// yield calls the function yield of an iterator, without the lock if that is the Expirer's own.
+// yield calls an iterator's yield function. It releases the Expirer's own lock meanwhile, but not a
+// Locker.
 func (e *Expirer[V]) yield(yield func(wheel.Handle, V) bool, h wheel.Handle, v V) bool {
 	e.unlock()
 	defer e.lock()
 	return yield(h, v)
 }
 
-// Close closes the Expirer and returns the number of values that are left. They do not expire any
-// more. Len, All, Lookup, Value and Cancel still find them. Close does not wait for a call of
-// Expired that is running.
-func (e *Expirer[V]) Close() (left int) {
+// Close closes the Expirer. The remaining values no longer expire, but Len, All, Lookup,
+// ValueLocked and Remove still find them. Close does not wait for a running call to Expired.
+func (e *Expirer[V]) Close() {
 	e.lock()
 	defer e.unlock()
 	e.closed = true
-	e.rest()
-	return e.w.Len()
+	e.releaseTimer()
 }
 
-// tick returns the first tick that is not before a time in nanoseconds since the start of the
-// runtime.
+// tick returns the first tick at or after ns, in nanoseconds since the runtime's start.
 func (e *Expirer[V]) tick(ns int64) wheel.Tick {
 	return wheel.Tick((uint64(ns) + 1<<e.shift - 1) >> e.shift)
 }
 
-// nanos returns the time of a tick. It is at most that of the latest deadline of the runtime.
+// nanos returns the time of a tick, capped at the latest deadline that a timer can have.
 func (e *Expirer[V]) nanos(at wheel.Tick) int64 {
 	return int64(min(uint64(at)<<e.shift, uint64(e.rt.eng.Last())))
+}
+
+// reached returns the last tick whose time, as returned by nanos, is not after now. No timer can be
+// armed past the runtime's latest deadline, so nanos moves the tick after it to that deadline;
+// otherwise the tick would never come.
+func (e *Expirer[V]) reached(now int64) wheel.Tick {
+	if last := e.rt.eng.Last(); now >= last {
+		return e.tick(last)
+	}
+	return wheel.Tick(now >> e.shift)
 }

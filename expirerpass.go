@@ -1,44 +1,44 @@
 package foliot
 
-import (
-	"github.com/foliot-go/foliot/internal/engine"
-	"github.com/foliot-go/foliot/wheel"
-)
+import "github.com/foliot-go/foliot/internal/engine"
 
-// The timer of an Expirer calls pass, which lets a batch of values expire. The moves of wakeAt,
-// all of them with the lock held:
+// An Expirer's timer calls pass, which expires a batch of values. wakeAt changes as follows, always
+// with the lock held:
 //
 //	from          to          by
-//	Never         a time      wake: a value is added, and a timer is made
+//	Never         a time      wake: a value is added, and a timer is created
 //	a time        earlier     wake: a value gets a deadline before that time
-//	a time        Never       rest: the last value is cancelled, or the Expirer is closed
+//	a time        Never       releaseTimer: the last value is removed, or the Expirer is closed
 //	any but
 //	passing       passing     pass begins
 //	passing       a time      pass ends, and values are left
 //	passing       Never       pass ends, and no value is left
 //
-// The invariant is: if there are values and the lock is free, then the timer is armed for the
-// first deadline or before it, or a pass runs and has not ended, or the timer has fired and its
-// callback will begin a pass. A later deadline leaves the timer alone, so it may fire for
-// nothing. No wake-up is lost, because a value is added under the same lock under which a pass
-// ends: either the pass finds the value when it arms the timer, or the pass has ended, and the
-// goroutine that adds the value sees for what time.
+// The invariant: if there are values and the lock is free, then the timer is armed for the first
+// deadline or earlier, or a pass is running, or the timer has fired and its callback is about to
+// begin a pass. Postponing a deadline does not touch the timer, which may then fire for nothing. No
+// wake-up is lost, because a pass ends under the lock under which values are added: either the pass
+// finds the value when it arms the timer, or the goroutine that adds the value sees what the pass
+// armed the timer for.
 //
-// rest frees a timer whose callback may have started. Then that pass may begin after a value
-// was added with a new timer. If the new timer fires during the pass, its callback finds
-// wakeAt == passing and returns: the pass arms the timer when it ends. So passes do not overlap.
+// releaseTimer may free a timer whose callback has already started. By the time that callback
+// begins its pass, a value may have been added with a new timer. If the new timer fires during the
+// pass, its callback finds wakeAt == passing and returns, because the pass arms the timer when it
+// ends. Passes therefore never overlap.
 
 const (
 	slabValues = 1024 // values in a slab of the wheel
 
-	// trimSlabs and trimSlabsFew are how many slabs a pass looks at to release memory: the second
-	// if all values fit into one slab, because Trim then moves them together.
+	// A pass trims up to trimSlabs slabs, or trimSlabsFew if all values would fit into one slab,
+	// because Trim then moves them together.
 	trimSlabs    = 16
 	trimSlabsFew = 64
 )
 
-// wake makes sure that a pass begins at the time at or before. The caller holds the lock.
-func (e *Expirer[V]) wake(at int64) error {
+// wake makes sure that a pass begins no later than at. now is what the clock showed the caller, who
+// holds the lock.
+func (e *Expirer[V]) wake(at, now int64) error {
+	at = min(at, e.rt.eng.Last())
 	if at >= e.wakeAt {
 		return nil
 	}
@@ -49,16 +49,16 @@ func (e *Expirer[V]) wake(at int64) error {
 		}
 		e.timer = t
 	}
-	if !e.timer.ResetTick(e.rt.eng.Ceil(at)) {
+	if !e.timer.ResetTick(e.rt.eng.Ceil(at), now) {
 		return ErrClosed
 	}
 	e.wakeAt = at
 	return nil
 }
 
-// rest frees the timer, unless a pass runs, which does so when it ends. The caller holds the
-// lock.
-func (e *Expirer[V]) rest() {
+// releaseTimer frees the timer, unless a pass is running, in which case the pass does so when it
+// ends. The caller holds the lock.
+func (e *Expirer[V]) releaseTimer() {
 	if e.wakeAt != passing {
 		e.timer.Free()
 		e.timer = engine.Timer{}
@@ -66,7 +66,7 @@ func (e *Expirer[V]) rest() {
 	}
 }
 
-// pass is the callback of the timer. It lets a batch of values expire, and trims the wheel.
+// pass is the timer's callback. It expires a batch of values and trims the wheel.
 func (e *Expirer[V]) pass() {
 	e.locker.Lock()
 	if e.closed || e.wakeAt == passing {
@@ -75,25 +75,14 @@ func (e *Expirer[V]) pass() {
 	}
 	e.wakeAt = passing
 	locked := true
-	defer func() { // also if Evict or Expired panics or calls Goexit
+	defer func() { // even if Evict or Expired panics or calls Goexit
 		if !locked {
 			e.locker.Lock()
 		}
 		e.endPass()
 		e.locker.Unlock()
 	}()
-	n := len(e.due) // of a pass that Evict has ended by a panic or Goexit
-	for _, v := range e.w.Advance(wheel.Tick(e.rt.eng.Now() >> e.shift)) {
-		if e.expired != nil {
-			e.due = append(e.due, v)
-		}
-		if e.evict != nil {
-			e.evict(v)
-		}
-		if n++; n >= e.batch || e.closed {
-			break
-		}
-	}
+	e.takeDue()
 	e.trim()
 	if len(e.due) > 0 {
 		due := e.due
@@ -106,41 +95,61 @@ func (e *Expirer[V]) pass() {
 	}
 }
 
-// endPass ends a pass: it arms the timer for the next one. The caller holds the lock.
+// takeDue removes a batch of due values from the wheel and calls Evict for each. Values that an
+// earlier pass left behind, because Evict panicked or called Goexit, count toward the batch. The
+// caller holds the lock.
+func (e *Expirer[V]) takeDue() {
+	n := len(e.due)
+	if n >= e.batch {
+		return
+	}
+	for _, v := range e.w.Advance(e.reached(e.rt.eng.Now())) {
+		if e.expired != nil {
+			e.due = append(e.due, v)
+		}
+		if e.evict != nil {
+			e.evict(v)
+		}
+		if n++; n >= e.batch || e.closed {
+			return
+		}
+	}
+}
+
+// endPass ends a pass and arms the timer for the next one. The caller holds the lock.
 func (e *Expirer[V]) endPass() {
 	e.wakeAt = engine.Never
 	next, ok := e.w.Soonest(soonestMax)
 	now := e.rt.eng.Now()
 	switch {
 	case e.closed:
-		e.rest()
+		e.releaseTimer()
 	case e.trimLeft > 0 || e.shouldTrim() || len(e.due) > 0:
-		_ = e.wake(now)
+		_ = e.wake(now, now)
 	case ok:
-		_ = e.wake(max(e.nanos(next), now)) // an error says that the runtime is shut down
+		_ = e.wake(max(e.nanos(next), now), now) // an error means that the runtime is shut down
 	default:
-		e.rest()
+		e.releaseTimer()
 	}
 }
 
-// shouldTrim reports whether three quarters of the values have left since Trim last went through
-// the wheel. So trimming takes a bounded time for each value that has left. The caller holds the
-// lock.
+// shouldTrim reports whether three quarters of the values have left since the wheel was last trimmed.
+// Waiting for that many bounds the cost of trimming per value that left. The caller holds the lock.
 func (e *Expirer[V]) shouldTrim() bool {
 	n := e.w.Len()
 	return e.trimLeft == 0 && n < e.peak && n <= e.peak/4 && e.w.Cap() > slabValues
 }
 
-// trimSoon has a pass trim the wheel. It does nothing for a caller in a synctest bubble that the
-// runtime is not part of: a later pass trims the wheel. The caller holds the lock.
+// trimSoon schedules a pass that trims the wheel. If the caller is in a synctest bubble that the
+// runtime is not part of, it leaves the trimming to a later pass. The caller holds the lock.
 func (e *Expirer[V]) trimSoon() {
-	if now, err := e.rt.eng.Enter(); err == nil && !e.closed {
-		_ = e.wake(now) // an error says that the runtime is shut down
+	if now, err := e.rt.eng.CheckedNow(); err == nil && !e.closed {
+		_ = e.wake(now, now) // an error means that the runtime is shut down
 	}
 }
 
-// trim releases memory, if most of the values have left. It looks at some slabs only; the next
-// passes continue. The caller holds the lock.
+// trim releases memory once most of the values have left: a few slabs now, the others in the passes
+// that follow. The caller holds the lock.
 func (e *Expirer[V]) trim() {
 	if e.shouldTrim() {
 		e.trimLeft = e.w.Cap()/slabValues + 1

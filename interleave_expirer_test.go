@@ -116,12 +116,12 @@ func (s *stepper) now() int64 { return int64(s.clock.Now().Sub(time.Time{})) }
 
 // schedule adds a value that expires after d nanoseconds.
 func (s *stepper) schedule(d int64) {
-	h, err := s.e.Schedule(time.Duration(d), len(s.due))
+	h, err := s.e.Push(time.Duration(d), len(s.due))
 	if err == nil {
 		s.due = append(s.due, s.now()+d)
 		s.handles = append(s.handles, h)
 	} else if !s.closed {
-		s.fail("Schedule: %v", err)
+		s.fail("Push: %v", err)
 	}
 }
 
@@ -137,13 +137,13 @@ func (s *stepper) call(letter byte) {
 	case 'e', 'l': // earlier, later
 		d := map[byte]int64{'e': 1, 'l': 7}[letter]
 		for v, h := range s.handles {
-			if s.e.Reschedule(h, time.Duration(d)) {
+			if s.e.Reset(h, time.Duration(d)) {
 				s.due[v] = s.now() + d
 			}
 		}
 	case 'c':
 		for v, h := range s.handles {
-			if _, ok := s.e.Cancel(h); ok {
+			if _, ok := s.e.Remove(h); ok {
 				s.due[v] = -1
 			}
 		}
@@ -166,8 +166,8 @@ func (s *stepper) finish(threads ...*stepThread) {
 			s.fail("value %d is lost", v)
 		}
 	}
-	if st := s.e.rt.Stats(); st.Slots != 0 || s.e.wakeAt != engine.Never {
-		s.fail("%d timers at the end, wakeAt %d, want none and Never", st.Slots, s.e.wakeAt)
+	if st := s.e.rt.Stats(); st.Timers != 0 || s.e.wakeAt != engine.Never {
+		s.fail("%d timers at the end, wakeAt %d, want none and Never", st.Timers, s.e.wakeAt)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestTheInterleavingsOfAnExpirerFindFaults(t *testing.T) {
 		}, "overlap"},
 		{"a timer is not armed for an earlier deadline", "fe", func(s *stepper, point string) {
 			if at, ok := s.e.w.Next(); point == "call" && ok && s.e.wakeAt != passing {
-				s.e.timer.ResetTick(at + 50)
+				s.e.timer.ResetTick(at+50, 0)
 			}
 		}, "is late"},
 	} {

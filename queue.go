@@ -7,37 +7,37 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/internal/engine"
+	iwheel "github.com/foliot-go/foliot/internal/wheel"
 	"github.com/foliot-go/foliot/wheel"
 )
 
-// A Queue is a delay queue. A value is pushed with a delay or a deadline and can be fetched when
-// it is due. Values are fetched in the order of their deadlines, to the nanosecond. Values with
-// equal deadlines are fetched in the order in which they were pushed or last reset. That holds
-// for values that are overdue when they are pushed, too. A Queue may be used by several
-// goroutines at the same time. It keeps its values in a separate wheel, so values without
-// pointers cost the garbage collector nothing.
+// A Queue is a delay queue: values are pushed with a delay or a deadline, and can be received once
+// they are due. Values come out in deadline order, to the nanosecond, including those that were
+// already overdue when they were pushed. Values with equal deadlines come out in the order in which
+// they were pushed or last reset. A Queue may be used by several goroutines at the same time.
+// Values without pointers cost the garbage collector nothing.
 //
-// [Queue.Wait] waits for values that are due and fetches them. [Queue.TryWait] does not wait.
-// [Queue.Peek] and [Queue.All] look at values, [Queue.Horizon] counts them by when they are due, and
-// [Queue.Drain] removes all of them.
+// [Queue.Wait] receives values that are due, and waits for one if there are none; [Queue.TryWait]
+// does not wait. [Queue.Peek] and [Queue.All] inspect values, [Queue.Horizon] counts them by
+// deadline, and [Queue.Drain] removes all of them.
 //
-// After Shutdown of the runtime Push, PushAt and Wait return ErrClosed, and Reset returns false.
-// The other methods work as before, so that no value is lost.
+// After the runtime's Shutdown, Push, PushAt and Wait return ErrClosed, and Reset returns false.
+// The other methods keep working, so that no value is lost.
 //
-// Make a Queue with [NewQueue]. The zero Queue cannot be used.
+// Create a Queue with [NewQueue]. The zero Queue is not usable.
 type Queue[V any] struct {
 	rt    *Runtime
 	state *queueState
 
-	// These are protected by state.mu.
-	w       wheel.Wheel[V] // see tickOf. Its time may be before or after that of the runtime
-	waiting []*waiter      // the calls of Wait that wait, the oldest first
-	timer   engine.Timer   // calls onTimer when the first value is due. Armed only if a call of Wait waits
-	timerAt int64          // the deadline of timer; engine.Never: it is not armed
+	// Protected by state.mu.
+	w       iwheel.Wheel[V] // see queueTick. Its time may be before or after the runtime's
+	waiting []*waiter       // the calls to Wait that are blocked, oldest first
+	timer   engine.Timer    // calls onTimer when the first value is due. Armed when Wait blocks
+	timerAt int64           // the deadline of timer; engine.Never: not armed
 }
 
-// NewQueue returns an empty queue. Its delays are measured by the clock of rt, and Shutdown of
-// rt closes it. NewQueue panics if rt is nil.
+// NewQueue returns an empty queue. It measures delays on rt's clock, and is closed by rt's
+// Shutdown. NewQueue panics if rt is nil.
 func NewQueue[V any](rt *Runtime) *Queue[V] {
 	if rt == nil {
 		panic("foliot: NewQueue(nil); make a runtime with New, or use Default")
@@ -45,7 +45,7 @@ func NewQueue[V any](rt *Runtime) *Queue[V] {
 	q := &Queue[V]{
 		rt:      rt,
 		state:   new(queueState),
-		w:       *wheel.New[V](tickOf(0), 0),
+		w:       *iwheel.New[V](queueTick(0), 0),
 		timerAt: engine.Never,
 	}
 	rt.queues.add(q.state)
@@ -53,14 +53,14 @@ func NewQueue[V any](rt *Runtime) *Queue[V] {
 	return q
 }
 
-// tickOf returns the tick of a deadline, which is in nanoseconds since the start of the runtime.
-// A tick is a nanosecond, whatever the resolution of the runtime is: so the order is exact, and a
-// value is due at once if its deadline has passed. Deadlines before the start are negative, so
-// tick 0 is 2^63 nanoseconds before the start.
-func tickOf(due int64) wheel.Tick { return wheel.Tick(uint64(due) ^ 1<<63) }
+// queueTick returns the tick of a deadline, which is in nanoseconds since the runtime's start. A
+// tick is a nanosecond, whatever the runtime's resolution, so that the order is exact and a value
+// is due as soon as its deadline has passed. Deadlines before the start are negative, so tick 0 is
+// 2^63 nanoseconds before the start.
+func queueTick(due int64) wheel.Tick { return wheel.Tick(uint64(due) ^ 1<<63) }
 
-// dueOf returns the deadline of a tick.
-func dueOf(at wheel.Tick) int64 { return int64(uint64(at) ^ 1<<63) }
+// queueDue returns the deadline of a tick.
+func queueDue(at wheel.Tick) int64 { return int64(uint64(at) ^ 1<<63) }
 
 // lock locks the queue.
 func (q *Queue[V]) lock() {
@@ -73,30 +73,29 @@ func (q *Queue[V]) unlock() {
 	q.state.mu.Unlock()
 }
 
-// Push adds a value that is due after d. A negative d means that the value has been due for
-// that long: it comes before values with later deadlines. Push returns ErrClosed after
+// Push adds a value that is due after d. A negative d means that the value has already been due for
+// that long, so that it comes out before values with later deadlines. Push returns ErrClosed after
 // Shutdown. It may return an error in a synctest bubble that the runtime is not part of.
 func (q *Queue[V]) Push(d time.Duration, v V) (wheel.Handle, error) {
-	now, err := q.rt.eng.Enter()
+	now, err := q.rt.eng.CheckedNow()
 	if err != nil {
 		return 0, err
 	}
-	return q.push(q.rt.eng.AddSigned(now, d), now, v)
+	return q.push(q.rt.eng.PastDeadline(now, d), now, v)
 }
 
-// PushAt adds a value that is due at the time at, which may have passed: then the value comes
-// before values with later deadlines. Otherwise it is like [Queue.Push]. If at has a monotonic
-// reading, PushAt uses it. Times of more than 292 years before or after the start of the runtime
-// count as 292 years.
+// PushAt is like [Queue.Push], but takes a point in time, which may be in the past. If at has a
+// monotonic clock reading, PushAt uses it. Times more than 292 years before or after the runtime's
+// start count as 292 years.
 func (q *Queue[V]) PushAt(at time.Time, v V) (wheel.Handle, error) {
-	due, now, err := q.rt.eng.AtSigned(at)
+	due, now, err := q.rt.eng.DeadlineAt(at)
 	if err != nil {
 		return 0, err
 	}
 	return q.push(due, now, v)
 }
 
-// push adds a value that is due at the time due. The time is now.
+// push adds a value that is due at due. The current time is now.
 func (q *Queue[V]) push(due, now int64, v V) (wheel.Handle, error) {
 	q.lock()
 	defer q.unlock()
@@ -104,44 +103,42 @@ func (q *Queue[V]) push(due, now int64, v V) (wheel.Handle, error) {
 		return 0, ErrClosed
 	}
 	q.rewindFor(due, now)
-	h := q.w.Schedule(tickOf(due), v)
+	h := q.w.Schedule(queueTick(due), v)
 	q.wakeFor(due, now)
 	return h, nil
 }
 
-// Reset changes the deadline of a value to d from now. A negative d has the same meaning as
-// for Push. Reset returns false if h names no value of the queue, for example because the
-// value was fetched or removed. It also returns false after Shutdown. It may return false in a
-// synctest bubble that the runtime is not part of.
+// Reset changes a value's deadline to d from now. A negative d means the same as for Push. Reset
+// returns false after Shutdown, and if h names no value in the queue, for example because it was
+// received or removed. It may return false in a synctest bubble that the runtime is not part of.
 func (q *Queue[V]) Reset(h wheel.Handle, d time.Duration) bool {
-	now, err := q.rt.eng.Enter()
+	now, err := q.rt.eng.CheckedNow()
 	if err != nil {
 		return false
 	}
-	due := q.rt.eng.AddSigned(now, d)
+	due := q.rt.eng.PastDeadline(now, d)
 	q.lock()
 	defer q.unlock()
 	if q.state.closed || q.w.Value(h) == nil {
 		return false
 	}
 	q.rewindFor(due, now)
-	q.w.Reschedule(h, tickOf(due))
+	q.w.Reschedule(h, queueTick(due))
 	q.wakeFor(due, now)
 	return true
 }
 
-// rewindFor moves the wheel back if it has passed the deadline due, so that a value can be armed for
-// it: the wheel arms nothing before its time. Peek and Drain may have moved the wheel ahead of the
-// time now. Then it goes back to now, so that the next values need no rewind. The caller holds the
-// lock.
+// rewindFor moves the wheel back if it is past the deadline due, because a wheel arms nothing
+// before its own time. If Peek or Drain moved the wheel ahead of now, it goes back to now, so that
+// the next values need no rewind. The caller holds the lock.
 func (q *Queue[V]) rewindFor(due, now int64) {
-	if tickOf(due) < q.w.Now() {
-		q.w.Rewind(tickOf(min(due, now)))
+	if queueTick(due) < q.w.Now() {
+		q.w.Rewind(queueTick(min(due, now)))
 	}
 }
 
 // Remove removes a value from the queue, due or not, and returns it. It returns the zero V and
-// false if h names no value of the queue.
+// false if h names no value in the queue.
 func (q *Queue[V]) Remove(h wheel.Handle) (V, bool) {
 	q.lock()
 	defer q.unlock()
@@ -155,11 +152,11 @@ func (q *Queue[V]) Len() int {
 	return q.w.Len()
 }
 
-// Peek returns the value that is fetched next, due or not, and its deadline. It leaves the value
-// in the queue. It returns false if the queue is empty. It works after Shutdown, too.
+// Peek returns the next value to be received, due or not, and its deadline, without removing it. It
+// returns false if the queue is empty. It also works after Shutdown.
 //
-// Another goroutine may fetch or remove the value at any time. So a program that fetches the
-// value afterwards may get another one, or none.
+// Another goroutine may receive or remove the value at any time, so a caller that then receives a
+// value may get a different one, or none.
 func (q *Queue[V]) Peek() (at time.Time, v V, ok bool) {
 	q.lock()
 	defer q.unlock()
@@ -170,9 +167,9 @@ func (q *Queue[V]) Peek() (at time.Time, v V, ok bool) {
 	return q.time(tick), *q.w.Value(h), true
 }
 
-// first returns the value with the earliest deadline, due or not, and false if the queue is
-// empty. It moves the wheel to that deadline, which may be after the time of the runtime. The
-// caller holds the lock.
+// first returns the value with the earliest deadline, due or not, or false if the queue is empty.
+// It moves the wheel to that deadline, which may be ahead of the runtime's clock. The caller holds
+// the lock.
 func (q *Queue[V]) first() (h wheel.Handle, at wheel.Tick, ok bool) {
 	for {
 		next, ok := q.w.Next()
@@ -187,16 +184,15 @@ func (q *Queue[V]) first() (h wheel.Handle, at wheel.Tick, ok bool) {
 
 // time returns the time of a tick.
 func (q *Queue[V]) time(at wheel.Tick) time.Time {
-	return q.rt.eng.Time(dueOf(at))
+	return q.rt.eng.Time(queueDue(at))
 }
 
-// All returns an iterator over the values in the queue, due or not, in no particular order. It
-// yields the deadline of a value and the value, and leaves the value in the queue. It works
-// after Shutdown, too.
+// All returns an iterator over the values in the queue, due or not, and their deadlines, in no
+// particular order. The values stay in the queue. All also works after Shutdown.
 //
-// The loop body may call all methods of the queue, and so may other goroutines during the loop.
-// A value that stays in the queue is yielded once. A value that is pushed during the loop is
-// yielded once or not at all, and a value that is removed before its turn is not yielded.
+// The loop body may call any method of the queue, and so may other goroutines during the loop. A
+// value that stays in the queue is yielded once. A value pushed during the loop is yielded once or
+// not at all, and a value removed before its turn is not yielded.
 func (q *Queue[V]) All() iter.Seq2[time.Time, V] {
 	return func(yield func(time.Time, V) bool) {
 		q.lock()
@@ -209,14 +205,14 @@ func (q *Queue[V]) All() iter.Seq2[time.Time, V] {
 	}
 }
 
-// Drain returns an iterator that removes all values from the queue, due or not, in the order of
-// their deadlines. It yields the deadline of a value and the value, which has left the queue by
-// then. After a break the other values stay in the queue. Drain works after Shutdown, too: with
-// it a program saves what it could not work off.
+// Drain returns an iterator that removes all values from the queue, due or not, in deadline order.
+// It yields the deadline and the value, which has already left the queue. After a break the
+// remaining values stay in the queue. Drain also works after Shutdown, for a program that saves
+// what it did not get to.
 //
-// The loop body may call all methods of the queue, and so may other goroutines during the loop.
-// A value that is pushed during the loop takes its place among the values that are left. So a
-// loop whose body pushes a value for each one that it gets does not end.
+// The loop body may call any method of the queue, and so may other goroutines during the loop. A
+// value pushed during the loop takes its place among those that are left, so a loop whose body
+// pushes a value for each one it gets does not end.
 func (q *Queue[V]) Drain() iter.Seq2[time.Time, V] {
 	return func(yield func(time.Time, V) bool) {
 		q.lock()
@@ -233,25 +229,25 @@ func (q *Queue[V]) Drain() iter.Seq2[time.Time, V] {
 	}
 }
 
-// yield calls the function yield of an iterator without the lock. The caller holds the lock, and
-// holds it again afterwards, also if the loop body panics or calls Goexit.
+// yield calls an iterator's yield function without the lock. The caller holds the lock, and gets it
+// back even if the loop body panics or calls Goexit.
 func (q *Queue[V]) yield(yield func(time.Time, V) bool, at wheel.Tick, v V) bool {
 	q.unlock()
 	defer q.lock()
 	return yield(q.time(at), v)
 }
 
-// queues has the queues of a runtime. Its lock is taken before the lock of a queue.
+// queues holds a runtime's queues. Its lock is acquired before a queue's.
 type queues struct {
 	mu     sync.Mutex
 	all    map[*queueState]struct{}
 	closed bool // the runtime is shut down
 }
 
-// A queueState is the part of a queue that its runtime holds. The runtime does not hold the
-// queue itself, so a queue that is not used any more can be collected.
+// A queueState is the part of a queue that its runtime refers to. The runtime does not refer to the
+// queue itself, so that an unused queue can be garbage collected.
 type queueState struct {
-	mu     sync.Mutex // the lock of the queue
+	mu     sync.Mutex // the queue's lock
 	n      int        // values in the queue. Protected by mu
 	closed bool       // the runtime is shut down. Protected by mu
 }
@@ -279,8 +275,8 @@ func (qs *queues) count() (n int) {
 	return n
 }
 
-// close closes all queues. Queues that are made later are closed from the start. It returns
-// the number of values in all queues. No value is added afterwards.
+// close closes all queues, including those that are created later. It returns the number of values
+// in all queues, to which none is added afterwards.
 func (qs *queues) close() (n int) {
 	qs.mu.Lock()
 	qs.closed = true
@@ -292,7 +288,7 @@ func (qs *queues) close() (n int) {
 	return n
 }
 
-// each calls f for each queue. It holds the lock of that queue meanwhile.
+// each calls f for each queue, with that queue's lock held.
 func (qs *queues) each(f func(q *queueState)) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()

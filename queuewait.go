@@ -11,27 +11,27 @@ import (
 
 var errNoBuffer = errors.New("foliot: Queue.Wait with an empty buffer; pass one with room for at least one value")
 
-// soonestMax bounds how many values a Queue or an Expirer looks at for the first deadline.
+// soonestMax limits how many values a Queue or an Expirer examines to find the first deadline.
 const soonestMax = 64
 
-// A waiter is a call of Wait that waits.
+// A waiter is a call to Wait that is blocked.
 type waiter struct {
-	wake chan struct{} // a value makes the call look for due values again. Has room for one
+	wake chan struct{} // tells the call to look for due values again. Has room for one
 }
 
-// Wait removes values that are due from the queue and stores them in buf, in the order of
-// their deadlines. It returns their number. If no value is due, it waits for the first one. It
-// stops waiting with the error of ctx when ctx ends, and with ErrClosed when the runtime is
-// shut down. If values are due, Wait returns them even if ctx has ended. It returns an error
-// if buf is empty, and in a synctest bubble that the runtime is not part of.
+// Wait moves due values from the queue into buf, in deadline order, and returns how many there are.
+// If none is due, it blocks until one is. Wait returns ctx.Err() if ctx ends first, and ErrClosed
+// once the runtime is shut down. Values that are due take precedence over ctx: Wait returns them
+// even if ctx has ended. It returns an error if buf is empty, and in a synctest bubble that the
+// runtime is not part of.
 //
-// On a manual clock, Wait panics if no value is due and it is called in a callback or a poll:
-// the clock does not move until that callback or poll has returned.
+// On a manual clock, Wait panics if it would have to block in a callback or a poll, because the
+// clock does not move until that callback or poll returns.
 func (q *Queue[V]) Wait(ctx context.Context, buf []V) (int, error) {
 	if len(buf) == 0 {
 		return 0, errNoBuffer
 	}
-	now, err := q.rt.eng.EnterToWait()
+	now, err := q.rt.eng.CheckedNowToBlock()
 	if err != nil {
 		return 0, err
 	}
@@ -59,12 +59,11 @@ func (q *Queue[V]) Wait(ctx context.Context, buf []V) (int, error) {
 	}
 }
 
-// TryWait removes values that are due from the queue and stores them in buf, in the order of
-// their deadlines, as [Queue.Wait] does. It returns their number, which is 0 if no value is due
-// or buf is empty. It does not wait, so it may be called in a callback or a poll. It works after
-// Shutdown, too. It may return 0 in a synctest bubble that the runtime is not part of.
+// TryWait is like [Queue.Wait], but does not block: it returns 0 if no value is due or buf is
+// empty. It may be called in a callback or a poll, and also works after Shutdown. It may return 0
+// in a synctest bubble that the runtime is not part of.
 func (q *Queue[V]) TryWait(buf []V) int {
-	now, err := q.rt.eng.Enter()
+	now, err := q.rt.eng.CheckedNow()
 	if err != nil {
 		return 0
 	}
@@ -73,8 +72,8 @@ func (q *Queue[V]) TryWait(buf []V) int {
 	return q.take(buf, now)
 }
 
-// fetch removes values that are due at the time now. If there are none, it adds joins to the
-// waiters, unless joins is nil, and arms the timer if there are waiters.
+// fetch removes values that are due at now. If there are none, it adds joins to the waiters, unless
+// joins is nil, and arms the timer if anyone is waiting.
 func (q *Queue[V]) fetch(joins *waiter, buf []V, now int64) (n int, err error) {
 	q.lock()
 	defer q.unlock()
@@ -93,14 +92,13 @@ func (q *Queue[V]) fetch(joins *waiter, buf []V, now int64) (n int, err error) {
 	return 0, q.setTimer()
 }
 
-// take removes values that are due at the time now, the earliest deadline first. The caller
-// holds the lock.
+// take removes values that are due at now, earliest deadline first. The caller holds the lock.
 func (q *Queue[V]) take(buf []V, now int64) (n int) {
 	if len(buf) == 0 {
 		return 0
 	}
-	q.w.Rewind(tickOf(now)) // Peek and Drain move the wheel ahead of the clock
-	for _, v := range q.w.Advance(tickOf(now)) {
+	q.w.Rewind(queueTick(now)) // Peek and Drain move the wheel ahead of the clock
+	for _, v := range q.w.Advance(queueTick(now)) {
 		buf[n] = v
 		if n++; n == len(buf) {
 			break
@@ -109,8 +107,8 @@ func (q *Queue[V]) take(buf []V, now int64) (n int) {
 	return n
 }
 
-// stopWaiting removes me from the waiters. It wakes another one: there may be more to fetch, and me
-// may have been woken for it.
+// stopWaiting removes me from the waiters. It wakes another one, because there may be more to
+// fetch, and me may have received the wake-up for it.
 func (q *Queue[V]) stopWaiting(me *waiter) {
 	q.lock()
 	defer q.unlock()
@@ -120,13 +118,17 @@ func (q *Queue[V]) stopWaiting(me *waiter) {
 			break
 		}
 	}
-	if len(q.waiting) > 0 {
+	switch {
+	case len(q.waiting) > 0:
 		q.wakeOne()
+	case q.timerAt != engine.Never: // the call gave up: nobody is left to wake
+		q.timer.Stop()
+		q.timerAt = engine.Never
 	}
 }
 
-// wakeFor makes sure that a waiter looks for a deadline that was just added: at once if it has
-// passed, otherwise when it comes. The caller holds the lock.
+// wakeFor makes sure that a waiter fetches a value that was just added: immediately if its deadline
+// has passed, otherwise when it comes. The caller holds the lock.
 func (q *Queue[V]) wakeFor(due, now int64) {
 	switch {
 	case len(q.waiting) == 0:
@@ -139,22 +141,22 @@ func (q *Queue[V]) wakeFor(due, now int64) {
 	}
 }
 
-// setTimer arms the timer for the first deadline in the wheel, unless it is armed for that
+// setTimer arms the timer for the first deadline in the wheel, unless it is already armed for that
 // time or an earlier one. The caller holds the lock.
 func (q *Queue[V]) setTimer() error {
 	at, ok := q.w.Soonest(soonestMax)
 	if !ok {
 		return nil
 	}
-	due := max(dueOf(at), 0) // it is negative if a value that has just been pushed was overdue at the start
+	due := max(queueDue(at), 0) // negative if a value just pushed was overdue at the start
 	if due >= q.timerAt {
 		return nil
 	}
 	if q.timer == (engine.Timer{}) {
-		// A strong reference in the callback would keep the queue alive: the timer is freed
-		// only when the queue has been collected.
+		// A strong reference in the callback would keep the queue alive, because the timer is freed
+		// only once the queue has been collected.
 		weakly := weak.Make(q)
-		t, err := q.rt.eng.NewInternalTimer(func() {
+		t, err := q.rt.eng.NewQueueTimer(func() {
 			if q := weakly.Value(); q != nil {
 				q.onTimer()
 			}
@@ -166,13 +168,13 @@ func (q *Queue[V]) setTimer() error {
 		runtime.AddCleanup(q, func(t engine.Timer) { t.Free() }, t)
 	}
 	q.timerAt = due
-	if !q.timer.ResetTick(q.rt.eng.Ceil(due)) {
+	if !q.timer.ResetTick(q.rt.eng.Ceil(due), -1) {
 		return ErrClosed
 	}
 	return nil
 }
 
-// onTimer is the callback of the timer.
+// onTimer is the timer's callback.
 func (q *Queue[V]) onTimer() {
 	q.lock()
 	defer q.unlock()

@@ -2,7 +2,6 @@ package foliot
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,15 +11,15 @@ import (
 	"github.com/foliot-go/foliot/internal/engine"
 )
 
-// A Runtime holds timers and runs their callbacks. All of its methods may be called from any
-// goroutine. Make one with [New], or share the one that [Default] returns.
+// A Runtime holds timers and runs their callbacks. Its methods may be called from any goroutine.
+// Create one with [New], or share the one that [Default] returns.
 type Runtime struct {
 	eng    *engine.Engine
 	queues queues
 }
 
-// New makes a runtime. It starts no goroutine: a runtime has goroutines only while a deadline
-// is near or a callback runs.
+// New creates a runtime. It starts no goroutine: a runtime has goroutines only while a deadline
+// is near or a callback is running.
 func New(o Options) (*Runtime, error) {
 	c, err := o.config()
 	if err != nil {
@@ -33,61 +32,67 @@ func New(o Options) (*Runtime, error) {
 	return &Runtime{eng: eng}, nil
 }
 
-// AfterFunc makes a timer that runs f once, after d. The timer is freed when it fires or is
-// stopped. If d is 0 or less, f runs as soon as possible.
+// AfterFunc creates a timer that calls f once, after d. If d is 0 or less, f runs as soon as
+// possible. The timer is freed when it fires or is stopped, and the Timer is then stale.
 //
-// AfterFunc returns [ErrFull] if there are Options.MaxTimers timers already, and [ErrClosed]
-// after Shutdown.
+// Callbacks of different timers may run at the same time and in any order, even if one goroutine
+// created them all, because idle workers help a worker that is behind. With one worker, and on a
+// manual clock, they run one after the other unless one blocks, by deadline, and within a tick in
+// arming order.
+//
+// AfterFunc returns [ErrFull] if there are already Options.MaxTimers timers, and [ErrClosed] after
+// Shutdown. It also returns an error if f is nil, and in a synctest bubble that the runtime is not
+// part of.
 func (rt *Runtime) AfterFunc(d time.Duration, f func()) (Timer, error) {
 	t, err := rt.eng.AfterFunc(d, f)
 	return Timer{t}, err
 }
 
-// NewTimer makes a timer that runs f each time it fires. The timer is not armed; [Timer.Reset]
-// arms it, any number of times. Call [Timer.Free] when the timer is no longer needed: until
-// then the runtime keeps f and everything that f refers to alive, whether the timer is armed
-// or not.
+// NewTimer creates a timer that calls f each time it fires. The timer is not armed; [Timer.Reset]
+// arms it, any number of times. Call [Timer.Free] when the timer is no longer needed. Until then
+// the runtime keeps alive f and everything f refers to, whether the timer is armed or not.
 //
-// NewTimer returns [ErrFull] if there are Options.MaxTimers timers already, and [ErrClosed]
-// after Shutdown.
+// NewTimer returns [ErrFull] if there are already Options.MaxTimers timers, and [ErrClosed] after
+// Shutdown. It also returns an error if f is nil.
 func (rt *Runtime) NewTimer(f func()) (Timer, error) {
 	t, err := rt.eng.NewTimer(f)
 	return Timer{t}, err
 }
 
-// Every makes a timer that runs f at a fixed rate: after d, and then every d. The ticks are on a grid.
-// A tick that comes while f runs waits until f has returned, and is then late. Further ticks that
-// are missed are skipped, so f never runs concurrently with itself and never to catch up.
+// Every creates a timer that calls f at a fixed rate: after d, and then every d. The schedule does
+// not drift, however long f takes. If f is still running when a tick comes due, f runs again as
+// soon as it returns, late; any further ticks that it missed are skipped. Calls to f therefore
+// never overlap, and never come in bursts to catch up.
 //
-// The timer is reusable, like one of NewTimer. [Timer.Stop] stops it. If it returns true, f does not
-// run until Reset. If f runs, or is about to, Stop returns false, and that run is the last one until
-// Reset. [Timer.Reset] starts it anew, stopped or not: the first run comes after the new d, which is
-// also the new period. With a d of 0 or less the first run comes as soon as possible, and the period
-// stays; it also stays with [Timer.ResetAt]. [Timer.Free] stops the timer and frees it. Until then it
-// counts in Options.MaxTimers and keeps f alive.
+// The timer is reusable, like one from NewTimer. If [Timer.Stop] returns true, f does not run until
+// Reset. If f is running or about to run, Stop returns false, and that run is the last one until
+// Reset. [Timer.Reset] starts a new schedule, whether the timer was stopped or not: f first runs
+// after the new d, which is also the new period. If the new d is 0 or less, f runs as soon as
+// possible and the period stays the same, as it does with [Timer.ResetAt]. Until [Timer.Free] the
+// timer counts toward Options.MaxTimers and keeps f alive.
 //
-// Every returns an error if d is not positive, and like NewTimer. It allocates once; the runs and
-// Reset do not allocate.
+// Every returns an error if d is not positive, and in the cases where AfterFunc does. It allocates
+// once; running f and calling Reset do not allocate.
 func (rt *Runtime) Every(d time.Duration, f func()) (Timer, error) {
 	t, err := rt.eng.Every(d, f)
 	return Timer{t}, err
 }
 
-// Now returns the time of the runtime's clock. In a synctest bubble that is the time of the bubble of
-// the caller, unless the clock is a manual one.
+// Now returns the current time on the runtime's clock. In a synctest bubble that is the bubble's
+// time, unless the clock is a manual one.
 func (rt *Runtime) Now() time.Time {
-	return rt.eng.Wall()
+	return rt.eng.NowTime()
 }
 
-// A Call is a callback and the delay after which it runs, for [Runtime.AfterFuncBatch].
+// A Call is a callback and its delay, for [Runtime.AfterFuncBatch].
 type Call struct {
 	After time.Duration
 	Func  func()
 }
 
-// AfterFuncBatch makes a timer for each of the calls, as AfterFunc does, at a fraction of the
-// cost. It appends the timers to dst and returns the extended slice. If it cannot make all of
-// them, it makes none and returns dst unchanged and an error.
+// AfterFuncBatch creates a timer for each call, as AfterFunc does, at a fraction of the cost. It
+// appends the timers to dst and returns the extended slice. If it cannot create all of them, it
+// creates none and returns dst unchanged with an error.
 func (rt *Runtime) AfterFuncBatch(dst []Timer, calls []Call) ([]Timer, error) {
 	for i := range calls {
 		if calls[i].Func == nil {
@@ -106,57 +111,44 @@ func (rt *Runtime) AfterFuncBatch(dst []Timer, calls []Call) ([]Timer, error) {
 	return dst, nil
 }
 
-// Sleep pauses the calling goroutine for at least d. It returns earlier with the error of ctx
-// when ctx ends, and with ErrClosed when the runtime is shut down. A sleep counts as a timer:
-// Sleep returns ErrFull if the runtime has Options.MaxTimers timers already.
+// Sleep pauses the calling goroutine for at least d. It returns early with ctx.Err() if ctx ends,
+// and with ErrClosed if the runtime is shut down. A sleep counts as a timer, so Sleep returns
+// ErrFull if the runtime already has Options.MaxTimers timers.
 //
-// On a manual clock, Sleep panics in a callback or a poll, unless d is 0 or less: the clock
-// does not move until that callback or poll has returned.
+// On a manual clock, Sleep panics in a callback or a poll unless d is 0 or less, because the
+// clock does not move until that callback or poll returns.
 func (rt *Runtime) Sleep(ctx context.Context, d time.Duration) error {
 	return rt.eng.Sleep(ctx, d)
 }
 
-// Resize changes the number of workers while the runtime is in use. A worker that retires
-// hands its shards, with all their timers and tasks, to the workers that have the fewest
-// timers. A timer never leaves its shard, so no timer is lost, none fires twice, and handles
-// stay valid. If the number of workers grows again, retired workers return first, with
-// their shards.
+// Resize changes the number of workers while the runtime is in use. A retiring worker hands its
+// shards, with all their timers and tasks, to the workers that have the fewest timers. Because a
+// timer never leaves its shard, no timer is lost, none fires twice, and handles stay valid. When
+// the number of workers grows again, retired workers return first, with their shards.
 func (rt *Runtime) Resize(workers int) error {
 	return rt.eng.Resize(workers)
 }
 
-// Shutdown closes the runtime. No timer fires and no task is polled any more, and the contexts of
-// the runtime end. Shutdown waits for the callbacks and polls that are running, and returns the
-// number of timers that were still armed; values in a [Queue] count as armed timers.
+// Shutdown closes the runtime. From then on no timer fires and no task is polled, and the runtime's
+// contexts are canceled. Shutdown waits for running callbacks and polls, and returns the number of
+// timers that were still armed; values in a [Queue] count as armed timers.
 //
-// If ctx ends first, Shutdown returns that number and the error of ctx. The runtime is closed
-// all the same, and another call of Shutdown waits again. A Shutdown in a callback waits for
-// that callback itself, so it needs a ctx that ends.
+// If ctx ends first, Shutdown returns that number and ctx.Err(). The runtime is closed all the
+// same, and another call to Shutdown waits again. In a callback, Shutdown waits for that very
+// callback, so it needs a ctx that ends.
 func (rt *Runtime) Shutdown(ctx context.Context) (armed int, err error) {
 	return rt.eng.Shutdown(ctx, rt.queues.close)
 }
 
-// String returns the [Stats] as JSON. It makes a Runtime an expvar.Var:
-//
-//	expvar.Publish("timers", rt)
-func (rt *Runtime) String() string {
-	b, err := json.Marshal(rt.Stats())
-	if err != nil {
-		return `{"error":"` + err.Error() + `"}`
-	}
-	return string(b)
-}
-
-// defaultRuntime is the runtime that Default returns; nil until Default is first called.
+// defaultRuntime is the runtime that Default returns, or nil until Default is first called.
 var defaultRuntime atomic.Pointer[Runtime]
 
-// Default returns a runtime that the whole program shares. The drop-in packages time and
-// context use it. It cannot be shut down.
+// Default returns a runtime that the whole program shares. The drop-in packages time and context
+// use it. It cannot be shut down.
 //
-// The default runtime waits with a timer of the standard library, so that it has no goroutine
-// while timers are armed and none is due. Its timers are as late as those of package time, and
-// it wakes as often. Its ticks are 1.024 µs long.
-// [SetDefault] replaces it by a runtime with other options.
+// The default runtime waits with a standard-library timer, so that it has no goroutine while timers
+// are armed but none is due. Its timers are as late as those of package time, and it wakes as often.
+// Its ticks are 1.024 µs long. [SetDefault] replaces it with a runtime that has other options.
 func Default() *Runtime {
 	if rt := defaultRuntime.Load(); rt != nil {
 		return rt
@@ -170,15 +162,17 @@ var (
 	errDefaultFull  = errors.New("foliot: SetDefault with Options.MaxTimers; leave it 0, the drop-in packages cannot return ErrFull")
 )
 
-// SetDefault replaces the default runtime by one with the given options. That one waits like
-// a runtime of [New]: on Linux, its timers are late by about a tenth of a millisecond, or by
-// some microseconds with Options.Precise, and a goroutine waits while a deadline is near.
+// SetDefault replaces the default runtime with one that has the given options and waits like a
+// runtime from [New]: on Linux, its timers are late by about a tenth of a millisecond, or by a few
+// microseconds with Options.Precise, and a goroutine waits while a deadline is near. This affects
+// AfterFunc in the drop-in package time and the contexts of the drop-in package context; the other
+// timers of package time are the standard library's.
 //
-// Call SetDefault before the default runtime is first used, best at the start of main. It
-// returns an error if the default runtime is in use already, if it is called in a synctest
-// bubble, and if Options.Clock or Options.MaxTimers is set.
+// Call SetDefault before the default runtime is first used, preferably at the start of main. It
+// returns an error if the default runtime is already in use, if it is called in a synctest bubble,
+// or if Options.Clock or Options.MaxTimers is set.
 func SetDefault(o Options) error {
-	if o.Clock != nil && o.Clock != SystemClock() {
+	if o.Clock != nil {
 		return errDefaultClock
 	}
 	if o.MaxTimers != 0 {
@@ -195,14 +189,14 @@ func SetDefault(o Options) error {
 	return engine.SetDefault(eng)
 }
 
-// Errors to compare with errors.Is. All other errors describe a wrong argument or a wrong use.
+// Errors to compare with errors.Is. All other errors describe an invalid argument or misuse.
 var (
 	// ErrClosed is returned by the methods of a runtime after Shutdown.
 	ErrClosed = engine.ErrClosed
 
-	// ErrFull is returned when a runtime has as many timers as Options.MaxTimers allows. A
-	// timer of AfterFunc and a timer with a channel stop counting when they are stopped or fire, a
-	// context when it ends, a timer of NewTimer or Every when it is freed.
+	// ErrFull is returned when a runtime has as many timers as Options.MaxTimers allows. A timer
+	// from AfterFunc or with a channel stops counting when it fires or is stopped, a context when
+	// it ends, and a timer from NewTimer or Every when it is freed.
 	ErrFull = engine.ErrFull
 )
 

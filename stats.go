@@ -4,111 +4,112 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/foliot-go/foliot/internal/hist"
 )
 
-// Stats is a snapshot of a runtime. The numbers of one shard are of one instant; the shards
+// Stats is a snapshot of a runtime. The numbers of one shard belong to one instant, but the shards
 // are read one after the other.
 type Stats struct {
 	Workers int // workers that have not retired
-	Armed   int // timers that are armed: neither fired nor stopped. Timers of tasks count, too
-	Slots   int // timers of the user, armed or not, as Options.MaxTimers counts them
-	Tasks   int // tasks
+	Armed   int // armed timers, including tasks' timers
+	Timers  int // user timers, armed or not, as Options.MaxTimers counts them
+	Tasks   int // tasks that have not ended
 	Queued  int // values in queues, due or not
 
-	Polls   uint64 // polls of tasks
-	Fired   uint64 // timers that have fired: callbacks started and values sent on channels
-	Stopped uint64 // armed timers that were stopped by Stop or Free
-	Rearmed uint64 // calls of Reset for timers that were armed
+	Fired     uint64 // timers that fired: callbacks started and values sent on channels
+	Stopped   uint64 // armed timers that Stop or Free stopped
+	Rearmed   uint64 // calls to Reset on armed timers
+	TaskPolls uint64 // polls of tasks
 
-	Stale    int    // dead entries: what stopped timers have left in the wheels
-	Scrubbed uint64 // dead entries and empty slots whose memory scrubbing has freed
-	Migrated uint64 // armed timers handed to other workers by workers that retired
+	Stale    int    // dead entries that stopped timers left in the wheels
+	Scrubbed uint64 // dead entries and empty slots whose memory scrubbing freed
+	Migrated uint64 // armed timers that retiring workers handed to other workers
 
-	Wakeups uint64 // how often the timekeeper woke
-	Blocked uint64 // how often a worker got a new goroutine because a callback, a poll or Options.Go blocked
-	Panics  uint64 // panics of callbacks, polls and Options.Go that went to OnPanic
-	Running int    // workers that are running, and callbacks and polls that run outside of their worker
-	Handed  int    // callbacks for Options.Go that have not started yet
-	Rescued uint64 // callbacks that the runtime ran itself because Options.Go dropped them or panicked
+	Goroutines int    // goroutines in callbacks and polls: the workers', and blocked ones that were replaced
+	Wakeups    uint64 // how often the timekeeper woke
+	Blocked    uint64 // callbacks, polls and calls to Options.Go that blocked until a new goroutine took over
+	Panics     uint64 // panics in callbacks, polls and Options.Go that were passed to OnPanic
+	Defects    uint64 // events that this library's own rules do not allow. Always 0; if not, please report it
 
-	// Late is how late timers fired, also those of tasks, which are not in Fired. A timer counts when it
-	// is taken from its shard, with Options.Go before its callback starts.
+	GoPending int    // callbacks that were passed to Options.Go and have not started yet
+	GoRescued uint64 // callbacks that the runtime ran itself because Options.Go panicked or called Goexit
+
+	// Late is the distribution of how late timers fired. It includes tasks' timers, which Fired
+	// does not. Lateness is recorded when a timer leaves the wheel; with Options.Go that is before
+	// its callback starts.
 	Late Histogram
 
-	// Ran is how long callbacks and polls took. It counts the callbacks of timers, on workers or by
-	// Options.Go, and all polls; those that panic or call Goexit, too. They are measured in real
-	// time, also on a manual clock, and in a synctest bubble in the time of the bubble.
+	// Ran is the distribution of how long callbacks and polls took, wherever they ran, including
+	// those that panicked or called Goexit. They are measured in real time, even on a manual clock;
+	// in a synctest bubble that is the bubble's time.
 	//
-	// One reading of the clock is the end of a callback and the beginning of the next. So a
-	// duration may include what the worker does in between, usually less than a microsecond.
-	// Polls of less than 300 ns are measured in groups of up to 32, and each counts as the
-	// average of its group. If a group takes longer than its polls usually do, the difference
-	// counts as part of one of them. Count and Sum are always exact. A callback is counted when
-	// its worker takes the next one or has nothing left to do.
+	// The same clock reading ends one callback and begins the next, so a duration may include what
+	// the worker does in between, usually less than a microsecond. Short polls are measured in
+	// groups of up to 32, which take at most 125 µs unless polls suddenly become longer, and each
+	// counts as the average of its group. With a Logger or a SlowCallback each poll is measured
+	// individually. Count and Sum are always exact. A callback is counted when its worker starts
+	// the next one or has nothing left to do.
 	//
-	// Not counted are functions that package time of this module starts on their own goroutines,
-	// and what the library itself does when a timer fires: wake a Sleep or a Queue.Wait, end a
-	// context, send on a channel.
+	// Ran excludes functions started by this module's package time, and the library's own work when
+	// a timer fires: waking a Sleep or a Queue.Wait, ending a context, sending on a channel.
 	Ran Histogram
 
-	SlowCallback time.Duration // Options.SlowCallback: callbacks and polls that take longer are logged. 0: none is
-
-	Worker []WorkerStats // one for each of Workers
+	PerWorker []WorkerStats // one for each of Workers
 }
 
-// WorkerStats are the numbers of one worker in [Stats].
+// WorkerStats are one worker's numbers in [Stats].
 type WorkerStats struct {
-	Armed   int    // timers that are armed
-	Due     int    // an estimate of the timers that are due: each shard that has any counts as 1
+	Armed   int    // armed timers
+	Due     int    // an estimate of the timers that are due: each shard with any counts as 1
 	Stale   int    // dead entries
-	Fired   uint64 // timers that have fired
+	Fired   uint64 // timers that fired
 	Wakeups uint64 // how often a goroutine started to run the worker
-	Shards  int    // the shards of the worker: its own and those that it has adopted
+	Shards  int    // the worker's shards: its own and those of retired workers
+
+	TaskPolls uint64 // polls of tasks
 }
 
-// Stats returns a snapshot of the runtime. It locks each shard for a moment.
+// Stats returns a snapshot of the runtime. It locks each shard briefly.
 func (rt *Runtime) Stats() Stats {
 	e := rt.eng.Stats()
 	st := Stats{
 		Workers: e.Workers,
 		Armed:   e.Armed,
-		Slots:   e.Slots,
-		Tasks:   e.Items,
+		Timers:  e.Timers,
+		Tasks:   e.Tasks,
 		Queued:  rt.queues.count(),
 
-		Polls:   e.ItemsRun,
-		Fired:   e.Fired,
-		Stopped: e.Stopped,
-		Rearmed: e.Rearmed,
+		Fired:     e.Fired,
+		Stopped:   e.Stopped,
+		Rearmed:   e.Rearmed,
+		TaskPolls: e.TaskPolls,
 
 		Stale:    e.Stale,
 		Scrubbed: e.Scrubbed,
 		Migrated: e.Migrated,
 
-		Wakeups: e.Wakeups,
-		Blocked: e.Blocked,
-		Panics:  e.Panics,
-		Running: e.Running,
-		Handed:  e.Handed,
-		Rescued: e.Rescued,
+		Goroutines: e.Goroutines,
+		Wakeups:    e.Wakeups,
+		Blocked:    e.Blocked,
+		Panics:     e.Panics,
+		Defects:    e.Defects,
+
+		GoPending: e.GoPending,
+		GoRescued: e.GoRescued,
 
 		Late: Histogram{e.Late},
 		Ran:  Histogram{e.Ran},
-
-		SlowCallback: e.SlowCallback,
 	}
-	for _, w := range e.Worker {
-		st.Worker = append(st.Worker, WorkerStats(w))
+	for _, w := range e.PerWorker {
+		st.PerWorker = append(st.PerWorker, WorkerStats(w))
 	}
 	return st
 }
 
-// A Histogram is a distribution of durations. It counts them in buckets: Quantile and All
-// are exact to a sixteenth. A Histogram does not change. The zero Histogram is empty.
+// A Histogram is a distribution of durations. They are counted in buckets, which makes Quantile and
+// All exact to a sixteenth. A Histogram is immutable. The zero Histogram is empty.
 type Histogram struct {
 	h *hist.Hist
 }
@@ -125,28 +126,39 @@ func (h Histogram) get() *hist.Hist {
 // Count returns the number of durations.
 func (h Histogram) Count() uint64 { return h.get().Count() }
 
-// Quantile returns a duration that a share q of the durations does not exceed:
-// Quantile(0.5) is the median, Quantile(1) the maximum. The result may be up to a sixteenth
-// too long. It is 0 if the Histogram is empty.
+// Quantile returns a duration that a fraction q of the durations does not exceed: Quantile(0.5) is
+// the median, Quantile(1) the maximum. The result may be up to a sixteenth too long. It is 0 if the
+// Histogram is empty.
 func (h Histogram) Quantile(q float64) time.Duration {
 	return time.Duration(h.get().Quantile(q))
 }
 
-// Max returns the longest duration, 0 if the Histogram is empty.
+// Max returns the longest duration, or 0 if the Histogram is empty.
 func (h Histogram) Max() time.Duration { return time.Duration(h.get().Max()) }
 
 // Mean returns the mean of the durations.
 func (h Histogram) Mean() time.Duration { return time.Duration(h.get().Mean()) }
 
-// Sum returns the sum of the durations. A sum of more than 292 years counts as 292 years.
+// Sum returns the sum of the durations, at most 292 years.
 func (h Histogram) Sum() time.Duration { return time.Duration(h.get().Sum()) }
+
+// Add returns a Histogram with the given durations in addition to those in h. Negative durations
+// count as 0. Because Add copies h, a program that records its own durations should add them in
+// batches.
+func (h Histogram) Add(durations ...time.Duration) Histogram {
+	sum := *h.get()
+	for _, d := range durations {
+		sum.Record(max(int64(d), 0))
+	}
+	return Histogram{&sum}
+}
 
 // Sub returns what was added since an earlier snapshot, for example in the last minute:
 //
 //	late := rt.Stats().Late.Sub(aMinuteAgo.Late)
 //
-// Max of the result may be up to a sixteenth too long. If earlier has durations that h does not
-// have, it is not an earlier snapshot of the same runtime, and the result is empty.
+// The result's Max may be up to a sixteenth too long. If earlier holds durations that h does not,
+// it is not an earlier snapshot of the same runtime, and the result is empty.
 func (h Histogram) Sub(earlier Histogram) Histogram {
 	if earlier.Count() == 0 {
 		return h
@@ -158,8 +170,8 @@ func (h Histogram) Sub(earlier Histogram) Histogram {
 	return Histogram{&d}
 }
 
-// All returns an iterator over the buckets that are not empty, in ascending order. It yields
-// the longest duration that belongs in the bucket, and the number of durations in it.
+// All returns an iterator over the buckets that are not empty, in ascending order. It yields each
+// bucket's longest possible duration and the number of durations in it.
 func (h Histogram) All() iter.Seq2[time.Duration, uint64] {
 	return func(yield func(time.Duration, uint64) bool) {
 		for v, n := range h.get().All() {
@@ -170,8 +182,8 @@ func (h Histogram) All() iter.Seq2[time.Duration, uint64] {
 	}
 }
 
-// String returns the count, the mean, the median and other quantiles, and the maximum, for a line of
-// a log. Durations have three digits. MarshalJSON has the same figures exactly.
+// String returns the count, the mean, some quantiles and the maximum, for a log line. Durations are
+// rounded to three digits; MarshalJSON has the exact figures.
 func (h Histogram) String() string {
 	if h.Count() == 0 {
 		return "count 0"
@@ -190,7 +202,8 @@ func threeDigits(d time.Duration) time.Duration {
 	return d.Round(unit)
 }
 
-// MarshalJSON returns an object with Count, and with Sum, Mean, P50, P90, P99, P999 and Max in nanoseconds.
+// MarshalJSON returns an object with Count, and Sum, Mean, P50, P90, P99, P999 and Max in
+// nanoseconds.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Count                               uint64
@@ -199,27 +212,4 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 		h.Count(), h.Sum(), h.Mean(), h.Quantile(0.5), h.Quantile(0.9),
 		h.Quantile(0.99), h.Quantile(0.999), h.Max(),
 	})
-}
-
-// A Recorder collects durations for a [Histogram]: the same kind that [Stats] has, for the durations
-// of a program. The zero Recorder is empty and ready to use. Its methods may be called from any
-// goroutine. A Recorder must not be copied after first use.
-type Recorder struct {
-	mu sync.Mutex
-	h  hist.Hist
-}
-
-// Record adds a duration. A negative one counts as 0.
-func (r *Recorder) Record(d time.Duration) {
-	r.mu.Lock()
-	r.h.Record(max(int64(d), 0))
-	r.mu.Unlock()
-}
-
-// Histogram returns what was recorded until now.
-func (r *Recorder) Histogram() Histogram {
-	r.mu.Lock()
-	h := r.h
-	r.mu.Unlock()
-	return Histogram{&h}
 }

@@ -131,8 +131,8 @@ func ExampleFake_BlockUntil() {
 		fake.Sleep(time.Hour)
 		close(done)
 	}()
-	fake.BlockUntil(1)
-	fake.Advance(time.Hour)
+	fake.BlockUntil(1)      // the goroutine sleeps
+	fake.Advance(time.Hour) // wakes it
 	<-done
 	fmt.Println("an hour has passed")
 	// Output: an hour has passed
@@ -242,4 +242,32 @@ func ExampleFake_Sleep() {
 	fake.Advance(time.Hour)
 	wg.Wait()
 	// Output: slept until 01:00:00
+}
+
+// A sleep that ends with its context needs no timer and no select.
+func ExampleFake_SleepContext() {
+	fake := clock.NewFake()
+	ctx, cancel := fake.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	done := make(chan error)
+	go func() { done <- fake.SleepContext(ctx, time.Hour) }()
+	fake.BlockUntil(2) // the context and the sleep
+	fake.Advance(time.Minute)
+	fmt.Println(<-done)
+	// Output: context deadline exceeded
+}
+
+// A test waits for the deadline that it is about, whatever else waits on the clock.
+func ExampleFake_BlockUntilDeadline() {
+	fake := clock.NewFake()
+	go fake.Sleep(time.Hour)
+	go fake.Sleep(time.Minute)
+	in := fake.Now().Add(time.Hour)
+	if err := fake.BlockUntilDeadline(context.Background(), in); err != nil {
+		fmt.Println(err)
+	}
+	fake.BlockUntil(2)
+	next, _ := fake.Next()
+	fmt.Println(next.Format(time.TimeOnly))
+	// Output: 00:01:00
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A funcTimer is a Timer of AfterFunc on a runtime or a Fake. There a one-shot timer is gone when it
-// has fired, so each Reset arms a new one.
+// A funcTimer is an AfterFunc Timer on a runtime or a Fake. A one-shot timer is gone once it fires
+// there, so each Reset arms a new one.
 type funcTimer struct {
 	arm func(d time.Duration) stopper // arms a one-shot timer. Does not change
 
 	mu   sync.Mutex
-	last stopper // the timer that was armed last; nil: there is none. Protected by mu
+	last stopper // the timer armed last; nil: there is none. Protected by mu
 }
 
 // A stopper is the handle of a one-shot timer. Stop reports whether the timer was armed.
@@ -37,7 +37,7 @@ func (t *funcTimer) Reset(d time.Duration) bool {
 	return was
 }
 
-// stop stops the timer that was armed last. The caller holds mu.
+// stop stops the timer armed last. The caller holds mu.
 func (t *funcTimer) stop() bool {
 	return t.last != nil && t.last.Stop()
 }

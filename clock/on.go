@@ -8,17 +8,20 @@ import (
 	"github.com/foliot-go/foliot"
 )
 
-// On returns a clock whose timers, tickers, sleeps and contexts are those of a runtime. They are on
-// the clock of the runtime, which may be a manual one, and count as its timers.
+// On returns a clock whose timers, tickers, sleeps and contexts are a runtime's. They use the
+// runtime's clock, which may be a manual one, and count as its timers.
 //
-// A function of AfterFunc is a callback of the runtime. It runs on the goroutine of a worker, not on a
-// new one. If it blocks, it delays other callbacks of the worker by about 10 ms, as package foliot
-// says. On a manual clock, Advance waits until it has returned.
+// An AfterFunc function is a callback of the runtime. It runs on a worker's goroutine, not on a new
+// one. If it blocks, it delays the worker's other callbacks by about 10 ms, as package foliot
+// explains. On a manual clock, Advance waits for it to return.
 //
 // If the runtime is shut down or full, or belongs to another synctest bubble, AfterFunc, NewTimer,
-// NewTicker, After, Tick and Sleep panic with the error of the runtime, and so do methods named
-// Reset. A context has then ended from the start, with that error as its cause. There are two
-// exceptions: Reset after Shutdown arms nothing, and Sleep returns when the runtime is shut down.
+// NewTicker, After, Tick and Sleep panic with the runtime's error, and so do methods named Reset.
+// SleepContext returns the error, and a context is canceled from the start, with that error as its
+// cause. There are two exceptions: Reset after Shutdown arms nothing, and Sleep returns when the
+// runtime is shut down.
+//
+// A runtime keeps a ticker alive until it is stopped, and the channel of Tick forever.
 func On(rt *foliot.Runtime) Clock {
 	if rt == nil {
 		panic("clock: On(nil); make a runtime with foliot.New, or use foliot.Default or Real")
@@ -31,7 +34,7 @@ type onRuntime struct{ rt *foliot.Runtime }
 func (c onRuntime) Now() time.Time                         { return c.rt.Now() }
 func (c onRuntime) Since(t time.Time) time.Duration        { return c.rt.Now().Sub(t) }
 func (c onRuntime) Until(t time.Time) time.Duration        { return t.Sub(c.rt.Now()) }
-func (c onRuntime) After(d time.Duration) <-chan time.Time { return c.rt.After(d) }
+func (c onRuntime) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).Chan() }
 
 func (c onRuntime) Sleep(d time.Duration) {
 	if d <= 0 {
@@ -42,14 +45,19 @@ func (c onRuntime) Sleep(d time.Duration) {
 	}
 }
 
+func (c onRuntime) SleepContext(ctx context.Context, d time.Duration) error {
+	return c.rt.Sleep(ctx, d)
+}
+
 func (c onRuntime) Tick(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
 	}
-	return c.rt.NewTicker(d).C
+	return c.NewTicker(d).Chan()
 }
 
 func (c onRuntime) AfterFunc(d time.Duration, f func()) Timer {
+	checkFunc(f)
 	t, err := c.rt.AfterFunc(d, f)
 	if err != nil {
 		panic(err)
@@ -57,7 +65,7 @@ func (c onRuntime) AfterFunc(d time.Duration, f func()) Timer {
 	return &funcTimer{last: t, arm: func(d time.Duration) stopper { return c.rearm(d, f) }}
 }
 
-// rearm arms the timer of AfterFunc again. It returns nil after Shutdown.
+// rearm arms an AfterFunc timer again. It returns nil after Shutdown.
 func (c onRuntime) rearm(d time.Duration, f func()) stopper {
 	t, err := c.rt.AfterFunc(d, f)
 	switch {
@@ -70,11 +78,20 @@ func (c onRuntime) rearm(d time.Duration, f func()) stopper {
 }
 
 func (c onRuntime) NewTimer(d time.Duration) Timer {
-	return chanTimer{c.rt.NewChanTimer(d)}
+	t, err := c.rt.NewChanTimer(d)
+	if err != nil {
+		panic(err)
+	}
+	return chanTimer{t}
 }
 
 func (c onRuntime) NewTicker(d time.Duration) Ticker {
-	return chanTicker{c.rt.NewTicker(d)}
+	checkPeriod("NewTicker", d)
+	t, err := c.rt.NewTicker(d)
+	if err != nil {
+		panic(err)
+	}
+	return chanTicker{t}
 }
 
 func (c onRuntime) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
@@ -90,5 +107,10 @@ type chanTimer struct{ *foliot.ChanTimer }
 func (t chanTimer) Chan() <-chan time.Time { return t.C }
 
 type chanTicker struct{ *foliot.Ticker }
+
+func (t chanTicker) Reset(d time.Duration) {
+	checkPeriod("Reset", d)
+	t.Ticker.Reset(d)
+}
 
 func (t chanTicker) Chan() <-chan time.Time { return t.C }

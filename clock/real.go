@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Real returns the clock of the system: the standard packages time and context. In a synctest bubble
-// that is the clock of the bubble.
+// Real returns the system clock: the standard packages time and context. In a synctest bubble that
+// is the bubble's clock.
 func Real() Clock { return realClock{} }
 
 type realClock struct{}
@@ -18,7 +18,22 @@ func (realClock) Sleep(d time.Duration)                  { time.Sleep(d) }
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 func (realClock) Tick(d time.Duration) <-chan time.Time  { return time.Tick(d) }
 
+func (realClock) SleepContext(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (realClock) AfterFunc(d time.Duration, f func()) Timer {
+	checkFunc(f)
 	return realTimer{time.AfterFunc(d, f)}
 }
 
@@ -27,6 +42,7 @@ func (realClock) NewTimer(d time.Duration) Timer {
 }
 
 func (realClock) NewTicker(d time.Duration) Ticker {
+	checkPeriod("NewTicker", d)
 	return realTicker{time.NewTicker(d)}
 }
 
@@ -43,5 +59,10 @@ type realTimer struct{ *time.Timer }
 func (t realTimer) Chan() <-chan time.Time { return t.C }
 
 type realTicker struct{ *time.Ticker }
+
+func (t realTicker) Reset(d time.Duration) {
+	checkPeriod("Reset", d)
+	t.Ticker.Reset(d)
+}
 
 func (t realTicker) Chan() <-chan time.Time { return t.C }

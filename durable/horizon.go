@@ -23,9 +23,9 @@ func (s *Scheduler) Horizon() []foliot.HorizonBucket {
 	}
 	now := s.wall().UnixNano()
 	at := pastTick(now)
-	begin := func(at wheel.Tick) time.Duration { return time.Duration(timeOf(at) - now) }
+	begin := func(at wheel.Tick) time.Duration { return time.Duration(toTime(at) - now) }
 	var horizon []foliot.HorizonBucket
-	for _, s := range wheel.Horizon(r.spans(at), at) {
+	for _, s := range r.spans(at) {
 		to := time.Duration(never)
 		if s.Last != wheel.Never {
 			to = begin(s.Last + 1)
@@ -35,9 +35,9 @@ func (s *Scheduler) Horizon() []foliot.HorizonBucket {
 	return horizon
 }
 
-// spans returns the spans of the index, see [wheel.Wheel.Spans].
+// spans returns the horizon of the index, see [wheel.Wheel.Horizon].
 func (r *run) spans(at wheel.Tick) []wheel.Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.index.w.Spans(nil, at)
+	return r.index.w.Horizon(at)
 }

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"math"
+	"slices"
 
 	"github.com/foliot-go/foliot/wheel"
 )
@@ -16,8 +17,8 @@ type index struct {
 	peak int // the largest number of entries since the memory was last given back
 }
 
-// tickOf returns the first tick that is not before a time in nanoseconds since 1970.
-func tickOf(at int64) wheel.Tick {
+// toTick returns the first tick that is not before a time in nanoseconds since 1970.
+func toTick(at int64) wheel.Tick {
 	us := at / 1000
 	if at%1000 > 0 {
 		us++
@@ -34,14 +35,14 @@ func pastTick(at int64) wheel.Tick {
 	return wheel.Tick(us) ^ 1<<63
 }
 
-// timeOf returns the time of a tick in nanoseconds since 1970.
-func timeOf(t wheel.Tick) int64 { return int64(t^1<<63) * 1000 }
+// toTime returns the time of a tick in nanoseconds since 1970.
+func toTime(t wheel.Tick) int64 { return int64(t^1<<63) * 1000 }
 
 func (x *index) len() int { return len(x.by) }
 
 // set makes the ID due at a time.
 func (x *index) set(id string, at int64) {
-	tick := tickOf(at)
+	tick := toTick(at)
 	x.w.Rewind(tick) // an overdue timer takes its place among the other overdue ones
 	if h, ok := x.by[id]; ok && x.w.Reschedule(h, tick) {
 		return
@@ -85,23 +86,38 @@ func (x *index) take(ids []string, now int64, n int) []string {
 	return ids
 }
 
-// next returns a time that is not after the first one in the index. It is exact unless very many are
-// due at about the same time.
+// next returns a time that is not after the first one in the index. It may be before it, and is
+// later after a take at that time, so a few passes may find nothing before they reach a far timer.
 func (x *index) next() (at int64, ok bool) {
-	tick, ok := x.w.Soonest(soonestMax)
-	return timeOf(tick), ok
+	tick, ok := x.w.Next()
+	return toTime(tick), ok
 }
 
-// dueBy returns how many IDs are due at a time. Far times are estimated.
-func (x *index) dueBy(at int64) int { return x.w.CountUntil(pastTick(at)) }
+// dueBy returns how many IDs are due at each of some times, which are in order. The counts for
+// times after now are estimates: the wheel knows how many are due in a range of ticks, and dueBy
+// assumes that they are spread evenly over it.
+func (x *index) dueBy(now int64, times ...int64) []int {
+	counts := make([]int, len(times))
+	for _, s := range x.w.Horizon(pastTick(now)) {
+		for i, t := range times {
+			switch at := pastTick(t); {
+			case at >= s.Last:
+				counts[i] += s.Count
+			case at >= s.First:
+				counts[i] += int(float64(s.Count) * (float64(at-s.First) + 1) / (float64(s.Last-s.First) + 1))
+			}
+		}
+	}
+	return counts
+}
 
 // cutFrom removes the IDs that are due at a time or later. It calls pause after every thousand
 // entries; the index may change meanwhile.
 func (x *index) cutFrom(from int64, pause func()) {
-	tick := tickOf(from)
+	tick := toTick(from)
 	steps := 0
 	for h, id := range x.w.All() {
-		if at, _ := x.w.Entry(h); at >= tick {
+		if at, _, _ := x.w.Lookup(h); at >= tick {
 			x.w.Cancel(h)
 			delete(x.by, id)
 		}
@@ -112,23 +128,27 @@ func (x *index) cutFrom(from int64, pause func()) {
 	x.trim()
 }
 
-// quantile returns a time before which a share of the entries is due, from 0 to 1.
+// quantileSample is how many entries quantile looks at. The share of entries before the result then
+// differs from the one asked for by 3 % at most, in 19 of 20 cases.
+const quantileSample = 1000
+
+// quantile returns a time before which about a share of the entries is due, from 0 to 1. A map
+// yields its keys in an order that has nothing to do with their times, so the first ones are a
+// sample.
 func (x *index) quantile(q float64) int64 {
-	want := int(q * float64(x.len()))
-	low, high := wheel.Tick(0), wheel.Tick(math.MaxUint64)
-	for low < high {
-		middle := low + (high-low)/2
-		if x.w.CountUntil(middle) >= want {
-			high = middle
-		} else {
-			low = middle + 1
+	ticks := make([]wheel.Tick, 0, min(x.len(), quantileSample))
+	for _, h := range x.by {
+		at, _, _ := x.w.Lookup(h)
+		if ticks = append(ticks, at); len(ticks) == quantileSample {
+			break
 		}
 	}
-	return timeOf(low)
+	if len(ticks) == 0 {
+		return toTime(0)
+	}
+	slices.Sort(ticks)
+	return toTime(ticks[max(int(q*float64(len(ticks)))-1, 0)])
 }
-
-// soonestMax bounds the work of next.
-const soonestMax = 64
 
 // trimMin is the number of entries from which on the index gives memory back.
 const trimMin = 1 << 14

@@ -93,7 +93,6 @@ func (o Options) withDefaults() (Options, error) {
 	case o.MaxPayload < 0 || o.MaxPayload > maxPayload:
 		return o, invalid("MaxPayload", o.MaxPayload, fmt.Sprintf("from 0 to %d", maxPayload))
 	}
-	setDefault(&o.Clock, foliot.SystemClock())
 	setDefault(&o.Concurrency, defaultConcurrency)
 	setDefault(&o.Retry.Min, defaultRetryMin)
 	setDefault(&o.Retry.Max, max(defaultRetryMax, o.Retry.Min))

@@ -235,7 +235,7 @@ func (r *run) handle(f Fire, wait func() error, ended func()) {
 	var err error
 	defer func() { // also if the handler calls Goexit
 		if f.Attempt == 1 && !errors.As(err, new(postponed)) {
-			r.s.late.Record(f.Late) // that of another attempt has the pauses before it
+			r.s.late.record(f.Late) // that of another attempt has the pauses before it
 		}
 		r.finish(f, err, ended)
 	}()

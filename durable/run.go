@@ -244,17 +244,12 @@ func (r *run) arm(at int64) {
 		return
 	}
 	r.wakeAt = at
-	for {
-		now := r.s.wall()
-		d := max(time.Unix(0, at).Sub(now), 0) // Sub does not overflow
-		if !r.manual {
-			d = min(max(d-r.ahead.by(), 0), stepCheck)
-		}
-		r.timer.Reset(d)
-		if !r.manual || !r.s.wall().After(now) {
-			return
-		} // otherwise d is too long now
+	if r.manual {
+		r.timer.ResetAt(time.Unix(0, at)) // not a duration: the clock may move meanwhile
+		return
 	}
+	d := time.Unix(0, at).Sub(r.s.wall()) // it does not overflow
+	r.timer.Reset(min(max(d-r.ahead.by(), 0), stepCheck))
 }
 
 // loadFrom brings timers that are due at a time or later into memory, until there are loadMax.

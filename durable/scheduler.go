@@ -33,12 +33,12 @@ type Scheduler struct {
 	run      *run                // the Run that runs, or nil
 	loaded   bool                // the Run that has begun last has brought timers into memory
 
-	now func() time.Time // the wall clock of a test; nil means Options.Clock
+	now func() time.Time // reads Options.Clock; tests replace it
 
 	noted    sync.Map // kinds without a handler that were logged
 	counters counters
-	late     foliot.Recorder // of Fire.Late
-	commits  foliot.Recorder // how long Schedule and Cancel took
+	late     recorder // of Fire.Late
+	commits  recorder // how long Schedule and Cancel took
 }
 
 // New returns a Scheduler for a store. It returns an error if an option is not valid.
@@ -50,11 +50,14 @@ func New(s Store, o Options) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheduler := &Scheduler{store: s, opts: o, handlers: make(map[string]Handler), nexts: make(map[string]NextFunc)}
-	if by := skew.By; by != 0 {
-		scheduler.now = func() time.Time { return o.Clock.Now().Add(by) }
+	now := time.Now
+	if o.Clock != nil {
+		now = o.Clock.Now
 	}
-	return scheduler, nil
+	if by, unskewed := skew.By, now; by != 0 {
+		now = func() time.Time { return unskewed().Add(by) }
+	}
+	return &Scheduler{store: s, opts: o, now: now, handlers: make(map[string]Handler), nexts: make(map[string]NextFunc)}, nil
 }
 
 // Handle sets the handler of a kind. It must be called before Run. It panics if the kind is not
@@ -134,7 +137,7 @@ func (s *Scheduler) schedule(ctx context.Context, ts []Timer, c Condition) ([]ui
 	if err != nil {
 		return nil, err
 	}
-	s.commits.Record(time.Since(begin))
+	s.commits.record(time.Since(begin))
 	s.counters.scheduled.Add(uint64(len(ts)))
 	s.look()
 	return revs, nil
@@ -163,7 +166,7 @@ func (s *Scheduler) Cancel(ctx context.Context, id string, on ...If) (ok bool, e
 	begin := time.Now()
 	ok, err = s.store.Cancel(ctx, id, c)
 	if ok {
-		s.commits.Record(time.Since(begin))
+		s.commits.record(time.Since(begin))
 		s.counters.cancelled.Add(1)
 	}
 	return ok, err
@@ -257,10 +260,7 @@ func (s *Scheduler) look() {
 
 // wall returns the time of the wall clock, without a monotonic clock reading.
 func (s *Scheduler) wall() time.Time {
-	if s.now != nil {
-		return s.now().Round(0)
-	}
-	return s.opts.Clock.Now().Round(0)
+	return s.now().Round(0)
 }
 
 func failedSeq[T any](err error) iter.Seq2[T, error] {

@@ -14,8 +14,8 @@ type Stats struct {
 
 	// The number of timers that are due within a time from now, overdue ones included. They are of
 	// the timers in memory, so they are 0 while no Run runs. With millions of timers, memory may hold
-	// those of the next minutes only; then DueHour is a lower bound. They are estimates: see
-	// wheel.Wheel.CountUntil.
+	// those of the next minutes only; then DueHour is a lower bound. They are estimates: the
+	// index counts timers in ranges of time, and those of one range are assumed to be spread evenly.
 	DueSecond, DueMinute, DueHour int
 
 	// Loading is true until a Run has brought its timers into memory: all of them, or the million that is due
@@ -75,8 +75,8 @@ func (s *Scheduler) Stats() Stats {
 		Missed:    c.missed.Load(),
 		Panicked:  c.panicked.Load(),
 		Steps:     c.steps.Load(),
-		Late:      s.late.Histogram(),
-		Commit:    s.commits.Histogram(),
+		Late:      s.late.histogram(),
+		Commit:    s.commits.histogram(),
 	}
 	s.mu.Lock()
 	r := s.run
@@ -86,9 +86,8 @@ func (s *Scheduler) Stats() Stats {
 		now := s.wall().UnixNano()
 		r.mu.Lock()
 		st.Loaded, st.Running, st.Unhandled = r.index.len(), r.busy, len(r.unhandled)
-		st.DueSecond = r.index.dueBy(now + int64(time.Second))
-		st.DueMinute = r.index.dueBy(now + int64(time.Minute))
-		st.DueHour = r.index.dueBy(now + int64(time.Hour))
+		due := r.index.dueBy(now, now+int64(time.Second), now+int64(time.Minute), now+int64(time.Hour))
+		st.DueSecond, st.DueMinute, st.DueHour = due[0], due[1], due[2]
 		r.mu.Unlock()
 	}
 	return st

@@ -271,14 +271,14 @@ func (w *windowWalk) check() error {
 		if !look || r.unhandled[id] {
 			continue
 		}
-		if r.wakeAt > timeOf(tickOf(at)) {
+		if r.wakeAt > toTime(toTick(at)) {
 			return fmt.Errorf("timer %s is due at %d, and a pass is armed for %d", id, at, r.wakeAt)
 		}
 		if at >= r.horizon {
 			continue
 		}
 		h, ok := r.index.by[id]
-		if tick, _ := r.index.w.Entry(h); !ok || tick > tickOf(at) {
+		if tick, _, _ := r.index.w.Lookup(h); !ok || tick > toTick(at) {
 			return fmt.Errorf("timer %s is due at %d, before the horizon %d, and not in memory", id, at, r.horizon)
 		}
 	}

@@ -9,20 +9,18 @@ import (
 )
 
 const (
-	// writeTimeout is how long a client may take to accept a picture. One that takes longer is
-	// disconnected.
+	// writeTimeout is how long a client may take to accept a snapshot before it is disconnected.
 	writeTimeout = 10 * time.Second
 
-	// retryAfter is how many milliseconds a client waits before it connects again.
+	// retryAfter is how many milliseconds a client waits before it reconnects.
 	retryAfter = 1000
 
-	// lastID is the largest number of an event that a client may name. JavaScript counts exactly up
-	// to it.
+	// lastID is the largest event number that a client may name. JavaScript counts exactly up to it.
 	lastID = 1<<53 - 1
 )
 
-// A feed makes a picture each interval while clients listen, and gives it to all of them. A goroutine
-// makes the pictures. It starts with the first listener and ends when there is none.
+// A feed sends a snapshot to all listening clients at each interval. A goroutine takes the
+// snapshots. It starts with the first listener and ends when there is none left.
 type feed struct {
 	source   source
 	interval time.Duration
@@ -30,15 +28,15 @@ type feed struct {
 
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
-	running   bool          // the goroutine runs
-	wake      chan struct{} // ends the pause of the goroutine. Has room for one
-	last      []byte        // the latest picture, while the goroutine runs; nil: there is none yet
+	running   bool          // the goroutine exists
+	wake      chan struct{} // interrupts the goroutine's pause. Has room for one
+	last      []byte        // the latest snapshot while the goroutine exists; nil: none yet
 }
 
-// A listener is a client of the feed. It gets the latest picture: a client that is slower than the
-// feed misses some.
+// A listener is a client of the feed. It gets the latest snapshot, so a client that is slower than
+// the feed misses some.
 type listener struct {
-	pictures chan []byte // has room for one
+	snapshots chan []byte // has room for one
 }
 
 func (f *feed) open(s source, interval time.Duration) {
@@ -54,12 +52,12 @@ func (f *feed) join() *listener {
 	defer f.mu.Unlock()
 	f.listeners[l] = struct{}{}
 	if f.last != nil {
-		l.pictures <- f.last
+		l.snapshots <- f.last
 	}
 	if !f.running {
 		f.running = true
 		select {
-		case <-f.wake: // meant for the goroutine before
+		case <-f.wake: // meant for the previous goroutine
 		default:
 		}
 		go f.run()
@@ -80,7 +78,7 @@ func (f *feed) leave(l *listener) {
 	}
 }
 
-// run makes pictures until no client listens.
+// run takes snapshots until no client listens.
 func (f *feed) run() {
 	pause := time.NewTicker(f.interval)
 	defer pause.Stop()
@@ -92,30 +90,31 @@ func (f *feed) run() {
 	}
 }
 
-// publish makes a picture and gives it to the listeners. It returns false if there are none: then
-// the goroutine ends.
+// publish takes a snapshot and passes it to the listeners. It returns false if there are none, in
+// which case the goroutine ends.
 func (f *feed) publish() bool {
 	if !f.isHeard() {
 		return false
 	}
-	picture, err := f.source.picture()
+	snapshot, err := f.source.snapshot()
 	if err != nil {
-		picture = []byte(`{"error":"there is no JSON of the picture"}`)
+		snapshot = []byte(`{"error":"the snapshot cannot be encoded as JSON"}`)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.last = picture
+	f.last = snapshot
 	for l := range f.listeners {
 		select {
-		case <-l.pictures: // the client has not fetched the one before
+		case <-l.snapshots: // the client did not fetch the previous one
 		default:
 		}
-		l.pictures <- picture
+		l.snapshots <- snapshot
 	}
 	return true
 }
 
-// isHeard reports whether there are listeners. If not, it ends the role of the goroutine.
+// isHeard reports whether there are listeners. If not, the goroutine is about to end, and the next
+// listener starts another one.
 func (f *feed) isHeard() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,10 +126,10 @@ func (f *feed) isHeard() bool {
 	return false
 }
 
-// serve sends pictures to a client until its request ends or it does not accept them in time.
+// serve sends snapshots to a client until its request ends or it fails to accept one in time.
 func (f *feed) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // else nginx holds events back until a buffer is full
+	w.Header().Set("X-Accel-Buffering", "no") // otherwise nginx holds events back until a buffer is full
 	if r.Method == http.MethodHead {
 		return
 	}
@@ -140,7 +139,7 @@ func (f *feed) serve(w http.ResponseWriter, r *http.Request) {
 		limit:   f.limit,
 		id:      nextID(r.Header.Get("Last-Event-ID")),
 	}
-	defer c.control.SetWriteDeadline(time.Time{}) // the server may use the connection again
+	defer c.control.SetWriteDeadline(time.Time{}) // the server may reuse the connection
 	if c.send("retry: "+strconv.Itoa(retryAfter)+"\n\n", nil) != nil {
 		return
 	}
@@ -150,8 +149,8 @@ func (f *feed) serve(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case picture := <-l.pictures:
-			if c.send("id: "+strconv.FormatUint(c.id, 10)+"\ndata: ", picture) != nil {
+		case snapshot := <-l.snapshots:
+			if c.send("id: "+strconv.FormatUint(c.id, 10)+"\ndata: ", snapshot) != nil {
 				return
 			}
 			c.id++
@@ -159,8 +158,8 @@ func (f *feed) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// nextID returns the number of the first event for a client that names the last one that it has seen.
-// A client counts its own events, so that what another one sends as its number does not matter.
+// nextID returns the number of the first event for a client that names the last one it saw. Events
+// are numbered for each client separately, so it does not matter which number another client sends.
 func nextID(last string) uint64 {
 	id, err := strconv.ParseUint(last, 10, 64)
 	if err != nil || id >= lastID {
@@ -169,7 +168,7 @@ func nextID(last string) uint64 {
 	return id + 1
 }
 
-// A client is the connection of a listener.
+// A client is a listener's connection.
 type client struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -177,8 +176,8 @@ type client struct {
 	id      uint64        // of the next event
 }
 
-// send sends a text, and a picture with the end of its event unless it is nil.
-func (c *client) send(text string, picture []byte) error {
+// send sends a text, followed by a snapshot and the end of its event unless snapshot is nil.
+func (c *client) send(text string, snapshot []byte) error {
 	err := c.control.SetWriteDeadline(time.Now().Add(c.limit))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
@@ -186,8 +185,8 @@ func (c *client) send(text string, picture []byte) error {
 	if _, err := c.w.Write([]byte(text)); err != nil {
 		return err
 	}
-	if picture != nil {
-		if _, err := c.w.Write(picture); err != nil {
+	if snapshot != nil {
+		if _, err := c.w.Write(snapshot); err != nil {
 			return err
 		}
 		if _, err := c.w.Write([]byte("\n\n")); err != nil {

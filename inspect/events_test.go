@@ -104,7 +104,7 @@ const shortest = 100 * time.Millisecond
 
 func TestEventsAreSnapshotsThatAreCounted(t *testing.T) {
 	testkit.SkipIfShort(t)
-	const interval = 4 * shortest // long enough to arm a timer before the next picture
+	const interval = 4 * shortest // long enough to arm a timer before the next snapshot
 	rt, _ := kit.NewManual(t, foliot.Options{})
 	server := serve(t, inspect.Options{Runtimes: map[string]*foliot.Runtime{"main": rt}, Interval: interval})
 	s := listen(t, server, "")
@@ -115,7 +115,7 @@ func TestEventsAreSnapshotsThatAreCounted(t *testing.T) {
 		if e.id != uint64(i)+1 {
 			t.Errorf("event %d has the id %d", i+1, e.id)
 		}
-		var p picture
+		var p figures
 		if err := json.Unmarshal([]byte(e.data), &p); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestEventsAreSnapshotsThatAreCounted(t *testing.T) {
 		if i == 0 {
 			first = p.Time
 		}
-		// A picture that is late makes the time to the next one shorter, so only the sum of three intervals is
+		// A snapshot that is late makes the time to the next one shorter, so only the sum of three intervals is
 		// compared, with one of them.
 		if i == 3 && p.Time.Sub(first) < interval {
 			t.Errorf("the last event comes %v after the first, want about %v", p.Time.Sub(first), 3*interval)
@@ -155,14 +155,14 @@ func TestAReconnectGoesOnCounting(t *testing.T) {
 	}
 }
 
-// countedQueue counts the pictures that are taken of it.
+// countedQueue counts the snapshots that are taken of it.
 type countedQueue struct {
-	pictures atomic.Int64
-	size     int // how many buckets its horizon has
+	snapshots atomic.Int64
+	size      int // how many buckets its horizon has
 }
 
 func (q *countedQueue) Len() int {
-	q.pictures.Add(1)
+	q.snapshots.Add(1)
 	return q.size
 }
 
@@ -187,8 +187,8 @@ func TestAllListenersShareThePictures(t *testing.T) {
 	}
 	all.Wait()
 	most := int64(time.Since(began)/shortest) + 2
-	if n := q.pictures.Load(); n < events-1 || n > most {
-		t.Errorf("%d pictures were taken for %d events of %d listeners, want at most %d", n, events, listeners, most)
+	if n := q.snapshots.Load(); n < events-1 || n > most {
+		t.Errorf("%d snapshots were taken for %d events of %d listeners, want at most %d", n, events, listeners, most)
 	}
 }
 
@@ -199,8 +199,8 @@ func TestNothingRunsWhileNoClientListens(t *testing.T) {
 	}))
 	defer server.Close()
 	kit.WantNoGoroutines(t, "before the first client")
-	if n := q.pictures.Load(); n != 0 {
-		t.Errorf("%d pictures were taken before the first client", n)
+	if n := q.snapshots.Load(); n != 0 {
+		t.Errorf("%d snapshots were taken before the first client", n)
 	}
 	for round := range 3 {
 		var streams []*stream
@@ -211,16 +211,16 @@ func TestNothingRunsWhileNoClientListens(t *testing.T) {
 			s.next()
 		}
 		if len(kit.LibraryGoroutines()) == 0 {
-			t.Error("no goroutine takes pictures while clients listen")
+			t.Error("no goroutine takes snapshots while clients listen")
 		}
 		for _, s := range streams {
 			s.close()
 		}
 		kit.WantNoGoroutines(t, fmt.Sprintf("after the clients of round %d", round))
-		n := q.pictures.Load()
+		n := q.snapshots.Load()
 		time.Sleep(2 * shortest)
-		if after := q.pictures.Load(); after != n {
-			t.Errorf("%d pictures were taken after the last client had left", after-n)
+		if after := q.snapshots.Load(); after != n {
+			t.Errorf("%d snapshots were taken after the last client had left", after-n)
 		}
 	}
 }

@@ -16,19 +16,20 @@ import (
 //go:embed page
 var pageFS embed.FS
 
-// ContentPolicy is the header Content-Security-Policy of the page. It lets a browser load files of the page's own server
-// and nothing else, and forbids scripts and styles in the HTML, other pages that frame this one, and forms. A page made
-// from [Files] works with it.
+// ContentPolicy is the page's Content-Security-Policy header. It lets a browser load files from the
+// page's own server and nothing else, and forbids scripts and styles in the HTML, frames around the
+// page, and forms. A page built from [Files] works with it.
 const ContentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// Files returns the files of the page, for a program that shows the live pictures on a page of its own, as foliot serve
-// does. Most programs only need a [Handler].
+// Files returns the page's files, for a program that shows live snapshots on its own page, as
+// foliot serve does. Most programs only need a [Handler].
 //
-// The page is index.html. A comment in it such as <!-- wheel.html --> stands for the part of the page in the file of
-// that name, which the server puts in its place. The script app.js starts the pictures: it makes a Live, which live.js
-// exports and describes, and tells it where to get them, for example from /events of a Handler. The scripts import
-// each other by relative addresses, so they can be served below any prefix, but in one folder.
+// The page is index.html. A comment in it such as <!-- wheel.html --> stands for the contents of
+// the file of that name, which the server substitutes. The script app.js creates a Live, which
+// live.js exports and describes, and tells it where to get snapshots, for example from a Handler's
+// /events. The scripts import each other by relative addresses, so they can be served below any
+// prefix, but must be in one directory.
 //
 // The names and the contents of the files may change with each release.
 func Files() fs.FS {
@@ -39,14 +40,14 @@ func Files() fs.FS {
 	return page
 }
 
-// A file is a file of the page, as the handler sends it.
+// A file is one of the page's files, as the handler sends it.
 type file struct {
 	contentType string
 	etag        string
 	body        []byte
 }
 
-// files returns the files of the page by their addresses. It reads them when it is first called.
+// files returns the page's files by address. It reads them when it is first called.
 var files = sync.OnceValue(func() map[string]file {
 	all := map[string]file{}
 	var page string
@@ -84,7 +85,7 @@ func newFile(extension string, body []byte) file {
 	return file{contentTypes[extension], `"` + hex.EncodeToString(sum[:16]) + `"`, body}
 }
 
-// contentTypes has the types of files by the ends of their names. Those of package mime depend on the machine.
+// contentTypes maps file extensions to content types. Those in package mime depend on the machine.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -93,7 +94,8 @@ var contentTypes = map[string]string{
 	"":      "text/plain; charset=utf-8",
 }
 
-// serveFile serves the file of the page with a name. A browser keeps it, and asks each time whether it has changed.
+// serveFile serves one of the page's files. A browser caches it, and asks each time whether it has
+// changed.
 func serveFile(w http.ResponseWriter, r *http.Request, name string) {
 	f, ok := files()[name]
 	if !ok {

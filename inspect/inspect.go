@@ -15,43 +15,45 @@ const (
 	intervalMin     = 100 * time.Millisecond
 )
 
-// Options say what a [Handler] shows. The zero value shows the default runtime.
+// Options configure a [Handler]. The zero value shows the default runtime.
 type Options struct {
-	// Runtimes are the runtimes to show, by a name for each. If it is nil, the default runtime is
-	// shown, with the name "default". The Handler keeps a copy of the map.
+	// Runtimes are the runtimes to show, by name. nil means the default runtime, under the name
+	// "default". The Handler copies the map.
 	Runtimes map[string]*foliot.Runtime
 
-	// Interval is the time between two pictures in /events. 0 means 500 ms. It is at least 100 ms.
+	// Interval is the time between two snapshots in /events. 0 means 500 ms, and less than 100 ms
+	// means 100 ms.
 	Interval time.Duration
 
-	// Loops and Queues are shown, too, by a name for each.
+	// Loops and Queues are the loops and queues to show, by name. The Handler copies these maps as
+	// well.
 	Loops  map[string]*loop.Loop
 	Queues map[string]Queue
 }
 
-// A Queue is a queue of values that are due later. Every [foliot.Queue] is one.
+// A Queue is a delay queue. Every [foliot.Queue] is one.
 type Queue interface {
 	Len() int
 	Horizon() []foliot.HorizonBucket
 }
 
-// Handler returns a handler that serves a page that shows runtimes live, and the same as JSON. It may
-// be mounted below any prefix, which the caller removes, with or without the slash at its end:
+// Handler returns a handler for a page that shows runtimes live, and for the same figures as JSON. It
+// may be mounted below any prefix, which the caller strips, with or without its trailing slash:
 //
 //	http.Handle("/debug/foliot/", http.StripPrefix("/debug/foliot", inspect.Handler(inspect.Options{})))
 //
-// Nothing that a request can do changes the program. But the names of functions and the figures are
-// for the operators of the program only: see the package documentation for how to protect it.
+// No request can change the program. Still, function names and figures are for the program's
+// operators only; see the package documentation for how to protect the page.
 //
-// The handler starts no goroutine before the first request for /events, and has none when no client
-// listens any more.
+// The handler starts no goroutine before the first request for /events, and has none once no client
+// is listening.
 func Handler(o Options) http.Handler {
 	h := &handler{source: newSource(o)}
 	h.feed.open(h.source, interval(o.Interval))
 	return h
 }
 
-// interval returns the time between two pictures for Options.Interval.
+// interval returns the time between two snapshots for Options.Interval.
 func interval(d time.Duration) time.Duration {
 	if d == 0 {
 		return intervalDefault
@@ -59,7 +61,7 @@ func interval(d time.Duration) time.Duration {
 	return max(d, intervalMin)
 }
 
-// A handler serves the page, single pictures, and the feed of pictures.
+// A handler serves the page, single snapshots and the feed of snapshots.
 type handler struct {
 	source source
 	feed   feed
@@ -72,7 +74,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this page can only be read: use GET or HEAD", http.StatusMethodNotAllowed)
 		return
 	}
-	switch name := nameOf(r); name {
+	switch name := requestPath(r); name {
 	case "":
 		redirectToFolder(w, r)
 	case "/snapshot.json":
@@ -84,11 +86,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// nameOf returns what a request is for, with a slash at the beginning. It returns "" for the mount without
-// the slash at its end. If the prefix that was removed ended in a slash, so that the path does not begin
-// with one, nameOf adds it. Then the path is empty for the mount with and without the slash, and the
-// address that the client has sent decides.
-func nameOf(r *http.Request) string {
+// requestPath returns a request's path below the mount, with a leading slash, or "" for the mount
+// without its trailing slash. If the prefix that was stripped ended in a slash, the path has no
+// leading one, and is empty for the mount with and without the slash; the address that the client
+// sent then decides.
+func requestPath(r *http.Request) string {
 	name := r.URL.Path
 	if name == "" {
 		if sent, _, _ := strings.Cut(r.RequestURI, "?"); !strings.HasSuffix(sent, "/") {
@@ -101,7 +103,7 @@ func nameOf(r *http.Request) string {
 	return name
 }
 
-// setHeaders sets the headers that all responses have.
+// setHeaders sets the headers common to all responses.
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", ContentPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -109,9 +111,9 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// redirectToFolder redirects a request for the mount without the slash at its end. The addresses on
-// the page are relative, so they would lead elsewhere. The address of the redirect is relative, too,
-// because the handler does not know the prefix that was removed.
+// redirectToFolder redirects a request for the mount without its trailing slash, from where the
+// page's relative addresses would lead elsewhere. The redirect is relative as well, because the
+// handler does not know the prefix that was stripped.
 func redirectToFolder(w http.ResponseWriter, r *http.Request) {
 	target, query, found := strings.Cut(r.RequestURI, "?")
 	target = "./" + path.Base(target) + "/"
@@ -123,7 +125,7 @@ func redirectToFolder(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) serveSnapshot(w http.ResponseWriter, r *http.Request) {
-	body, err := h.source.picture()
+	body, err := h.source.snapshot()
 	if err != nil {
 		http.Error(w, "foliot: "+err.Error(), http.StatusInternalServerError)
 		return

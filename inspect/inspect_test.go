@@ -22,11 +22,11 @@ import (
 	"github.com/foliot-go/foliot/test/kit"
 )
 
-// A picture is the part of the JSON that tests look at.
-type picture struct {
+// figures are the part of a snapshot that tests read.
+type figures struct {
 	Time     time.Time
 	Runtimes map[string]struct {
-		Stats       *struct{ Armed, Fired, Workers, SlowCallback int }
+		Stats       *struct{ Armed, Fired, Workers int }
 		Horizon     []foliot.HorizonBucket
 		Callbacks   []foliot.CallbackShare
 		Late, Ran   []struct{ UpTo, Count int64 }
@@ -52,7 +52,7 @@ func get(h http.Handler, method, target string) *httptest.ResponseRecorder {
 }
 
 // snapshot returns what /snapshot.json shows.
-func snapshot(t *testing.T, h http.Handler) (p picture) {
+func snapshot(t *testing.T, h http.Handler) (p figures) {
 	t.Helper()
 	w := get(h, "GET", "/snapshot.json")
 	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
@@ -103,17 +103,6 @@ func TestTheSnapshotIsThatOfTheRuntime(t *testing.T) {
 	}
 }
 
-func TestTheSnapshotHasTheBoundOfSlowCallbacks(t *testing.T) {
-	bounded, _ := kit.NewManual(t, foliot.Options{SlowCallback: 20 * time.Millisecond})
-	unbounded, _ := kit.NewManual(t, foliot.Options{})
-	p := snapshot(t, inspect.Handler(inspect.Options{Runtimes: map[string]*foliot.Runtime{"bounded": bounded, "unbounded": unbounded}}))
-	for name, want := range map[string]int{"bounded": 20_000_000, "unbounded": 0} {
-		if got := p.Runtimes[name].Stats.SlowCallback; got != want {
-			t.Errorf("%s has the bound %d, want %d", name, got, want)
-		}
-	}
-}
-
 func TestTheSnapshotHasLists(t *testing.T) {
 	rt, _ := kit.NewManual(t, foliot.Options{})
 	body := get(inspect.Handler(inspect.Options{Runtimes: map[string]*foliot.Runtime{"empty": rt}}), "GET", "/snapshot.json").Body.String()
@@ -155,7 +144,7 @@ func TestTheSnapshotSaysWhichFiguresAreMissing(t *testing.T) {
 	}
 }
 
-// A runtime or a queue without its constructor panics. The feed takes pictures on its own goroutine, where that
+// A runtime or a queue without its constructor panics. The feed takes snapshots on its own goroutine, where that
 // would end the program.
 func TestASnapshotDoesNotPanic(t *testing.T) {
 	p := snapshot(t, inspect.Handler(inspect.Options{

@@ -13,7 +13,7 @@ import (
 	"github.com/foliot-go/foliot/loop"
 )
 
-// A source makes pictures of what a handler shows. It does not change.
+// A source takes snapshots of what a handler shows. It is immutable.
 type source struct {
 	runtimes map[string]*foliot.Runtime // nil: the default runtime
 	loops    map[string]*loop.Loop
@@ -24,8 +24,8 @@ func newSource(o Options) source {
 	return source{maps.Clone(o.Runtimes), maps.Clone(o.Loops), maps.Clone(o.Queues)}
 }
 
-// picture returns the JSON of the present state.
-func (s *source) picture() ([]byte, error) {
+// snapshot returns the current state as JSON.
+func (s *source) snapshot() ([]byte, error) {
 	p := snapshot{
 		Time:     time.Now(),
 		Runtimes: map[string]runtimeSnapshot{},
@@ -37,18 +37,18 @@ func (s *source) picture() ([]byte, error) {
 		runtimes = map[string]*foliot.Runtime{"default": foliot.Default()}
 	}
 	for name, rt := range runtimes {
-		p.Runtimes[name] = snapshotOfRuntime(rt)
+		p.Runtimes[name] = newRuntimeSnapshot(rt)
 	}
 	for name, l := range s.loops {
-		p.Loops[name] = snapshotOfLoop(l)
+		p.Loops[name] = newLoopSnapshot(l)
 	}
 	for name, q := range s.queues {
-		p.Queues[name] = snapshotOfQueue(q)
+		p.Queues[name] = newQueueSnapshot(q)
 	}
 	return json.Marshal(p)
 }
 
-// A snapshot is the JSON of a picture. Durations are in nanoseconds.
+// A snapshot is the state of everything that a handler shows, for JSON. Durations are in nanoseconds.
 type snapshot struct {
 	Time     time.Time                  `json:"time"`
 	Runtimes map[string]runtimeSnapshot `json:"runtimes"`
@@ -56,7 +56,7 @@ type snapshot struct {
 	Queues   map[string]queueSnapshot   `json:"queues"`
 }
 
-// A runtimeSnapshot is the JSON of a runtime.
+// A runtimeSnapshot is the state of a runtime.
 type runtimeSnapshot struct {
 	Stats     *foliot.Stats          `json:"stats"` // null if there is no runtime
 	Horizon   []foliot.HorizonBucket `json:"horizon"`
@@ -64,11 +64,11 @@ type runtimeSnapshot struct {
 	Late      []histogramBucket      `json:"late"` // Stats.Late in full
 	Ran       []histogramBucket      `json:"ran"`  // Stats.Ran in full
 
-	// Unavailable has, for figures that are missing, the reason by the name of the figure.
+	// Unavailable maps the name of each missing figure to the reason why it is missing.
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 
-// A histogramBucket has the number of durations of at most UpTo that are in no bucket before it.
+// A histogramBucket counts the durations of at most UpTo that are in no earlier bucket.
 type histogramBucket struct {
 	UpTo  time.Duration
 	Count uint64
@@ -82,7 +82,7 @@ const (
 	noQueue       = "there is no queue of this name: it is nil"
 )
 
-func snapshotOfRuntime(rt *foliot.Runtime) (p runtimeSnapshot) {
+func newRuntimeSnapshot(rt *foliot.Runtime) (p runtimeSnapshot) {
 	p = runtimeSnapshot{
 		Horizon:   []foliot.HorizonBucket{},
 		Callbacks: []foliot.CallbackShare{},
@@ -97,8 +97,8 @@ func snapshotOfRuntime(rt *foliot.Runtime) (p runtimeSnapshot) {
 	defer excuse(&p.Unavailable, figures...)
 	st := rt.Stats()
 	p.Stats = &st
-	p.Late = append(p.Late, bucketsOf(st.Late)...)
-	p.Ran = append(p.Ran, bucketsOf(st.Ran)...)
+	p.Late = append(p.Late, histogramBuckets(st.Late)...)
+	p.Ran = append(p.Ran, histogramBuckets(st.Ran)...)
 	if errors.Is(rt.Sleep(context.Background(), 0), foliot.ErrClosed) { // it does not sleep
 		p.Unavailable = without(runtimeClosed, "horizon", "callbacks")
 		return p
@@ -111,20 +111,20 @@ func snapshotOfRuntime(rt *foliot.Runtime) (p runtimeSnapshot) {
 	return p
 }
 
-func bucketsOf(h foliot.Histogram) (buckets []histogramBucket) {
+func histogramBuckets(h foliot.Histogram) (buckets []histogramBucket) {
 	for upTo, n := range h.All() {
 		buckets = append(buckets, histogramBucket{upTo, n})
 	}
 	return buckets
 }
 
-// A loopSnapshot is the JSON of a loop.
+// A loopSnapshot is the state of a loop.
 type loopSnapshot struct {
 	Stats       *loop.Stats       `json:"stats"` // null if there is no loop
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 
-func snapshotOfLoop(l *loop.Loop) (p loopSnapshot) {
+func newLoopSnapshot(l *loop.Loop) (p loopSnapshot) {
 	if l == nil {
 		return loopSnapshot{Unavailable: without(noLoop, "stats")}
 	}
@@ -134,17 +134,17 @@ func snapshotOfLoop(l *loop.Loop) (p loopSnapshot) {
 	return p
 }
 
-// A queueSnapshot is the JSON of a queue.
+// A queueSnapshot is the state of a queue.
 type queueSnapshot struct {
 	Len     int                    `json:"len"`
-	Overdue int                    `json:"overdue"` // how many values are due
-	Next    *time.Duration         `json:"next"`    // when the first value is due, or somewhat earlier. null: there is none
+	Overdue int                    `json:"overdue"` // the number of values that are due
+	Next    *time.Duration         `json:"next"`    // when the first value is due, or somewhat earlier. null: none
 	Horizon []foliot.HorizonBucket `json:"horizon"`
 
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 
-func snapshotOfQueue(q Queue) (p queueSnapshot) {
+func newQueueSnapshot(q Queue) (p queueSnapshot) {
 	p.Horizon = []foliot.HorizonBucket{}
 	figures := []string{"len", "overdue", "next", "horizon"}
 	if v := reflect.ValueOf(q); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -169,7 +169,7 @@ func snapshotOfQueue(q Queue) (p queueSnapshot) {
 	return p
 }
 
-// without says why there are no figures of some names.
+// without gives the same reason for each of the given figures.
 func without(why string, figures ...string) map[string]string {
 	reasons := map[string]string{}
 	for _, f := range figures {
@@ -178,8 +178,8 @@ func without(why string, figures ...string) map[string]string {
 	return reasons
 }
 
-// excuse is deferred. If taking a picture panics, it says so in the picture: a runtime or a queue that
-// was not made by its constructor must not end the program.
+// excuse is deferred. If taking a snapshot panics, it says so in the snapshot, because a runtime or
+// a queue that was not created by its constructor must not crash the program.
 func excuse(unavailable *map[string]string, figures ...string) {
 	if v := recover(); v != nil {
 		*unavailable = without(fmt.Sprintf("it panics: %v", v), figures...)

@@ -29,7 +29,7 @@ func TestNoOperationAllocatesOnceThereIsRoom(t *testing.T) {
 				h.Cancel()
 			}
 		}},
-		{"Pending and When", func() { h := l.CallSoon(noop); h.Pending(); h.When(); h.Name(); l.Step() }},
+		{"Pending and When", func() { h := l.CallSoon(noop); h.Pending(); h.When(); l.Step() }},
 		{"Post", func() { l.Post(noop); l.Step() }},
 		{"PostBatch", func() { l.PostBatch(batch); l.Step() }},
 	} {

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// finishIteration calls the callbacks that are left of the iteration. If OnPanic is nil,
-// a panic leaves this function, and so does runtime.Goexit in any case. Then the next
-// call finds the callbacks that are left.
+// finishIteration calls the iteration's remaining callbacks. A panic leaves this function if OnPanic
+// is nil, and runtime.Goexit always does; the next call then finds the callbacks that are left.
 func (l *Loop) finishIteration(s *state) {
 	s.inCallback = true
 	defer s.leaveCallbacks()
@@ -31,12 +30,12 @@ func (l *Loop) finishIteration(s *state) {
 
 func (s *state) leaveCallbacks() { s.inCallback = false }
 
-// callRemainingRecovering is callRemaining with OnPanic. It returns false after a panic:
-// then callbacks may be left. One deferred call serves all callbacks up to a panic.
+// callRemainingRecovering is callRemaining with OnPanic. It returns false after a panic, when
+// callbacks may be left. A single deferred call serves all callbacks up to a panic.
 //
-// With GODEBUG=panicnil=1 recover returns nil for panic(nil), as it does for
-// runtime.Goexit. After Goexit this function does not return. After panic(nil) it returns
-// the stack of the panic, and the caller calls OnPanic.
+// With GODEBUG=panicnil=1, recover returns nil for panic(nil), as it does for runtime.Goexit. But
+// after Goexit this function does not return, whereas after panic(nil) it returns the panic's
+// stack, and the caller calls OnPanic.
 func (l *Loop) callRemainingRecovering(s *state) (done bool, nilPanicStack []byte) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -49,9 +48,9 @@ func (l *Loop) callRemainingRecovering(s *state) (done bool, nilPanicStack []byt
 	return true, nil
 }
 
-// callRemaining calls callbacks until the iteration is finished or the loop is closed.
-// Each callback is taken off its list before it is called. So its handle is already
-// stale, and no callback is called twice or lost if this one panics or calls Goexit.
+// callRemaining calls callbacks until the iteration is finished or the loop is closed. Each
+// callback is removed from its list before it is called, so that its handle is already stale, and
+// no callback is called twice or lost if this one panics or calls Goexit.
 func (l *Loop) callRemaining(s *state) {
 	if s.afterCallOwed {
 		s.afterCallOwed = false
@@ -73,7 +72,7 @@ func (l *Loop) callRemaining(s *state) {
 				f()
 				continue
 			}
-			s.callWithOptions(f, callID{position: (q.base+uint64(q.nextChunk))<<slotBits | uint64(slot)})
+			s.callWithOptions(f)
 		}
 	}
 	for d := &s.due; d.next < len(d.handles); {
@@ -90,22 +89,19 @@ func (l *Loop) callRemaining(s *state) {
 			f()
 			continue
 		}
-		s.callWithOptions(f, callID{timer: h})
+		s.callWithOptions(f)
 	}
 	s.queue.recycle()
 	s.iterating = false
 }
 
-// callWithOptions calls f, logs it if it is slow, calls AfterCall, and drops the name of
-// f.
-func (s *state) callWithOptions(f func(), id callID) {
-	name := s.names[id]
-	s.forgetName(id)
+// callWithOptions calls f, logs it if it was slow, and calls AfterCall.
+func (s *state) callWithOptions(f func()) {
 	s.afterCallOwed = s.afterCall != nil
 	if s.slowCallback == 0 {
 		f()
 	} else {
-		s.callTimed(f, name)
+		s.callTimed(f)
 	}
 	if s.afterCallOwed {
 		s.afterCallOwed = false
@@ -113,24 +109,20 @@ func (s *state) callWithOptions(f func(), id callID) {
 	}
 }
 
-func (s *state) callTimed(f func(), name string) {
+func (s *state) callTimed(f func()) {
 	begin := time.Now()
 	f()
 	if took := time.Since(begin); took > s.slowCallback {
-		s.logSlow(f, name, took)
+		s.logSlow(f, took)
 	}
 }
 
-func (s *state) logSlow(f func(), name string, took time.Duration) {
-	attrs := []any{slog.String("callback", funcName(f)), slog.Duration("took", took)}
-	if name != "" {
-		attrs = append(attrs, slog.String("name", name))
-	}
+func (s *state) logSlow(f func(), took time.Duration) {
 	logger := s.logger
 	if logger == nil {
 		logger = slog.Default()
 	}
-	logger.Warn("loop: slow callback", attrs...)
+	logger.Warn("loop: slow callback", slog.String("callback", funcName(f)), slog.Duration("took", took))
 }
 
 // funcName returns the name of a function as it appears in stack traces.

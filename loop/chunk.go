@@ -1,31 +1,29 @@
 package loop
 
-// A chunk holds callbacks in order of arrival. It has one owner at a time: the inbox,
-// whose lock guards it, or the loop's goroutine, after the inbox has handed it over.
+// A chunk holds callbacks in order of arrival. It has one owner at a time: the inbox, whose lock
+// guards it, or the loop's goroutine, once the inbox has handed it over.
 type chunk struct {
-	n     int                // slots used. They are used from the first to the last
-	calls [chunkSlots]func() // nil: not used, called or cancelled
+	n     int                // slots used, from the first one on
+	calls [chunkSlots]func() // nil: unused, called or canceled
 }
 
-// With chunkSlots slots a chunk has 512 bytes on a 64-bit system, a size that Go
-// allocates without waste. A slot number fits into the lowest slotBits bits of a
-// position, see queue.
+// With chunkSlots slots a chunk takes 512 bytes on a 64-bit system, a size that Go allocates
+// without waste. A slot number fits into the lowest slotBits bits of a position (see queue).
 const (
 	slotBits   = 6
 	chunkSlots = 1<<slotBits - 1
 )
 
-// A chunkList holds callbacks in order of arrival, in chunks. One slice of callbacks
-// would be copied again and again while a backlog grows, and would become too large for a
-// cheap allocation. A chunk before the last one may have unused slots. But two neighbours
-// never have callbacks that would fit into one chunk.
+// A chunkList holds callbacks in order of arrival, in chunks. A single slice would be copied again
+// and again while a backlog grows, and would become too large to allocate cheaply. A chunk before
+// the last one may have unused slots, but the callbacks of two neighbors never fit into one chunk.
 type chunkList struct {
 	chunks     []*chunk
 	last       *chunk // the last of chunks; nil: there are none
-	liveBefore int    // callbacks in chunks before last, less the cancelled ones of all chunks
+	liveBefore int    // callbacks in chunks before last, minus the canceled ones in all chunks
 }
 
-// live returns the number of callbacks that were not cancelled.
+// live returns the number of callbacks that were not canceled.
 func (l *chunkList) live() int {
 	if l.last == nil {
 		return 0
@@ -33,9 +31,9 @@ func (l *chunkList) live() int {
 	return l.liveBefore + l.last.n
 }
 
-// full reports whether the last chunk has no unused slot. Then the caller must call
-// addChunk before push. full, addChunk and push are one operation, in parts that are
-// small enough to be inlined: a function call would double the cost of CallSoon.
+// full reports whether the last chunk has no unused slot, in which case the caller must call
+// addChunk before push. full, addChunk and push are one operation, split into parts that are small
+// enough to be inlined: a function call would double the cost of CallSoon.
 func (l *chunkList) full() bool { return l.last == nil || l.last.n >= chunkSlots }
 
 // push appends a callback and returns its slot in the last chunk.
@@ -57,8 +55,8 @@ func (l *chunkList) pushAll(fs []func(), p *chunkPool) {
 	}
 }
 
-// addChunk appends a chunk. It is rarely called. Inlined, it would take registers away
-// from the common path of its callers.
+// addChunk appends a chunk. It is rarely called, and inlining it would take registers away from the
+// common path of its callers.
 //
 //go:noinline
 func (l *chunkList) addChunk(p *chunkPool) *chunk {
@@ -68,16 +66,16 @@ func (l *chunkList) addChunk(p *chunkPool) *chunk {
 	return l.last
 }
 
-// fill appends as many callbacks as there are unused slots, and returns the others.
+// fill appends as many callbacks as there are unused slots, and returns the rest.
 func (c *chunk) fill(fs []func()) (rest []func()) {
 	n := copy(c.calls[c.n:], fs)
 	c.n += n
 	return fs[n:]
 }
 
-// splice moves all callbacks of other to the end of l. Whole chunks change their owner.
-// Callbacks are only copied if all of them fit into the last chunk of l: otherwise, posts
-// that arrive one by one between calls of CallSoon would use a chunk each.
+// splice moves all callbacks of other to the end of l. Whole chunks change owners. Callbacks are
+// copied only if all of them fit into l's last chunk. Without that, posts that arrive one by one
+// between calls to CallSoon would use a chunk each.
 func (l *chunkList) splice(other *chunkList) {
 	if len(l.chunks) == 0 || l.chunks[0].n == 0 {
 		*l, *other = *other, *l
@@ -95,7 +93,7 @@ func (l *chunkList) splice(other *chunkList) {
 	*other = chunkList{chunks: resetChunks(other.chunks)}
 }
 
-// resetChunks returns an empty slice with the memory of chunks, or nil if that is large.
+// resetChunks returns an empty slice that reuses the memory of chunks, or nil if that is large.
 func resetChunks(chunks []*chunk) []*chunk {
 	if cap(chunks) > maxKeptChunks {
 		return nil
@@ -107,15 +105,15 @@ func resetChunks(chunks []*chunk) []*chunk {
 // A chunkPool holds empty chunks for reuse: n is 0, and every slot is nil.
 type chunkPool []*chunk
 
-// maxKept is how many callbacks, and how many timers, the loop keeps memory for when
-// there is nothing left to call. A larger burst allocates again. The pools of the inbox
-// and of the queue keep up to half of the chunks each.
+// maxKept is the number of callbacks, and of timers, that the loop keeps memory for when there is
+// nothing left to call. A larger burst allocates again. The pools of the inbox and the queue keep
+// up to half of the chunks each.
 const (
 	maxKept       = 1 << 15
 	maxKeptChunks = maxKept / chunkSlots / 2
 )
 
-// get returns an empty chunk, a new one if the pool has none.
+// get returns an empty chunk, allocating one if the pool has none.
 func (p *chunkPool) get() *chunk {
 	last := len(*p) - 1
 	if last < 0 {
@@ -127,7 +125,7 @@ func (p *chunkPool) get() *chunk {
 	return c
 }
 
-// put adds a chunk whose callbacks were all called or cancelled, unless the pool is full.
+// put adds a chunk whose callbacks were all called or canceled, unless the pool is full.
 func (p *chunkPool) put(c *chunk) {
 	if len(*p) < maxKeptChunks {
 		c.n = 0

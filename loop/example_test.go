@@ -188,19 +188,6 @@ func ExampleLoop_Close() {
 	// loop: closed
 }
 
-// A name shows in the log of slow callbacks.
-func ExampleHandle_SetName() {
-	l := loop.New(loop.Options{Clock: loop.Virtual(0)})
-	h := l.CallLater(time.Second, func() {})
-	h.SetName("autosave")
-	fmt.Println(h.Name(), h.When(), h.Pending())
-	l.RunUntilIdle(context.Background())
-	fmt.Println(h.SetName("too late"), h.Pending())
-	// Output:
-	// autosave 1s true
-	// false false
-}
-
 // Stats is for goroutines that watch a loop. It does not wake the loop.
 func ExampleLoop_Stats() {
 	l := loop.New(loop.Options{Clock: loop.Virtual(0)})

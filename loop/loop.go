@@ -7,42 +7,41 @@ import (
 	"time"
 
 	"github.com/foliot-go/foliot/internal/bubble"
-	"github.com/foliot-go/foliot/wheel"
+	"github.com/foliot-go/foliot/internal/wheel"
 )
 
 var (
 	// ErrClosed is returned by Run, RunUntilIdle, Post and PostBatch after Close.
 	ErrClosed = errors.New("loop: closed")
 
-	// ErrRunning is returned by Run and RunUntilIdle while the loop is already running,
-	// also to a callback that calls them.
+	// ErrRunning is returned by Run and RunUntilIdle while the loop is already running, even when a
+	// callback calls them.
 	ErrRunning = errors.New("loop: Run called while the loop is running")
 )
 
 // Options configure a loop. The zero value is a good default.
 type Options struct {
-	// Clock is the clock of the loop. nil is the clock of the system.
+	// Clock is the loop's clock. nil means the system clock.
 	Clock Clock
 
-	// AfterCall is called after every callback. A script host can run microtasks in it.
-	// If the callback panics, AfterCall is called after OnPanic. If OnPanic is nil, it is
-	// called before anything else when the loop continues.
+	// AfterCall is called after every callback. A script host can run microtasks in it. If the
+	// callback panics, AfterCall is called after OnPanic or, if OnPanic is nil, before anything
+	// else when the loop continues.
 	AfterCall func()
 
-	// OnPanic is called when a callback or AfterCall panics, with the value of the panic
-	// and a stack that shows where it happened. Then the loop continues. For panic(nil),
-	// v is a *runtime.PanicNilError, with GODEBUG=panicnil=1 too. If OnPanic is nil, the
-	// panic reaches the caller of Run, RunUntilIdle or Step.
+	// OnPanic is called when a callback or AfterCall panics, with the panic value and a
+	// stack that shows where it happened. The loop then continues. For panic(nil), v is a
+	// *runtime.PanicNilError, even with GODEBUG=panicnil=1. If OnPanic is nil, the panic
+	// reaches the caller of Run, RunUntilIdle or Step.
 	OnPanic func(v any, stack []byte)
 
-	// SlowCallback is a limit for the time that a callback takes. A callback that takes
-	// longer is logged, with its name if it has one (see [Handle.SetName]). 0 means that
-	// nothing is logged.
+	// SlowCallback makes the loop log every callback that takes longer than this, with its
+	// function's name. 0 means that none is logged.
 	SlowCallback time.Duration
 
-	// Logger logs slow callbacks and, on Linux, failures of the timerfd that Run waits
-	// on: the first failure, and then none until a timerfd has worked again. If Logger is
-	// nil, slow callbacks are logged to slog.Default(), and failures are not logged.
+	// Logger logs slow callbacks and, on Linux, failures of the timerfd that Run waits on:
+	// the first one, and then none until a timerfd has worked again. If Logger is nil,
+	// slow callbacks are logged to slog.Default(), and failures are not logged.
 	Logger *slog.Logger
 }
 
@@ -53,25 +52,25 @@ type Call struct {
 }
 
 // A Loop calls callbacks, one after the other, on the goroutine that calls [Loop.Run],
-// [Loop.RunUntilIdle] or [Loop.Step]. That goroutine is called the loop's goroutine. It
-// may be a different one for each call.
+// [Loop.RunUntilIdle] or [Loop.Step]. That goroutine, which may be a different one for each
+// call, is called the loop's goroutine.
 //
-// Post, PostBatch, Stop, Close, Stats, Hold and the release function of Hold may be called
-// from any goroutine. All other methods, including those of handles, may only be called from
-// the loop's goroutine, or before the loop runs from the goroutine that prepares it. The
-// race detector finds calls that break this rule.
+// Post, PostBatch, Stop, Close, Stats, Hold and Hold's release function may be called from
+// any goroutine. All other methods, including those of handles, may only be called from the
+// loop's goroutine or, before the loop runs, from the goroutine that prepares it. The race
+// detector finds calls that break this rule.
 type Loop struct {
-	bubble string // the synctest bubble in which the loop was made; "": none. Set by New
+	bubble string // the synctest bubble in which the loop was created; "": none. Set by New
 
-	// state belongs to the loop's goroutine. Close, from any goroutine, replaces it by
-	// nil and so drops all callbacks. That needs no lock: a goroutine that is using the
-	// state keeps using it, and no other goroutine will see what it does there.
+	// state belongs to the loop's goroutine. Close, called from any goroutine, replaces it with nil
+	// and so drops all callbacks. That needs no lock: a goroutine that is using the state keeps
+	// using it, and no other goroutine will see what it does there.
 	state   atomic.Pointer[state]
 	running atomic.Bool  // Run is running. Set and cleared by the goroutine that is in Run
-	holds   atomic.Int64 // calls of Hold that were not released
+	holds   atomic.Int64 // calls to Hold that were not released
 
-	// Padding separates fields that other goroutines write all the time, those of the
-	// inbox, from signals and state, which are mostly read.
+	// Padding separates the inbox, which other goroutines write to all the time, from signals and
+	// state, which are mostly read.
 	_       [64]byte
 	signals signals
 	_       [64]byte
@@ -83,8 +82,8 @@ type Loop struct {
 
 // A state is the part of a loop that only the loop's goroutine uses.
 type state struct {
-	now        time.Duration // the Time of the iteration, or the latest reading outside
-	start      time.Time     // the zero of the system's clock
+	now        time.Duration // the iteration's Time, or the latest reading outside of one
+	start      time.Time     // the zero of the system clock
 	virtual    bool          // the clock is a virtual one
 	bubble     string        // Loop.bubble
 	iterating  bool          // an iteration is unfinished; a panic may have interrupted it
@@ -95,20 +94,19 @@ type state struct {
 	due    dueList
 
 	afterCall     func()
-	afterCallOwed bool // a callback has started, and AfterCall was not yet called for it
+	afterCallOwed bool // a callback started for which AfterCall was not called yet
 	onPanic       func(v any, stack []byte)
-	slowCallback  time.Duration     // 0: slow callbacks are not logged
-	logger        *slog.Logger      // nil: the user gave none
-	names         map[callID]string // of pending callbacks that have a name; nil: none has
-	plainCalls    bool              // afterCall, slowCallback and names are all unset
+	slowCallback  time.Duration // 0: slow callbacks are not logged
+	logger        *slog.Logger  // nil: the user gave none
+	plainCalls    bool          // neither afterCall nor slowCallback is set
 
 	lastPosts   int  // posts in the last iteration that had any
 	gathersLeft int  // how many more times gatherPosts may wait
 	mayLinger   bool // posts have come since the loop last lingered
 }
 
-// New returns a loop. A loop that is no longer used needs no Close: it has no goroutine,
-// and it has a file descriptor only during Run.
+// New returns a loop. A loop that is no longer used need not be closed: it has no
+// goroutine, and holds a file descriptor only during Run.
 func New(o Options) *Loop {
 	s := &state{
 		start:        time.Now(),
@@ -122,22 +120,16 @@ func New(o Options) *Loop {
 		s.virtual = true
 		s.now = v.start
 	}
-	s.timers = wheel.New[func()](tickOf(s.now), 0)
+	s.timers = wheel.New[func()](toTick(s.now), 0)
 	s.queue.base = 1
-	s.updatePlainCalls()
+	s.plainCalls = s.afterCall == nil && s.slowCallback == 0
 	l := &Loop{bubble: s.bubble, waker: waker{wakeCh: make(chan struct{}, 1)}}
 	l.view.wanted.Store(true)
 	l.state.Store(s)
 	return l
 }
 
-// updatePlainCalls sets plainCalls. It is called when a field that plainCalls depends on
-// has changed.
-func (s *state) updatePlainCalls() {
-	s.plainCalls = s.afterCall == nil && s.slowCallback == 0 && s.names == nil
-}
-
-// readClock returns the time that the loop's clock shows at this moment.
+// readClock returns the current time on the loop's clock.
 func (s *state) readClock() time.Duration {
 	if s.virtual {
 		return s.now
@@ -149,8 +141,8 @@ func (s *state) readClock() time.Duration {
 	return now
 }
 
-// Time returns the time on the loop's clock. During an iteration it always returns the
-// time at which the iteration began. Outside of an iteration it reads the clock.
+// Time returns the time on the loop's clock. During an iteration, that is the time at which
+// the iteration began. Outside of one, Time reads the clock.
 func (l *Loop) Time() time.Duration {
 	s := l.state.Load()
 	if s == nil {
@@ -162,9 +154,8 @@ func (l *Loop) Time() time.Duration {
 	return s.now
 }
 
-// Stop makes Run return after the current iteration. If the loop is not running, the next
-// Run returns after one iteration. No callback is lost, and Run may be called again. Stop
-// panics if the loop was made in a synctest bubble and the caller is not in it.
+// Stop makes Run return after the current iteration or, if the loop is not running, the next
+// Run return after one iteration. No callback is lost, and Run may be called again.
 func (l *Loop) Stop() {
 	if l.cannotWake() {
 		panic(errBubble)
@@ -172,11 +163,10 @@ func (l *Loop) Stop() {
 	l.signal(sigStopped)
 }
 
-// Close drops all callbacks and makes Run return ErrClosed. Close does not wait for a
-// callback that is being called, and after it no other callback is started. On a closed
-// loop CallSoon, CallLater, CallAt and CallLaterBatch do nothing and return zero Handles.
-// Close may be called more than once. It returns nil, unless the loop was made in a synctest
-// bubble and the caller is not in it: then it does nothing and returns an error.
+// Close drops all callbacks and makes Run return ErrClosed. It does not wait for a running
+// callback, and no other callback starts after it returns. On a closed loop CallSoon, CallLater,
+// CallAt and CallLaterBatch do nothing and return zero Handles. Close may be called more than once.
+// It returns nil, except in a foreign synctest bubble, where it does nothing and returns an error.
 func (l *Loop) Close() error {
 	if l.cannotWake() {
 		return errBubble
@@ -187,10 +177,10 @@ func (l *Loop) Close() error {
 	return nil
 }
 
-// Hold tells the loop that work is being done elsewhere and that its result will be
-// posted. Until release is called, RunUntilIdle does not return for lack of work, and a
-// virtual clock does not jump. Call Post first, then release. Hold and release may be
-// called from any goroutine. Further calls of release do nothing.
+// Hold tells the loop that work is in flight elsewhere and that its result will be posted.
+// Until release is called, RunUntilIdle does not return for lack of work, and a virtual
+// clock does not jump. Call Post first, then release. Hold and release may be called from
+// any goroutine. Calling release again does nothing.
 func (l *Loop) Hold() (release func()) {
 	l.holds.Add(1)
 	var released atomic.Bool
@@ -204,7 +194,7 @@ func (l *Loop) Hold() (release func()) {
 	}
 }
 
-// signal sets a signal, and wakes the loop if it sleeps.
+// signal sets a signal, and wakes the loop if it is asleep.
 func (l *Loop) signal(sig signalBits) {
 	if mode := l.signals.set(sig); mode != 0 {
 		l.waker.wake(mode)

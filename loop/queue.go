@@ -1,11 +1,10 @@
 package loop
 
-// A queue holds the callbacks of CallSoon and Post, in order of arrival. Each callback
-// has a position: the number of its chunk, counted over the life of the loop, and its
-// slot in the chunk. A handle finds its callback by the position alone. A position is
-// never used twice, although chunks are.
+// A queue holds the callbacks from CallSoon and Post, in order of arrival. Each callback has a
+// position: the number of its chunk, counted over the life of the loop, and its slot in the chunk.
+// A handle finds its callback by the position alone. Chunks are reused, positions are not.
 //
-//	running  [✗ ✗ f f ·] [f f f f f]    this iteration; ✗ called or cancelled, · unused
+//	running  [✗ ✗ f f ·] [f f f f f]    this iteration; ✗ called or canceled, · unused
 //	waiting  [f f f · ·]                the next iteration
 //	          ▲ chunk number base + len(running)
 type queue struct {
@@ -18,14 +17,14 @@ type queue struct {
 	pool      chunkPool
 }
 
-// position returns the position of a slot of the last chunk that waits.
+// position returns the position of a slot in the last waiting chunk.
 func (q *queue) position(slot int) uint64 {
 	return (q.base+uint64(len(q.running)+len(q.waiting.chunks)-1))<<slotBits | uint64(slot)
 }
 
-// rotate makes the callbacks that wait those that run. It is called after recycle. The
-// spare chunk becomes the first chunk of waiting: a loop with little to do uses the same
-// two chunks over and over.
+// rotate turns the waiting callbacks into the running ones. It is called after recycle. The spare
+// chunk becomes the first chunk of waiting, so that a loop with little to do uses the same two
+// chunks over and over.
 func (q *queue) rotate() {
 	q.running, q.waiting.chunks = q.waiting.chunks, q.running
 	q.waiting.last, q.waiting.liveBefore = nil, 0
@@ -35,7 +34,7 @@ func (q *queue) rotate() {
 	}
 }
 
-// recycle keeps the chunks that ran for reuse, and drops those that are too many to keep.
+// recycle keeps the chunks that ran for reuse, and drops those in excess.
 func (q *queue) recycle() {
 	if len(q.running) == 0 {
 		return
@@ -50,10 +49,10 @@ func (q *queue) recycle() {
 	q.nextChunk, q.nextSlot = 0, 0
 }
 
-// empty reports whether no callback waits for the next iteration.
+// empty reports whether no callback is waiting for the next iteration.
 func (q *queue) empty() bool { return q.waiting.live() == 0 }
 
-// cancel removes a callback. It returns false if the callback was called or cancelled.
+// cancel removes a callback. It returns false if the callback was called or canceled.
 func (q *queue) cancel(position uint64) bool {
 	f := q.find(position)
 	if f == nil {
@@ -66,7 +65,7 @@ func (q *queue) cancel(position uint64) bool {
 	return true
 }
 
-// find returns the slot at a position, or nil if the callback was called or cancelled.
+// find returns the slot at a position, or nil if the callback was called or canceled.
 func (q *queue) find(position uint64) *func() {
 	i := position>>slotBits - q.base
 	chunks := q.running
@@ -84,11 +83,11 @@ func (q *queue) find(position uint64) *func() {
 	return f
 }
 
-// CallSoon schedules f for the next iteration, behind all callbacks that were scheduled
-// by CallSoon or posted before.
+// CallSoon schedules f for the next iteration, after all callbacks that CallSoon scheduled or Post
+// posted earlier.
 func (l *Loop) CallSoon(f func()) Handle {
 	if f == nil {
-		panic("loop: CallSoon called with a nil func")
+		panic("loop: CallSoon with a nil func; pass the function to call")
 	}
 	s := l.state.Load()
 	if s == nil {

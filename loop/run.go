@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-// Run runs the loop until Stop is called (then it returns nil), until ctx ends (then it
-// returns the error of ctx), or until the loop is closed (then it returns ErrClosed).
-// When there is nothing to call, Run waits. It needs no other goroutine for that, and
-// uses no processor time. Run returns [ErrRunning] if the loop is already running, also
-// when it is called from a callback.
+// Run runs the loop until Stop is called, ctx ends or the loop is closed, and returns nil,
+// ctx.Err() or ErrClosed, respectively. While there is nothing to call, Run blocks, without another
+// goroutine and without using CPU time. Run returns [ErrRunning] if the loop is already running,
+// even if it is called from a callback.
 func (l *Loop) Run(ctx context.Context) error { return l.run(ctx, false) }
 
-// RunUntilIdle is like Run, but it also returns, with nil, when nothing is scheduled,
-// posted or held.
+// RunUntilIdle is like Run, but also returns, with nil, when nothing is scheduled, posted or held.
 func (l *Loop) RunUntilIdle(ctx context.Context) error { return l.run(ctx, true) }
 
 func (l *Loop) run(ctx context.Context, untilIdle bool) error {
@@ -51,8 +49,8 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 		}
 		l.iterate(s, l.signals.load()&sigStopped == 0)
 		l.showIfWanted(s)
-		// The holds are read before the signals. A goroutine posts first and then
-		// releases: if its release is seen here, its post is seen below.
+		// The holds are read before the signals. A goroutine posts first and then releases, so if
+		// its release is seen here, its post is seen below.
 		holds := l.holds.Load()
 		sig := l.signals.load()
 		switch {
@@ -89,23 +87,22 @@ func (l *Loop) run(ctx context.Context, untilIdle bool) error {
 	}
 }
 
-// Step runs one iteration and does not wait. ok reports whether a callback is scheduled
-// or posted, and next is the time until there is a callback to call; 0 means at once. On
-// a virtual clock next is virtual time, and the following Step jumps over it unless there
-// is a callback to call before.
+// Step runs one iteration without blocking. ok reports whether a callback is scheduled or posted, and
+// next is the time until there is a callback to call, 0 if there is one now. On a virtual clock next
+// is virtual time, and the following Step jumps over it unless there is something to call sooner.
 //
-// Step panics if it is called from a callback or while Run is running. On a closed loop
-// it returns 0 and false.
+// Step panics if it is called from a callback or while Run is running. On a closed loop it
+// returns 0 and false.
 func (l *Loop) Step() (next time.Duration, ok bool) {
 	if l.running.Load() {
-		panic("loop: Step called while the loop is running")
+		panic("loop: Step while the loop is running; call Step or Run, not both")
 	}
 	s := l.state.Load()
 	if s == nil {
 		return 0, false
 	}
 	if s.inCallback {
-		panic("loop: Step called from a callback")
+		panic("loop: Step in a callback of the same loop; the iteration that called it goes on by itself")
 	}
 	if l.cannotRun(s) {
 		panic(errBubble)
@@ -126,9 +123,9 @@ func (l *Loop) Step() (next time.Duration, ok bool) {
 	return max(at-s.readClock(), 0), true
 }
 
-// iterate runs one iteration, or the rest of one that was interrupted. mayJump allows a
-// virtual clock to jump to the next deadline. It is false if the loop is to stop: on a
-// real clock the loop would not wait for the deadline, either.
+// iterate runs one iteration, or the rest of one that was interrupted. mayJump allows a virtual
+// clock to jump to the next deadline. It is false if the loop is about to stop, because on a real
+// clock the loop would not wait for the deadline either.
 func (l *Loop) iterate(s *state, mayJump bool) {
 	if !s.iterating {
 		l.beginIteration(s, mayJump)
@@ -136,10 +133,10 @@ func (l *Loop) iterate(s *state, mayJump bool) {
 	l.finishIteration(s)
 }
 
-// beginIteration decides what the iteration consists of: the callbacks that are queued by
-// now, and the timers that are due at its time.
+// beginIteration determines what the iteration consists of: the callbacks that are queued by now,
+// and the timers that are due at its time.
 func (l *Loop) beginIteration(s *state, mayJump bool) {
-	held := s.virtual && l.holds.Load() != 0 // before the inbox, for the reason in run
+	held := s.virtual && l.holds.Load() != 0 // before the inbox, for the reason given in run
 	if l.signals.load()&sigPosted != 0 {
 		posts, contended := l.collect(&s.queue)
 		s.mayLinger = true

@@ -7,26 +7,27 @@ import (
 	"github.com/foliot-go/foliot/internal/bubble"
 )
 
-// Stats is what goroutines other than that of the loop can know about it.
+// Stats is a snapshot of a loop, for goroutines that watch it.
 type Stats struct {
 	Running bool // Run or RunUntilIdle is running
 	Closed  bool // the loop is closed
-	Held    int  // calls of Hold that were not released
-	Posted  int  // callbacks that were posted and that the loop has not collected yet
+	Held    int  // calls to Hold that were not released
+	Posted  int  // posted callbacks that the loop has not collected yet
 
-	// Timers is the number of callbacks of CallLater, CallAt and CallLaterBatch that were neither
-	// called nor cancelled. Next is the time until the first of them is due; 0 or less: it is due.
-	// Without any it is 0.
+	// Timers is the number of callbacks scheduled by CallLater, CallAt and CallLaterBatch that were
+	// neither called nor canceled. Next is the time until the first of them is due: 0 or less if it
+	// is already due, and 0 if there is none.
 	//
-	// While the loop waits, both are exact. They are also brought up to date when Run returns, and
-	// after the first iteration that ends after a call of Stats. So if a program calls Stats
-	// regularly, they are from the time after its last call, or from the end of the iteration before.
+	// Both are exact while the loop is blocked. Otherwise they are updated when Run returns, and
+	// after the first iteration that ends after a call to Stats. For a program that calls Stats
+	// regularly they are thus no older than its previous call, or than the last iteration before
+	// that.
 	Timers int
 	Next   time.Duration
 }
 
-// Stats returns a snapshot of the loop. It may be called from any goroutine. It does not wake the
-// loop and does not wait for it.
+// Stats returns a snapshot of the loop. It may be called from any goroutine. It neither wakes the
+// loop nor waits for it.
 func (l *Loop) Stats() Stats {
 	st := Stats{
 		Running: l.running.Load(),
@@ -58,10 +59,10 @@ func (b *inbox) posted() int {
 	return b.calls.live()
 }
 
-// A view has the part of the state that Stats shows. The loop's goroutine stores it: before each
-// sleep, when Run returns, and after an iteration if it is wanted. Nothing else changes the timers, so
-// it is exact while the loop sleeps. Storing it after each iteration would cost some percent of a
-// short one.
+// A view is the part of the state that Stats shows. The loop's goroutine stores it before each
+// sleep, when Run returns, and after an iteration if it is wanted. Nothing else changes the timers,
+// so it is exact while the loop sleeps. Storing it after every iteration would cost a few percent
+// of a short one.
 type view struct {
 	wanted atomic.Bool  // Stats was called since the last store. True at first
 	timers atomic.Int64 // the number of timers
@@ -69,7 +70,7 @@ type view struct {
 	now    atomic.Int64 // the time at which it was stored, for callers that cannot read the clock
 }
 
-// show stores the view of the loop. It is called by the loop's goroutine.
+// show stores the loop's view. It is called by the loop's goroutine.
 func (l *Loop) show(s *state) {
 	v := &l.view
 	at, _ := s.nextDeadline()
@@ -81,7 +82,7 @@ func (l *Loop) show(s *state) {
 	}
 }
 
-// showIfWanted stores the view of the loop if Stats was called since the last time.
+// showIfWanted stores the loop's view if Stats was called since it was last stored.
 func (l *Loop) showIfWanted(s *state) {
 	if l.view.wanted.Load() {
 		l.show(s)

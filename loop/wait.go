@@ -9,37 +9,34 @@ import (
 )
 
 const (
-	// A loop whose deadline is at most spinTime away does not sleep. It reads the clock
-	// again and again instead: falling asleep and waking up takes longer.
+	// A loop whose deadline is at most spinTime away does not sleep. It reads the clock again and
+	// again instead, because falling asleep and waking up takes longer.
 	spinTime = 20 * time.Microsecond
 
-	// lingerTime is how long the loop yields its processor before it sleeps, after an
-	// iteration with posts. A busy producer often posts again within that time, and then
-	// it need not wake the loop.
+	// lingerTime is how long the loop yields its processor before it sleeps, after an iteration with
+	// posts. A busy producer often posts again within that time, and then need not wake the loop.
 	lingerTime = 10 * time.Microsecond
 
-	// gatherTime is how long the loop waits for more posts if an iteration had fewer than
-	// fewPosts and the next are already there. A loop that collects posts one by one
-	// contends with its producers for the lock of the inbox, and both become slow. The
-	// loop waits so up to gatherRounds times after it found the lock held by a producer.
-	// So it does not wait for posts of its own callbacks, which cause no contention.
+	// gatherTime is how long the loop waits for more posts if an iteration had fewer than fewPosts
+	// and the next ones are already there. A loop that collects posts one by one contends with its
+	// producers for the inbox's lock, which slows down both. The loop waits like this up to
+	// gatherRounds times after it found the lock held by a producer, so it does not wait for its
+	// own callbacks' posts, which cause no contention.
 	gatherTime   = time.Microsecond
 	gatherRounds = 64
 	fewPosts     = 32
 
-	// alarmRetryDelay is how long the loop waits after an alarm has failed before it
-	// makes a new one.
+	// alarmRetryDelay is how long the loop waits after an alarm failed before it opens a new one.
 	alarmRetryDelay = time.Second
 )
 
-// A waker is what the loop sleeps on, and what other goroutines wake it with. There are
-// two ways to sleep. One is a channel, together with a timer of the standard library if
-// there is a deadline. It works on all systems and in synctest bubbles. The other is the
-// alarm. It is more exact, but it exists only on Linux, and only while Run waits for
-// deadlines. If the alarm fails, the loop uses the channel and the timer, and makes a new
+// A waker is what the loop sleeps on, and what other goroutines wake it with. There are two ways to
+// sleep. The channel, together with a time.Timer if there is a deadline, works on all systems and
+// in synctest bubbles. The alarm is more precise, but exists only on Linux, and only while Run
+// waits for deadlines. If the alarm fails, the loop uses the channel and the timer, and opens a new
 // alarm later.
 type waker struct {
-	wakeCh chan struct{} // capacity 1. Made by New, so it belongs to the bubble of the loop
+	wakeCh chan struct{} // capacity 1. Created by New, so it belongs to the loop's bubble
 	timer  *time.Timer   // used by the loop's goroutine only
 
 	// mu keeps the alarm from being closed while it is being set, and guards alarm and
@@ -49,17 +46,16 @@ type waker struct {
 	alarmErr error // why another goroutine dropped the alarm; nil once the loop knows
 
 	// Used by the loop's goroutine only.
-	alarmRetryAt time.Duration // no alarm is made before the clock shows this time
-	alarmFailing bool          // an alarm has failed, and none has worked since
+	alarmRetryAt time.Duration // no alarm is opened before the clock shows this time
+	alarmFailing bool          // an alarm failed, and none has worked since
 }
 
-// wake ends a sleep in the given mode. If that sleep is already over, it ends a later one
-// early.
+// wake ends a sleep in the given mode. If that sleep is already over, it ends a later one early.
 func (w *waker) wake(mode signalBits) {
 	if mode == sleepOnChannel {
 		select {
 		case w.wakeCh <- struct{}{}:
-		default: // the channel already has a wake-up
+		default: // the channel already holds a wake-up
 		}
 		return
 	}
@@ -69,7 +65,7 @@ func (w *waker) wake(mode signalBits) {
 		return
 	}
 	if err := w.alarm.Set(1); err != nil {
-		w.dropAlarm() // this ends the sleep, too
+		w.dropAlarm() // this also ends the sleep
 		w.alarmErr = err
 	}
 }
@@ -80,16 +76,15 @@ func (w *waker) dropAlarm() {
 	w.alarm = nil
 }
 
-// closeAlarm closes the file descriptor of the alarm when Run returns.
+// closeAlarm closes the alarm's file descriptor when Run returns.
 func (w *waker) closeAlarm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dropAlarm()
 }
 
-// setAlarm sets the alarm to go off after d, and returns it. It makes the alarm if
-// necessary. It returns nil on a system that has no alarms, and an error if the alarm has
-// failed.
+// setAlarm sets the alarm to go off after d, and returns it. It opens the alarm if necessary. It
+// returns nil on a system without alarms, and an error if the alarm failed.
 func (w *waker) setAlarm(d time.Duration) (*alarm.Alarm, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,9 +106,9 @@ func (w *waker) setAlarm(d time.Duration) (*alarm.Alarm, error) {
 	return w.alarm, nil
 }
 
-// dropFailed drops the alarm a, whose Wait returned err, and returns why it failed. If
-// another goroutine has dropped the alarm, Wait returned because of that, and the reason
-// is the error of that goroutine.
+// dropFailed drops the alarm a, whose Wait returned err, and returns why it failed. If another
+// goroutine dropped the alarm, Wait returned because of that, and the reason is that goroutine's
+// error.
 func (w *waker) dropFailed(a *alarm.Alarm, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,8 +121,8 @@ func (w *waker) dropFailed(a *alarm.Alarm, err error) error {
 	return err
 }
 
-// noteFailure records that an alarm has failed. It logs the failure if it is the first
-// one since an alarm worked.
+// noteFailure records that an alarm failed. It logs the failure if it is the first one since an
+// alarm worked.
 func (w *waker) noteFailure(s *state, err error) {
 	w.alarmRetryAt = s.readClock() + alarmRetryDelay
 	if w.alarmFailing {
@@ -140,8 +135,8 @@ func (w *waker) noteFailure(s *state, err error) {
 	}
 }
 
-// sleep waits for a signal or, if a timer is armed, for the first deadline. It may return
-// early.
+// sleep blocks until there is a signal or, if a timer is armed, until the first deadline. It may
+// return early.
 func (l *Loop) sleep(s *state, armed bool) {
 	if s.bubble == "" && !s.virtual && l.linger(s, armed) {
 		return
@@ -168,12 +163,12 @@ func (l *Loop) sleep(s *state, armed bool) {
 		}
 		return
 	case now >= w.alarmRetryAt:
-		// The alarm is set before the loop is marked asleep. Afterwards, setting it could
-		// undo the wake-up of another goroutine.
+		// The alarm is set before the loop is marked asleep. Setting it afterwards could undo
+		// another goroutine's wake-up.
 		a, err := w.setAlarm(left)
 		if err != nil {
 			w.noteFailure(s, err)
-			return // the logger may have taken long, or may have called the loop
+			return // the logger may have taken long, or called the loop
 		}
 		if a != nil {
 			if l.signals.markAsleep(sleepOnAlarm) {
@@ -208,9 +203,9 @@ func (l *Loop) waitForAlarm(s *state, a *alarm.Alarm) {
 	l.waker.noteFailure(s, l.waker.dropFailed(a, err))
 }
 
-// linger yields the processor for up to lingerTime if posts have come lately. It reports
-// whether a signal is set. Its limit is a time and not a number of yields, because one
-// yield can take long while all processors are busy. It never lingers past a deadline.
+// linger yields the processor for up to lingerTime if posts came recently, and reports whether a
+// signal is set. Its limit is a time rather than a number of yields, because one yield can take
+// long while all CPUs are busy. It never lingers past a deadline.
 func (l *Loop) linger(s *state, armed bool) bool {
 	if !s.mayLinger {
 		return false
@@ -230,8 +225,8 @@ func (l *Loop) linger(s *state, armed bool) bool {
 	return false
 }
 
-// gatherPosts waits for gatherTime, so that more posts come, if the last iteration had
-// few posts and the loop lately contended with producers.
+// gatherPosts waits for gatherTime to let more posts arrive, if the last iteration had few of them
+// and the loop recently contended with producers.
 func (s *state) gatherPosts() {
 	if s.gathersLeft == 0 || s.lastPosts >= fewPosts || s.virtual || s.bubble != "" {
 		return

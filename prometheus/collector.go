@@ -75,10 +75,10 @@ func (c *collector) send(ch chan<- client.Metric, st *foliot.Stats) {
 	for i, m := range scalars {
 		ch <- newConst(c.scalars[i], m.kind, m.value(st))
 	}
-	for w := range st.Worker {
+	for w := range st.PerWorker {
 		number := strconv.Itoa(w)
 		for i, m := range workerGauges {
-			ch <- newConst(c.workers[i], client.GaugeValue, m.value(&st.Worker[w]), number)
+			ch <- newConst(c.workers[i], client.GaugeValue, m.value(&st.PerWorker[w]), number)
 		}
 	}
 	for i, m := range histograms {

@@ -92,7 +92,7 @@ func TestTheMetricsOfAKnownRuntime(t *testing.T) {
 	rt := known(t)
 	reg := newRegistry(t, NewCollector(rt, Labels{"runtime": "known"}))
 	const want = `
-# HELP foliot_callbacks_handed Callbacks that Options.Go has got and not started yet.
+# HELP foliot_callbacks_handed Callbacks that were given to Options.Go and have not started yet.
 # TYPE foliot_callbacks_handed gauge
 foliot_callbacks_handed{runtime="known"} 0
 # HELP foliot_panics_total Panics of callbacks, polls and Options.Go that went to Options.OnPanic.

@@ -14,11 +14,11 @@ import (
 
 // leftOut are the fields that are no metrics, with the reason.
 var leftOut = map[string]string{
-	"Stats.SlowCallback":  "it is an option, and does not change",
-	"Stats.Worker":        "the metrics foliot_worker_… have what is in it",
-	"WorkerStats.Fired":   "it moves with a shard to another worker, so it can fall, which a counter must not",
-	"WorkerStats.Stale":   "the worker does not matter for memory; foliot_entries_stale is the sum",
-	"WorkerStats.Wakeups": "it counts goroutines that take over the worker, also without a wake-up; foliot_wakeups_total has the wake-ups",
+	"Stats.PerWorker":       "the metrics foliot_worker_… have what is in it",
+	"WorkerStats.Fired":     "it moves with a shard to another worker, so it can fall, which a counter must not",
+	"WorkerStats.Stale":     "the worker does not matter for memory; foliot_entries_stale is the sum",
+	"WorkerStats.TaskPolls": "a worker that retires takes its polls with it; foliot_task_polls_total is the sum",
+	"WorkerStats.Wakeups":   "it counts goroutines that take over the worker, also without a wake-up; foliot_wakeups_total has the wake-ups",
 }
 
 // exported returns the names of metrics by field.
@@ -62,7 +62,7 @@ func TestEveryFieldIsAMetricOrLeftOutForAReason(t *testing.T) {
 
 // Each field of Stats gets its own value, which the metric must have.
 func TestEveryMetricHasTheValueOfItsField(t *testing.T) {
-	st := foliot.Stats{Worker: make([]foliot.WorkerStats, 2), Late: record(1, 2, 3), Ran: record(time.Second)}
+	st := foliot.Stats{PerWorker: make([]foliot.WorkerStats, 2), Late: record(1, 2, 3), Ran: record(time.Second)}
 	want := map[string]float64{} // by name and worker
 	next := 1.0
 	fill := func(v reflect.Value, worker string) {
@@ -82,8 +82,8 @@ func TestEveryMetricHasTheValueOfItsField(t *testing.T) {
 		}
 	}
 	fill(reflect.ValueOf(&st).Elem(), "")
-	fill(reflect.ValueOf(&st.Worker[0]).Elem(), "0")
-	fill(reflect.ValueOf(&st.Worker[1]).Elem(), "1")
+	fill(reflect.ValueOf(&st.PerWorker[0]).Elem(), "0")
+	fill(reflect.ValueOf(&st.PerWorker[1]).Elem(), "1")
 	want["foliot_timer_lateness_seconds"], want["foliot_callback_duration_seconds"] = 3, 1
 	want["foliot_build_info"+version] = 1
 

@@ -16,11 +16,7 @@ import (
 
 // record returns a histogram of the durations.
 func record(ds ...time.Duration) foliot.Histogram {
-	var r foliot.Recorder
-	for _, d := range ds {
-		r.Record(d)
-	}
-	return r.Histogram()
+	return foliot.Histogram{}.Add(ds...)
 }
 
 // bucketBound returns the longest duration of the bucket of d in a foliot.Histogram.
@@ -219,11 +215,11 @@ func TestPercentilesOfBothFormsAgreeWithTheDurations(t *testing.T) {
 
 // If a count fell, a server would take it for a program that was started again.
 func TestNoBucketFallsWhenDurationsAreAdded(t *testing.T) {
-	var r foliot.Recorder
-	before := convert(r.Histogram(), bounds[:])
+	h := record()
+	before := convert(h, bounds[:])
 	for _, d := range samples(1, 2000) {
-		r.Record(d)
-		after := convert(r.Histogram(), bounds[:])
+		h = h.Add(d)
+		after := convert(h, bounds[:])
 		counts := nativeCounts(after)
 		for index, n := range nativeCounts(before) {
 			if counts[index] < n {

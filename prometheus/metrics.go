@@ -23,30 +23,31 @@ var scalars = [...]struct {
 	value func(*foliot.Stats) float64
 }{
 	{"Workers", "foliot_workers", gauge, "Workers that have not retired.", func(s *foliot.Stats) float64 { return float64(s.Workers) }},
-	{"Running", "foliot_workers_running", gauge, "Workers that are running, and callbacks and polls that run outside of their worker.", func(s *foliot.Stats) float64 { return float64(s.Running) }},
+	{"Goroutines", "foliot_workers_running", gauge, "Goroutines that run callbacks and polls.", func(s *foliot.Stats) float64 { return float64(s.Goroutines) }},
 	{"Blocked", "foliot_workers_blocked_total", counter, "How often a worker got a new goroutine because a callback, a poll or Options.Go blocked.", func(s *foliot.Stats) float64 { return float64(s.Blocked) }},
 	{"Wakeups", "foliot_wakeups_total", counter, "How often the timekeeper woke.", func(s *foliot.Stats) float64 { return float64(s.Wakeups) }},
 
 	{"Armed", "foliot_timers_armed", gauge, "Timers that are armed, those of tasks included.", func(s *foliot.Stats) float64 { return float64(s.Armed) }},
-	{"Slots", "foliot_timers_allocated", gauge, "Timers of the program, armed or not, as Options.MaxTimers counts them.", func(s *foliot.Stats) float64 { return float64(s.Slots) }},
+	{"Timers", "foliot_timers_allocated", gauge, "Timers of the program, armed or not, as Options.MaxTimers counts them.", func(s *foliot.Stats) float64 { return float64(s.Timers) }},
 	{"Fired", "foliot_timers_fired_total", counter, "Timers that have fired: callbacks started and values sent on channels.", func(s *foliot.Stats) float64 { return float64(s.Fired) }},
 	{"Stopped", "foliot_timers_stopped_total", counter, "Armed timers that were stopped by Stop or Free.", func(s *foliot.Stats) float64 { return float64(s.Stopped) }},
 	{"Rearmed", "foliot_timers_rearmed_total", counter, "Calls of Reset for timers that were armed.", func(s *foliot.Stats) float64 { return float64(s.Rearmed) }},
 	{"Migrated", "foliot_timers_migrated_total", counter, "Armed timers that other workers got from workers that retired.", func(s *foliot.Stats) float64 { return float64(s.Migrated) }},
 
 	{"Tasks", "foliot_tasks", gauge, "Tasks that have not ended.", func(s *foliot.Stats) float64 { return float64(s.Tasks) }},
-	{"Polls", "foliot_task_polls_total", counter, "Polls of tasks.", func(s *foliot.Stats) float64 { return float64(s.Polls) }},
+	{"TaskPolls", "foliot_task_polls_total", counter, "Polls of tasks.", func(s *foliot.Stats) float64 { return float64(s.TaskPolls) }},
 	{"Queued", "foliot_queue_values", gauge, "Values in queues, due or not.", func(s *foliot.Stats) float64 { return float64(s.Queued) }},
 
 	{"Panics", "foliot_panics_total", counter, "Panics of callbacks, polls and Options.Go that went to Options.OnPanic.", func(s *foliot.Stats) float64 { return float64(s.Panics) }},
-	{"Handed", "foliot_callbacks_handed", gauge, "Callbacks that Options.Go has got and not started yet.", func(s *foliot.Stats) float64 { return float64(s.Handed) }},
-	{"Rescued", "foliot_callbacks_rescued_total", counter, "Callbacks that the runtime ran itself because Options.Go dropped them or panicked.", func(s *foliot.Stats) float64 { return float64(s.Rescued) }},
+	{"Defects", "foliot_defects_total", counter, "Events that the rules of the library itself do not allow. Report it if there is one.", func(s *foliot.Stats) float64 { return float64(s.Defects) }},
+	{"GoPending", "foliot_callbacks_handed", gauge, "Callbacks that were given to Options.Go and have not started yet.", func(s *foliot.Stats) float64 { return float64(s.GoPending) }},
+	{"GoRescued", "foliot_callbacks_rescued_total", counter, "Callbacks that the runtime ran itself because Options.Go panicked or called Goexit.", func(s *foliot.Stats) float64 { return float64(s.GoRescued) }},
 
 	{"Stale", "foliot_entries_stale", gauge, "Dead entries that stopped timers have left in the wheels.", func(s *foliot.Stats) float64 { return float64(s.Stale) }},
 	{"Scrubbed", "foliot_entries_scrubbed_total", counter, "Dead entries and empty slots whose memory scrubbing has freed.", func(s *foliot.Stats) float64 { return float64(s.Scrubbed) }},
 }
 
-// workerGauges are the metrics of each worker. They have the label worker, the index in Stats.Worker.
+// workerGauges are the metrics of each worker. They have the label worker, the index in Stats.PerWorker.
 var workerGauges = [...]struct {
 	field string // of foliot.WorkerStats
 	name  string

@@ -47,7 +47,7 @@ func TestThePageListsTheMetrics(t *testing.T) {
 		want = append(want, fmt.Sprintf("| `%s` | %s | `%s` | %s |", m.name, kind, m.field, strings.TrimSuffix(m.help, ".")))
 	}
 	for _, m := range workerGauges {
-		want = append(want, fmt.Sprintf("| `%s` | gauge | `Worker.%s` | %s |", m.name, m.field, strings.TrimSuffix(m.help, ".")))
+		want = append(want, fmt.Sprintf("| `%s` | gauge | `PerWorker.%s` | %s |", m.name, m.field, strings.TrimSuffix(m.help, ".")))
 	}
 	for _, m := range histograms {
 		want = append(want, fmt.Sprintf("| `%s` | histogram | `%s` | %s |", m.name, m.field, strings.TrimSuffix(m.help, ".")))

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	std "time"
 
@@ -155,12 +156,36 @@ func TestTimersOfVeryLongDelayDoNotFire(t *testing.T) {
 	}
 }
 
-func TestSleepReturns(t *testing.T) {
-	time.Sleep(0)
-	time.Sleep(math.MinInt64)
+// The caller of AfterFunc and Reset goes on at once, however short the delay and however many
+// goroutines wait for a processor: a yield would put it behind all of them. The processor may be
+// taken away from it at any time, so one good attempt of many is enough.
+func TestAShortDelayDoesNotYieldInTheCaller(t *testing.T) {
+	var stop atomic.Bool
 	var wg sync.WaitGroup
-	for range 1000 {
-		wg.Go(func() { time.Sleep(2 * time.Millisecond) })
+	defer wg.Wait()
+	defer stop.Store(true)
+	for range 64 {
+		wg.Go(func() {
+			for !stop.Load() {
+			}
+		})
 	}
-	testkit.Returns(t, "a thousand calls of Sleep", wg.Wait)
+	timer := time.AfterFunc(time.Hour, func() {})
+	defer timer.Stop()
+	for name, call := range map[string]func(d time.Duration){
+		"AfterFunc": func(d time.Duration) { time.AfterFunc(d, func() {}) },
+		"Reset":     func(d time.Duration) { timer.Reset(d) },
+	} {
+		for _, d := range []time.Duration{1, time.Microsecond} {
+			fastest := time.Hour
+			for range 10 {
+				began := std.Now()
+				call(d)
+				fastest = min(fastest, std.Since(began))
+			}
+			if fastest > 5*time.Millisecond {
+				t.Errorf("%s(%v) takes %v or longer while others compute", name, d, fastest)
+			}
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package time_test
 
 import (
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 	std "time"
 
@@ -10,22 +13,11 @@ import (
 
 func TestPanicsHaveTheTextsOfTheStandardPackage(t *testing.T) {
 	for name, do := range map[string]struct{ own, other func() }{
-		"NewTicker(0)":  {func() { time.NewTicker(0) }, func() { std.NewTicker(0) }},
-		"NewTicker(-1)": {func() { time.NewTicker(-1) }, func() { std.NewTicker(-1) }},
-		"Reset(0) of a ticker": {
-			func() { time.NewTicker(time.Hour).Reset(0) },
-			func() { std.NewTicker(time.Hour).Reset(0) },
-		},
-		"Reset(-1) of a ticker":                {func() { time.NewTicker(time.Hour).Reset(-1) }, func() { std.NewTicker(time.Hour).Reset(-1) }},
 		"Stop of a zero Timer":                 {func() { new(time.Timer).Stop() }, func() { new(std.Timer).Stop() }},
 		"Reset of a zero Timer":                {func() { new(time.Timer).Reset(1) }, func() { new(std.Timer).Reset(1) }},
 		"Stop of a Timer with a channel alone": {func() { stopFake() }, func() { stopStandardFake() }},
-		"Reset of a zero Ticker":               {func() { new(time.Ticker).Reset(1) }, func() { new(std.Ticker).Reset(1) }},
-		"Reset(0) of a zero Ticker":            {func() { new(time.Ticker).Reset(0) }, func() { new(std.Ticker).Reset(0) }},
 		"Stop of a nil Timer":                  {func() { (*time.Timer)(nil).Stop() }, func() { (*std.Timer)(nil).Stop() }},
 		"Reset of a nil Timer":                 {func() { (*time.Timer)(nil).Reset(1) }, func() { (*std.Timer)(nil).Reset(1) }},
-		"Stop of a nil Ticker":                 {func() { (*time.Ticker)(nil).Stop() }, func() { (*std.Ticker)(nil).Stop() }},
-		"Reset of a nil Ticker":                {func() { (*time.Ticker)(nil).Reset(1) }, func() { (*std.Ticker)(nil).Reset(1) }},
 	} {
 		own, other := panicOf(do.own), panicOf(do.other)
 		if own != other || own == "" {
@@ -38,38 +30,37 @@ func stopFake() { (&time.Timer{C: make(chan time.Time)}).Stop() }
 
 func stopStandardFake() { (&std.Timer{C: make(chan time.Time)}).Stop() }
 
-func TestStopOfAZeroTickerDoesNothing(t *testing.T) {
-	new(time.Ticker).Stop()
-	c := make(chan time.Time, 1)
-	c <- time.Now()
-	(&time.Ticker{C: c}).Stop()
-	if len(c) != 1 {
-		t.Error("Stop has received a value from a channel that the package did not make")
+// Go's own benchmarks pass nil to AfterFunc and stop the timer, so that must not panic.
+func TestANilFunctionPanicsWithAdviceWhenItsTimerExpires(t *testing.T) {
+	if os.Getenv("AFTERFUNC_NIL") != "" {
+		time.AfterFunc(time.Millisecond, nil)
+		std.Sleep(testkit.Timeout)
+		return
+	}
+	if timer := time.AfterFunc(time.Hour, nil); !timer.Stop() {
+		t.Error("Stop of a timer with a nil function returns false")
+	}
+	cmd := exec.Command(os.Args[0], "-test.run="+t.Name())
+	cmd.Env = append(os.Environ(), "AFTERFUNC_NIL=1")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "panic: time: a Timer of AfterFunc with a nil function has expired; pass the function") {
+		t.Errorf("the program ends with %v, want a panic with advice:\n%s", err, out)
 	}
 }
 
-// The user may change C. The package still uses the channel that it has made.
+// The user may change C. The package still uses the standard timer's channel.
 func TestAChannelThatTheUserAssignsToCIsNotUsed(t *testing.T) {
-	forStrongAndWeak(t, func(t *testing.T, weaken func()) {
-		timer, ticker := time.NewTimer(time.Hour), time.NewTicker(time.Hour)
-		timerC, tickerC := timer.C, ticker.C
-		userC := make(chan time.Time, 3)
-		userC <- time.Now()
-		timer.C, ticker.C = userC, userC
-		weaken()
-		timer.Reset(time.Millisecond)
-		ticker.Reset(time.Millisecond)
-		testkit.Receive(t, timerC, "the timer's own channel")
-		testkit.Receive(t, tickerC, "the ticker's own channel")
-		waitForValue(t, tickerC)
-		timer.C, ticker.C = nil, nil
-		timer.Stop()
-		ticker.Stop()
-		wantEmpty(t, tickerC, "after Stop")
-		if len(userC) != 1 {
-			t.Errorf("there are %d values in the user's channel, want 1", len(userC))
-		}
-	})
+	timer := time.NewTimer(time.Hour)
+	own, assigned := timer.C, make(chan time.Time, 3)
+	assigned <- time.Now()
+	timer.C = assigned
+	timer.Reset(time.Millisecond)
+	testkit.Receive(t, own, "the timer's own channel")
+	timer.C = nil
+	timer.Stop()
+	if len(assigned) != 1 {
+		t.Errorf("there are %d values in the user's channel, want 1", len(assigned))
+	}
 }
 
 func TestTimersCanBeCompared(t *testing.T) {

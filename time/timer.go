@@ -8,134 +8,107 @@ import (
 )
 
 // A Timer is a single event. When it expires, the time is sent on C, unless the Timer was
-// made by [AfterFunc]. A Timer must be made with [NewTimer] or AfterFunc. As in the standard package,
-// Stop and Reset must not be called on a copy of a Timer.
+// created by [AfterFunc]. A Timer must be created with [NewTimer] or AfterFunc. As in the standard
+// package, Stop and Reset must not be called on a copy of a Timer.
 type Timer struct {
-	C <-chan Time // The channel on which the time is sent; nil for a Timer of AfterFunc.
+	C <-chan Time // The channel on which the time is sent; nil for an AfterFunc Timer.
 
-	// what is the function of a Timer of AfterFunc. In other Timers it is hasChannel or inBubble.
-	// In a Timer that was not made by this package it is zero.
+	// what is the function of an AfterFunc Timer, or standard in a Timer that wraps a standard one.
+	// It is zero in a Timer that was not created by this package.
 	what engine.Callback
 }
 
-// A Timer is the beginning of one of these structs. Timer.what says of which. A funcTimer takes 32
-// bytes.
+// A Timer is the beginning of one of these structs, and Timer.what tells which. No field of the
+// Timer itself is written later, so that copying it while another goroutine resets it is not a data
+// race, as in the standard package. A funcTimer takes 32 bytes.
 type (
 	funcTimer struct {
 		_  <-chan Time   // Timer.C, which is nil
 		fn engine.GoFunc // begins with the function, which is Timer.what
 	}
-	chanTimer struct {
+	stdTimer struct {
 		Timer
-		timer engine.Chan // has the channel too, because the user can change Timer.C
-	}
-	bubbleTimer struct {
-		Timer
-		std *std.Timer // was made in a synctest bubble, and does everything
+		std *std.Timer // does everything
 	}
 )
 
-// The constant is 0, and the line does not compile if a funcTimer does not begin like a Timer.
+// The constant is 0, and the line does not compile unless a funcTimer begins like a Timer.
 const _ = -(unsafe.Offsetof(funcTimer{}.fn) + unsafe.Offsetof(funcTimer{}.fn.F) - unsafe.Offsetof(Timer{}.what))
 
-var (
-	hasChannel = engine.CallbackOf(func() { panic("the Timer is part of a chanTimer") })
-	inBubble   = engine.CallbackOf(func() { panic("the Timer is part of a bubbleTimer") })
-)
+var standard = engine.NewCallback(func() { panic("the Timer wraps a standard timer") })
 
-// goFunc returns the timer of a Timer of AfterFunc.
+// goFunc returns the engine's timer of an AfterFunc Timer.
 func (t *Timer) goFunc() *engine.GoFunc { return &(*funcTimer)(unsafe.Pointer(t)).fn }
 
-// chanTimer returns the timer of a Timer whose what is hasChannel.
-func (t *Timer) chanTimer() *engine.Chan { return &(*chanTimer)(unsafe.Pointer(t)).timer }
+// std returns the standard timer that t wraps. Its what must be standard.
+func (t *Timer) std() *std.Timer { return (*stdTimer)(unsafe.Pointer(t)).std }
 
-// stdTimer returns the standard timer of a Timer whose what is inBubble.
-func (t *Timer) stdTimer() *std.Timer { return (*bubbleTimer)(unsafe.Pointer(t)).std }
-
-func newBubbleTimer(t *std.Timer) *Timer {
-	b := &bubbleTimer{Timer{C: t.C, what: inBubble}, t}
-	return &b.Timer
+func wrap(t *std.Timer) *Timer {
+	w := &stdTimer{Timer{C: t.C, what: standard}, t}
+	return &w.Timer
 }
 
-// AfterFunc makes a Timer that calls f on a new goroutine after d. The call can be canceled
-// with the Stop method of the Timer. The channel C of the Timer is nil.
+// AfterFunc creates a Timer that calls f on a new goroutine after d. The call can be canceled
+// with the Timer's Stop method. The Timer's channel C is nil.
+//
+// As in the standard package, f may be nil if the Timer is stopped in time; otherwise the program
+// panics when the Timer expires.
 func AfterFunc(d Duration, f func()) *Timer {
 	if f == nil {
-		f = callNil // it panics when it is called, as in the standard package
+		f = callNil
 	}
-	t := &funcTimer{fn: engine.GoFunc{F: engine.CallbackOf(f)}}
+	t := &funcTimer{fn: engine.GoFunc{F: engine.NewCallback(f)}}
 	if !t.fn.Start(d) {
-		return newBubbleTimer(std.AfterFunc(d, f))
+		return wrap(std.AfterFunc(d, f)) // in a synctest bubble
 	}
 	return (*Timer)(unsafe.Pointer(t))
 }
 
-// NewTimer makes a Timer that sends the time on its channel after at least d. A Timer is
-// garbage collected when it and its channel are unreachable, stopped or not.
-func NewTimer(d Duration) *Timer {
-	c := make(chan Time, 1)
-	t := &chanTimer{Timer{C: c, what: hasChannel}, engine.Chan{C: c}}
-	if t.timer.Start(engine.Default(), d, 0) != nil {
-		return newBubbleTimer(std.NewTimer(d))
-	}
-	return &t.Timer
-}
+// NewTimer creates a Timer that sends the time on its channel after at least d. It wraps a
+// [std.Timer] and behaves like it.
+func NewTimer(d Duration) *Timer { return wrap(std.NewTimer(d)) }
 
-// After returns a channel on which the time is sent once, after at least d.
-func After(d Duration) <-chan Time {
-	return NewTimer(d).C
-}
-
-// Stop prevents the Timer from firing. It returns true if it has stopped the timer, and false
-// if the timer had expired or been stopped. After Stop has returned, no value that was sent
-// before is received from C. A timer whose value was not received counts as not expired.
+// Stop prevents the Timer from firing. It returns true if it stops the timer, and false if the
+// timer has already expired or been stopped. After Stop returns, no value sent earlier is received
+// from C. A timer whose value was not received counts as not expired.
 //
-// For a Timer of AfterFunc, false means that f was started on its goroutine, or that the timer
-// was stopped before. Stop does not wait for f to return.
+// For an AfterFunc Timer, false means that f was started on its goroutine, or that the timer was
+// already stopped. Stop does not wait for f to return.
 func (t *Timer) Stop() bool {
 	switch t.what {
-	case hasChannel:
-		return t.chanTimer().Stop()
-	case inBubble:
-		return t.stdTimer().Stop()
+	case standard:
+		return t.std().Stop()
 	case engine.Callback{}:
 		panic("time: Stop called on uninitialized Timer")
 	}
 	return t.goFunc().Stop()
 }
 
-// Reset makes the timer expire after d. It returns true if the timer was armed, and false if
-// it had expired or been stopped. After Reset has returned, no value that was sent before is
-// received from C. A timer whose value was not received counts as not expired. In a synctest
-// bubble, Reset panics if the timer was made outside of it.
+// Reset makes the timer expire after d. It returns true if the timer was armed, and false if it had
+// expired or been stopped. After Reset returns, no value sent earlier is received from C. A timer
+// whose value was not received counts as not expired.
 //
-// For a Timer of AfterFunc, Reset does not wait for a running call of f. So the next call of f
-// may run at the same time.
+// For an AfterFunc Timer, Reset does not wait for a running call to f, so the next call may run at
+// the same time. In a synctest bubble, Reset panics if AfterFunc was called outside it.
 func (t *Timer) Reset(d Duration) bool {
-	now, err := engine.Default().Enter() // before t is read, see engine.GoFunc
-	var was bool
+	// The clock is read before the timer, although a standard timer does not need it: a CPU reads
+	// the clock only when all earlier reads of memory are complete, and the timer is often not in
+	// the cache. See engine.GoFunc.
+	now, err := engine.Default().CheckedNow()
 	switch t.what {
-	case hasChannel:
-		if err == nil {
-			was, err = t.chanTimer().ResetFrom(now, d, 0)
-		}
-	case inBubble:
-		return t.stdTimer().Reset(d)
+	case standard:
+		return t.std().Reset(d)
 	case engine.Callback{}:
 		panic("time: Reset called on uninitialized Timer")
-	default:
-		if err == nil {
-			was = t.goFunc().Reset(now, d)
-		}
 	}
 	if err != nil {
-		panic("time: Reset, in a synctest bubble, of a Timer that was made outside of it")
+		panic("time: Reset, in a synctest bubble, of a Timer of AfterFunc that was made outside of it")
 	}
-	return was
+	return t.goFunc().Reset(now, d)
 }
 
-// callNil panics like the call of a nil function.
+// callNil takes the place of a nil function passed to AfterFunc. The standard package dereferences
+// nil at this point, which says nothing about the cause.
 func callNil() {
-	var f func()
-	f()
+	panic("time: a Timer of AfterFunc with a nil function has expired; pass the function to call, or use NewTimer and its channel")
 }

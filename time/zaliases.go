@@ -61,6 +61,7 @@ var (
 // The types of the standard package: values go freely between it and this one.
 type (
 	ParseError = std.ParseError
+	Ticker     = std.Ticker
 	Time       = std.Time
 	Month      = std.Month
 	Weekday    = std.Weekday
@@ -78,6 +79,18 @@ func ParseInLocation(layout string, value string, loc *Location) (Time, error) {
 
 // ParseDuration is [std.ParseDuration].
 func ParseDuration(s string) (Duration, error) { return std.ParseDuration(s) }
+
+// Sleep is [std.Sleep].
+func Sleep(d Duration) { std.Sleep(d) }
+
+// After is [std.After].
+func After(d Duration) <-chan Time { return std.After(d) }
+
+// NewTicker is [std.NewTicker].
+func NewTicker(d Duration) *Ticker { return std.NewTicker(d) }
+
+// Tick is [std.Tick].
+func Tick(d Duration) <-chan Time { return std.Tick(d) }
 
 // Since is [std.Since].
 func Since(t Time) Duration { return std.Since(t) }

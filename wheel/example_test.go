@@ -298,33 +298,6 @@ func ExampleWheel_Advance() {
 	// [4]
 }
 
-// A scheduler keeps the entry of a periodic timer. Pop returns the entry parked, so that the
-// scheduler can release its lock while the callback of the timer runs.
-func ExampleWheel_Pop() {
-	type timer struct {
-		name   string
-		period wheel.Tick // 0: not periodic
-	}
-	var w wheel.Wheel[timer]
-	w.Schedule(10, timer{"tick", 10})
-	w.Schedule(15, timer{"once", 0})
-
-	for h, at, ok := w.Pop(35); ok; h, at, ok = w.Pop(35) {
-		t := w.Value(h)
-		fmt.Println(at, t.name)
-		if t.period > 0 {
-			w.Reschedule(h, at+t.period) // if it is due again by 35, Pop returns it again
-		}
-	}
-	next, _ := w.Next()
-	fmt.Println("entries:", w.Len(), "next:", next)
-	// Output:
-	// 10 tick
-	// 15 once
-	// 35 tick
-	// entries: 2 next: 45
-}
-
 // Park stops a timer that will be started again. Its handle stays valid.
 func ExampleWheel_Park() {
 	var w wheel.Wheel[string]
@@ -426,58 +399,31 @@ func ExampleWheel_Reserve() {
 	// 10 idle timeout
 }
 
-// Peek at a tick of the future moves the wheel there, and Rewind moves it back.
+// A clock was set back, and an entry is armed that is overdue by the new time. Rewind gives it its
+// place before the others.
 func ExampleWheel_Rewind() {
 	var w wheel.Wheel[string]
 	w.Schedule(20, "later")
-	h, at, ok := w.Peek(20)
-	fmt.Println(*w.Value(h), at, ok, w.Now())
+	for range w.Advance(15) {
+		panic("nothing is due")
+	}
 	w.Rewind(5)
-	_, _, ok = w.Peek(5)
-	fmt.Println(ok, w.Now())
 	w.Schedule(10, "sooner")
 	for at, what := range w.Advance(20) {
 		fmt.Println(at, what)
 	}
 	// Output:
-	// later 20 true 20
-	// false 5
 	// 10 sooner
 	// 20 later
 }
 
-// Next is a lower bound where entries are far away. Soonest is exact if the first bucket has few.
-func ExampleWheel_Soonest() {
-	var w wheel.Wheel[string]
-	w.Schedule(1_000_003, "far away")
-	next, _ := w.Next()
-	soonest, _ := w.Soonest(30)
-	fmt.Println(next <= 1_000_003, soonest)
-	// Output: true 1000003
-}
-
-// Spans is a picture of the wheel: the branches that have entries, and how many.
-func ExampleWheel_Spans() {
-	var w wheel.Wheel[string]
-	for _, at := range []wheel.Tick{3, 3, 70, 100, 5000} {
-		w.Schedule(at, "an entry")
-	}
-	for _, s := range w.Spans(nil, w.Now()) {
-		fmt.Printf("%d to %d: %d\n", s.First, s.Last, s.Count)
-	}
-	// Output:
-	// 3 to 3: 2
-	// 64 to 127: 2
-	// 4096 to 8191: 1
-}
-
-// Horizon adds what Spans leaves out: the times without entries. What is overdue is the first span.
-func ExampleHorizon() {
+// Horizon says when the entries are due. What is overdue is the first span.
+func ExampleWheel_Horizon() {
 	var w wheel.Wheel[string]
 	for _, at := range []wheel.Tick{3, 9, 70, 100, 5000} {
 		w.Schedule(at, "an entry")
 	}
-	for _, s := range wheel.Horizon(w.Spans(nil, 10), 10) {
+	for _, s := range w.Horizon(10) {
 		fmt.Printf("%d to %d: %d\n", s.First, s.Last, s.Count)
 	}
 	// Output:

@@ -37,16 +37,16 @@ default is the one in the current directory.
   foliot-fix -platform linux/amd64 -platform windows/amd64 ./...
   foliot-fix -undo ./...          go back
 
-A file uses timers if it mentions time.AfterFunc, NewTimer, NewTicker, After, Tick, Sleep,
-Timer or Ticker.
+A file uses timers if it mentions time.AfterFunc, NewTimer or Timer. Everything else in
+Foliot's package time is the standard library's.
 
 With -context the import of context is replaced too, in files that mention
 context.WithTimeout or WithDeadline, also with a cause. Without it such files are counted
 only. A context of Foliot costs less on its own, but more once other modules derive standard
 contexts from it: measure your program before and after.
 
-The code compiles before and after. Foliot's Timer and Ticker are not the types of the
-standard library, so a file that exchanges timers with code that does not change cannot
+The code compiles before and after. Foliot's Timer is not the type of the standard
+library, so a file that exchanges timers with code that does not change cannot
 change either. To find such files, all packages of the main module are type-checked as
 they would be after the change, tests included. These are not changed, but listed with
 file, line and reason, likely causes first; -v lists all:

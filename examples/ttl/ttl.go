@@ -1,13 +1,12 @@
 // Package ttl is a map whose entries expire, for programs to copy and change. Each entry has its
 // own time to live, and with Options.Sliding a Get may give it more.
 //
-// The entries are in the wheel of a foliot.Expirer, not in objects of their own, and the index has
-// four bytes for each. So a map of keys and values without pointers costs the garbage collector
+// The entries are in the wheel of a foliot.Expirer, not in objects of their own, and the index holds
+// handles of them. A map of keys and values without pointers therefore costs the garbage collector
 // next to nothing, takes little memory, and gives it back when entries have expired.
 package ttl
 
 import (
-	"errors"
 	"hash/maphash"
 	"runtime"
 	"sync"
@@ -16,9 +15,6 @@ import (
 	"github.com/foliot-go/foliot"
 	"github.com/foliot-go/foliot/wheel"
 )
-
-// ErrFull is returned by Set if a shard has 16,777,215 entries already.
-var ErrFull = errors.New("ttl: the map is full; use more shards")
 
 // Options configure a Map. The zero value is a good default.
 type Options[K comparable, V any] struct {
@@ -45,9 +41,11 @@ type shard[K comparable, V any] struct {
 	entries *foliot.Expirer[entry[K, V]]
 	seed    maphash.Seed
 
-	// index is a hash table with linear probing. Its length is 0 or a power of two. An element has
-	// the number of an entry and above it, from numberBits on, 8 bits of the hash. 0 is free.
-	index []uint32
+	// index is a hash table with linear probing. Its length is 0 or a power of two. A handle of 0
+	// marks a dead element, whose entry has left. tags has a byte for each element: 7 bits of the
+	// key's hash, so that the search rarely looks at the wrong entry, or 0 if the element is free.
+	index []wheel.Handle
+	tags  []uint8
 	live  int      // elements of index that have an entry
 	dead  int      // elements of index whose entry has left
 	_     [64]byte // the lock of another shard is on another cache line
@@ -57,13 +55,6 @@ type entry[K comparable, V any] struct {
 	key   K
 	value V
 }
-
-const (
-	numberBits = 24
-	numberMask = 1<<numberBits - 1
-
-	deadRef = 255 << numberBits // an element whose entry has left; no entry has the number 0
-)
 
 // New returns an empty map.
 func New[K comparable, V any](o Options[K, V]) *Map[K, V] {
@@ -114,35 +105,31 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 		return value, false
 	}
 	if left < m.sliding {
-		s.entries.Reschedule(h, m.sliding)
+		s.entries.Reset(h, m.sliding)
 	}
 	return e.value, true
 }
 
 // Set sets the value of a key, which expires after ttl. It replaces the value that the key had. It
-// returns an error if the shard is full, and if the map or the runtime is closed.
+// returns an error if the map or the runtime is closed, or if the runtime is full.
 func (m *Map[K, V]) Set(key K, value V, ttl time.Duration) error {
 	s, hash := m.lock(key)
 	defer s.mu.Unlock()
 	if h, at := s.find(hash, key); at >= 0 {
-		if !s.entries.Reschedule(h, ttl) {
+		if !s.entries.Reset(h, ttl) {
 			return foliot.ErrClosed
 		}
-		s.entries.Value(h).value = value
+		s.entries.ValueLocked(h).value = value
 		return nil
 	}
-	h, err := s.entries.Schedule(ttl, entry[K, V]{key, value})
+	h, err := s.entries.Push(ttl, entry[K, V]{key, value})
 	if err != nil {
 		return err
-	}
-	if h.Number() > numberMask {
-		s.entries.Cancel(h)
-		return ErrFull
 	}
 	if 4*(s.live+s.dead+1) > 3*len(s.index) {
 		s.rebuild()
 	}
-	s.link(hash, h.Number())
+	s.link(hash, h)
 	return nil
 }
 
@@ -155,7 +142,7 @@ func (m *Map[K, V]) Delete(key K) (value V, ok bool) {
 		return value, false
 	}
 	s.unlink(at)
-	e, ok := s.entries.Cancel(h)
+	e, ok := s.entries.Remove(h)
 	return e.value, ok
 }
 
@@ -176,23 +163,20 @@ func (m *Map[K, V]) Close() (left int) {
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()
-		left += s.entries.Close()
+		s.entries.Close()
+		left += s.entries.Len()
 		s.mu.Unlock()
 	}
 	return left
 }
 
 // find returns the handle of a key and its place in the index, or -1 if there is none. In Evict
-// the entry has left the Expirer already, and is found because its number names no entry.
+// the entry has left the Expirer already, and is found because its handle names no entry.
 func (s *shard[K, V]) find(hash uint64, key K) (h wheel.Handle, at int) {
 	mask := len(s.index) - 1
-	for i := int(hash >> 33); mask >= 0; i++ {
-		x := s.index[i&mask]
-		if x == 0 {
-			break
-		}
-		if (x^tag(hash))>>numberBits == 0 && x&numberMask != 0 {
-			if h, e := s.entries.Numbered(x & numberMask); e == nil || e.key == key {
+	for i := int(hash >> 33); mask >= 0 && s.tags[i&mask] != 0; i++ {
+		if h := s.index[i&mask]; h != 0 && s.tags[i&mask] == tag(hash) {
+			if e := s.entries.ValueLocked(h); e == nil || e.key == key {
 				return h, i & mask
 			}
 		}
@@ -200,23 +184,23 @@ func (s *shard[K, V]) find(hash uint64, key K) (h wheel.Handle, at int) {
 	return 0, -1
 }
 
-// tag returns 8 bits of a hash, where an element of the index has them.
-func tag(hash uint64) uint32 { return uint32(hash) &^ numberMask }
+// tag returns 7 bits of a hash, with the eighth bit set.
+func tag(hash uint64) uint8 { return uint8(hash>>24) | 0x80 }
 
 // link adds an entry to the index, which has room.
-func (s *shard[K, V]) link(hash uint64, number uint32) {
+func (s *shard[K, V]) link(hash uint64, h wheel.Handle) {
 	mask := len(s.index) - 1
 	i := int(hash>>33) & mask
-	for s.index[i] != 0 {
+	for s.tags[i] != 0 {
 		i = (i + 1) & mask
 	}
-	s.index[i] = tag(hash) | number
+	s.index[i], s.tags[i] = h, tag(hash)
 	s.live++
 }
 
 // unlink removes the entry at a place in the index. If few are left of many, the index shrinks.
 func (s *shard[K, V]) unlink(at int) {
-	s.index[at] = deadRef
+	s.index[at] = 0
 	s.live--
 	s.dead++
 	if len(s.index) > 64 && 8*s.live < len(s.index) {
@@ -224,18 +208,17 @@ func (s *shard[K, V]) unlink(at int) {
 	}
 }
 
-// rebuild makes a new index without dead elements, of which up to three eighths are in use.
+// rebuild makes a new index without dead elements, of which up to a half are in use.
 func (s *shard[K, V]) rebuild() {
 	size := 8
-	for 3*size < 8*(s.live+1) {
+	for size < 2*(s.live+1) {
 		size *= 2
 	}
 	old := s.index
-	s.index, s.live, s.dead = make([]uint32, size), 0, 0
-	for _, x := range old {
-		if number := x & numberMask; number != 0 {
-			_, e := s.entries.Numbered(number)
-			s.link(maphash.Comparable(s.seed, e.key), number)
+	s.index, s.tags, s.live, s.dead = make([]wheel.Handle, size), make([]uint8, size), 0, 0
+	for _, h := range old {
+		if h != 0 {
+			s.link(maphash.Comparable(s.seed, s.entries.ValueLocked(h).key), h)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// The page of package inspect: the live picture, and nothing else.
+// The page of package inspect: the live figures, and nothing else.
 
 import { Live } from "./live.js";
 
-new Live({ pictures: "events" }).start();
+new Live({ snapshots: "events" }).start();

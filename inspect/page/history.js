@@ -5,7 +5,7 @@ import { distributions } from "./distribution.js";
 export const kept = 300; // seconds that the history goes back
 const capacity = 700; // samples: at least those seconds, at one each half second
 const spacing = 0.45; // seconds: samples that come faster are left out
-const gap = 5; // seconds without a sample that show as a gap, unless pictures come that slowly
+const gap = 5; // seconds without a sample that show as a gap, unless snapshots come that slowly
 const smooth = 2.2; // seconds over which a rate is taken, so that a timer a second is a line
 const coarse = 5; // seconds between two distributions that are kept
 export const recent = 60; // seconds that "the last minute" has
@@ -17,10 +17,10 @@ const columns = {
 	stopped: (s) => s.Stopped,
 	rearmed: (s) => s.Rearmed,
 	wakeups: (s) => s.Wakeups,
-	polls: (s) => s.Polls,
+	polls: (s) => s.TaskPolls,
 	blocked: (s) => s.Blocked,
 	panics: (s) => s.Panics,
-	rescued: (s) => s.Rescued,
+	rescued: (s) => s.GoRescued,
 };
 const counters = Object.keys(columns).filter((name) => name !== "armed");
 
@@ -40,7 +40,7 @@ export class History {
 
 	get length() { return Math.min(this.end, capacity); }
 
-	// add appends a picture of the runtime. time is in seconds.
+	// add appends a snapshot of the runtime. time is in seconds.
 	add(time, runtime) {
 		const last = this.end - 1;
 		if (last >= 0) {

@@ -36,15 +36,15 @@ export class Lists {
 		this.buttons = new Map(); // by name of a runtime
 	}
 
-	// update shows the tables of a picture. chosen is the name of the runtime that the page shows.
-	update(picture, histories, chosen) {
-		const runtimes = Object.entries(picture.runtimes), workers = picture.runtimes[chosen]?.stats?.Worker ?? [];
-		for (const name of this.buttons.keys()) if (!picture.runtimes[name]) this.buttons.delete(name);
+	// update shows the tables of a snapshot. chosen is the name of the runtime that the page shows.
+	update(snapshot, histories, chosen) {
+		const runtimes = Object.entries(snapshot.runtimes), workers = snapshot.runtimes[chosen]?.stats?.PerWorker ?? [];
+		for (const name of this.buttons.keys()) if (!snapshot.runtimes[name]) this.buttons.delete(name);
 		this.#show("Runtimes", runtimes.length < 2 ? [] : runtimes.map(([name, { stats }]) =>
 			[this.#button(name, name === chosen), ...runtimeCells(stats, histories.get(name))]));
 		this.#show("Workers", workers.map((w, i) => [`Worker ${number(i)}`, w.Armed, w.Fired, w.Wakeups, w.Stale, w.Shards]));
-		this.#show("Loops", Object.entries(picture.loops ?? {}).map(([name, l]) => [name, ...loopCells(l)]));
-		this.#show("Queues", Object.entries(picture.queues ?? {}).map(([name, q]) => [name, ...queueCells(q)]));
+		this.#show("Loops", Object.entries(snapshot.loops ?? {}).map(([name, l]) => [name, ...loopCells(l)]));
+		this.#show("Queues", Object.entries(snapshot.queues ?? {}).map(([name, q]) => [name, ...queueCells(q)]));
 	}
 
 	#button(name, chosen) {

@@ -1,4 +1,4 @@
-// The live picture: it gets pictures from the server and shows those of one runtime.
+// The live figures: it gets snapshots from the server and shows those of one runtime.
 
 import { Stream } from "./stream.js";
 import { History } from "./history.js";
@@ -9,6 +9,7 @@ import { Plot } from "./plots.js";
 import { Late } from "./late.js";
 import { Owners } from "./owners.js";
 import { Tiles, figures } from "./tiles.js";
+import { Loads } from "./loads.js";
 import { Lists } from "./lists.js";
 import { Chooser } from "./chooser.js";
 import { alternative } from "./table.js";
@@ -35,25 +36,26 @@ const lines = {
 
 const words = { connecting: "Connecting", live: "Live", paused: "Paused", lost: "Connection lost" };
 
-// A Live shows pictures in the elements of the page. Those of owners, of the lists and of the choice of a runtime may be missing.
+// A Live shows snapshots in the elements of the page. Those of loads, of owners, of the lists and of the choice of a runtime may be missing.
 // Options:
 //
-//   - pictures is the address of the pictures, every the milliseconds between two requests for single ones, or 0 for a stream.
+//   - snapshots is the address of the snapshots, every the milliseconds between two requests for single ones, or 0 for a stream.
 //     headers returns the headers of requests.
 //   - rates and about replace the lines of the first plot, and the tip of the number of timers. tiles replaces the figures.
 //   - tick is the tick of the wheel in nanoseconds.
-//   - onPicture, onState and onRefused are called as those of a Stream are, after the page has changed.
+//   - onSnapshot, onState and onRefused are called as those of a Stream are, after the page has changed.
 export class Live {
 	#options;
 	#stream = null;
 	#histories = new Map(); // by name of a runtime
-	#picture = null; // the last one
+	#snapshot = null; // the last one
 	#takenAt = 0; // when it was taken, by performance.now
 	#wheel;
 	#horizon;
 	#late;
 	#owners;
 	#tiles;
+	#loads;
 	#plots;
 	#chooser;
 	#lists;
@@ -66,6 +68,7 @@ export class Live {
 		this.#late = new Late($("late"), $("late-table"));
 		this.#owners = $("owners") && new Owners($("owners"));
 		this.#tiles = new Tiles($("tiles"), options.tiles ?? figures);
+		this.#loads = $("loads") && new Loads($("loads"));
 		this.#plots = [
 			new Plot($("rates"), $("rates-keys"), "Timers a second", options.rates ?? lines.rates),
 			new Plot($("wakeups"), $("wakeups-keys"), "Wake-ups a second", lines.wakeups),
@@ -90,8 +93,8 @@ export class Live {
 	// start begins to listen to the server, or listens again with other headers.
 	start() {
 		if (this.#stream) return this.#stream.again();
-		const { pictures, every, headers, onState, onRefused } = this.#options;
-		this.#stream = new Stream(pictures, { every, headers, onRefused, onPicture: (picture) => this.#receive(picture), onState: (state) => this.#become(state, onState) });
+		const { snapshots, every, headers, onState, onRefused } = this.#options;
+		this.#stream = new Stream(snapshots, { every, headers, onRefused, onSnapshot: (snapshot) => this.#receive(snapshot), onState: (state) => this.#become(state, onState) });
 	}
 
 	// stop ends that until start is called.
@@ -99,13 +102,13 @@ export class Live {
 
 	get paused() { return Boolean(this.#stream?.paused); }
 
-	get #name() { return this.#chooser ? this.#chooser.name : Object.keys(this.#picture.runtimes)[0]; }
-	get #chosen() { return this.#picture.runtimes[this.#name]; }
+	get #name() { return this.#chooser ? this.#chooser.name : Object.keys(this.#snapshot.runtimes)[0]; }
+	get #chosen() { return this.#snapshot.runtimes[this.#name]; }
 
-	// #receive keeps a picture and shows it.
+	// #receive keeps a snapshot and shows it.
 	#receive(next) {
-		if (next.error) return notice(`The server has no picture: ${next.error}`);
-		this.#picture = next;
+		if (next.error) return notice(`The server has no snapshot: ${next.error}`);
+		this.#snapshot = next;
 		this.#takenAt = performance.now();
 		for (const name of this.#histories.keys()) if (!next.runtimes[name]) this.#histories.delete(name);
 		for (const [name, runtime] of Object.entries(next.runtimes)) {
@@ -115,18 +118,18 @@ export class Live {
 		}
 		this.#chooser?.update(Object.keys(next.runtimes));
 		this.#render();
-		this.#options.onPicture?.(next);
+		this.#options.onSnapshot?.(next);
 	}
 
-	// #render shows the last picture.
+	// #render shows the last snapshot.
 	#render() {
-		const runtime = this.#picture && this.#chosen;
-		if (!runtime) return notice(this.#picture ? "There is no runtime." : "");
+		const runtime = this.#snapshot && this.#chosen;
+		if (!runtime) return notice(this.#snapshot ? "There is no runtime." : "");
 		const history = this.#histories.get(this.#name);
 		const { stats, unavailable = {} } = runtime;
 		$("pictures").hidden = !stats;
 		notice([...new Set(Object.values(unavailable))].join(", ") || this.#advice(stats));
-		this.#lists?.update(this.#picture, this.#histories, this.#name);
+		this.#lists?.update(this.#snapshot, this.#histories, this.#name);
 		if (!stats) return;
 		write($("armed"), number(stats.Armed));
 		set($("hub"), { "data-digits": number(stats.Armed).length });
@@ -136,7 +139,8 @@ export class Live {
 		const now = distributions(runtime);
 		const recent = { late: history.distribution("late", now.late), ran: history.distribution("ran", now.ran) };
 		this.#late.update(recent.late, now.late, stats.Late, history.period);
-		this.#tiles.update({ stats, history, ran: now.ran, recent, picture: this.#picture });
+		this.#tiles.update({ stats, history, ran: now.ran, recent, snapshot: this.#snapshot });
+		this.#loads?.update(this.#name, stats, history.when(history.end - 1));
 		this.#owners?.update(runtime.callbacks, stats.Armed, unavailable.callbacks);
 		for (const update of this.#tables) update();
 		tip.refresh();
@@ -144,8 +148,8 @@ export class Live {
 
 	// #advice says what to do if the page shows only the default runtime, and the program does not use it.
 	#advice(stats) {
-		const alone = Object.keys(this.#picture.runtimes).length === 1 && this.#name === "default";
-		const unused = stats && stats.Slots + stats.Tasks + stats.Queued + stats.Stopped + stats.Late.Count === 0;
+		const alone = Object.keys(this.#snapshot.runtimes).length === 1 && this.#name === "default";
+		const unused = stats && stats.Timers + stats.Tasks + stats.Queued + stats.Stopped + stats.Late.Count === 0;
 		return alone && unused ? "The runtime “default” has not had a timer yet. Options.Runtimes of inspect.Handler names other runtimes to show." : "";
 	}
 

@@ -1,4 +1,4 @@
-// Where pictures and events come from: server-sent events, or single requests. Both are read by fetch, as an EventSource cannot
+// Where snapshots and events come from: server-sent events, or single requests. Both are read by fetch, as an EventSource cannot
 // send headers, and does not say why a server has refused.
 
 const pause = 1000; // milliseconds before the next request, unless the server names another time

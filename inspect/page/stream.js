@@ -1,27 +1,27 @@
-// The stream of pictures from the server.
+// The stream of snapshots from the server.
 
 import { Source, Poll } from "./source.js";
 
-const patience = 3000; // milliseconds without a picture after which a connection counts as lost, if pictures come fast
+const patience = 3000; // milliseconds without a snapshot after which a connection counts as lost, if snapshots come fast
 const firstPatience = 65000; // the same while it is not known how fast they come
 
-// A Stream listens to the server, but not while it is paused and not while the page is hidden. It calls onPicture with each
-// picture, onState with "connecting", "live", "paused" or "lost", and onRefused with the status and the problem of a response that
-// is an error. headers returns the headers of a request. If every is not 0, it requests single pictures, so many milliseconds apart.
+// A Stream listens to the server, but not while it is paused and not while the page is hidden. It calls onSnapshot with each
+// snapshot, onState with "connecting", "live", "paused" or "lost", and onRefused with the status and the problem of a response that
+// is an error. headers returns the headers of a request. If every is not 0, it requests single snapshots, so many milliseconds apart.
 export class Stream {
 	#source = null; // null while nothing is wanted
-	#lastID = ""; // the number of the last picture
+	#lastID = ""; // the number of the last snapshot
 	#silence = 0; // the timer that gives a connection up because nothing comes
-	#count = 0; // pictures that have come, at most 3
-	#gap = 0; // about the longest time between two pictures of late, in milliseconds
-	#last = 0; // when the last picture came, by performance.now
+	#count = 0; // snapshots that have come, at most 3
+	#gap = 0; // about the longest time between two snapshots of late, in milliseconds
+	#last = 0; // when the last snapshot came, by performance.now
 	#state = "";
 	#paused = false;
 	#stopped = false;
 
-	constructor(address, { onPicture, onState, onRefused = () => {}, headers = () => ({}), every = 0 }) {
+	constructor(address, { onSnapshot, onState, onRefused = () => {}, headers = () => ({}), every = 0 }) {
 		this.address = address;
-		this.onPicture = onPicture;
+		this.onSnapshot = onSnapshot;
 		this.onState = onState;
 		this.onRefused = onRefused;
 		this.headers = headers;
@@ -90,19 +90,19 @@ export class Stream {
 	}
 
 	#receive(data) {
-		let picture;
+		let snapshot;
 		try {
-			picture = JSON.parse(data);
+			snapshot = JSON.parse(data);
 		} catch {
 			return this.#become("lost");
 		}
 		this.#become("live");
 		this.#listen();
-		this.onPicture(picture);
+		this.onSnapshot(snapshot);
 	}
 
-	// #listen notes that a picture has come, and sets the time when the connection is given up. The first two pictures may
-	// come at once, so they do not say how fast pictures come.
+	// #listen notes that a snapshot has come, and sets the time when the connection is given up. The first two snapshots may
+	// come at once, so they do not say how fast snapshots come.
 	#listen() {
 		const now = performance.now();
 		if (this.#count > 0) this.#gap = Math.max(0.9 * this.#gap, now - this.#last);

@@ -6,13 +6,13 @@ import { explore } from "./explore.js";
 import { number, noFigure } from "./number.js";
 import { duration, rate, millisecond } from "./words.js";
 
-// slow is the bound above which a callback counts as slow. Without Options.SlowCallback it is the time after which a callback
-// counts as blocked, and another goroutine continues.
-const slow = ({ stats }) => stats.SlowCallback || 5 * millisecond;
+// slow is the bound above which a callback counts as slow: the time after which it counts as blocked, and another goroutine
+// continues.
+const slow = 5 * millisecond;
 
 const lately = (name) => ({ history }) => `${number(history.since(name))} in the ${history.period}`;
 
-// figures are the contents of the tiles of a runtime. value, note and bad get {stats, history, ran, recent, picture}, and so does
+// figures are the contents of the tiles of a runtime. value, note and bad get {stats, history, ran, recent, snapshot}, and so does
 // title, which replaces name: ran is how long callbacks took since the start, recent.ran is that of the last minute.
 export const figures = [
 	{
@@ -24,24 +24,24 @@ export const figures = [
 		about: "Panics of callbacks, polls and Options.Go that Options.OnPanic got.",
 	},
 	{
-		name: "Slow callbacks", title: (now) => `Callbacks over ${duration(slow(now))}`,
-		value: (now) => number(now.ran.above(slow(now))), bad: (now) => now.recent.ran.above(slow(now)) > 0,
-		note: (now) => `${number(now.recent.ran.above(slow(now)))} in the ${now.history.period}`,
-		about: "Callbacks and polls that took longer than Options.SlowCallback, or than 5 ms if it is not set. Their durations are known to a sixteenth.",
+		name: `Callbacks over ${duration(slow)}`,
+		value: ({ ran }) => number(ran.above(slow)), bad: ({ recent }) => recent.ran.above(slow) > 0,
+		note: ({ recent, history }) => `${number(recent.ran.above(slow))} in the ${history.period}`,
+		about: "Callbacks and polls that took longer than this. Their durations are known to a sixteenth.",
 	},
 	{
-		name: "Rescued", value: ({ stats }) => number(stats.Rescued), note: lately("rescued"), bad: ({ history }) => history.since("rescued") > 0,
+		name: "Rescued", value: ({ stats }) => number(stats.GoRescued), note: lately("rescued"), bad: ({ history }) => history.since("rescued") > 0,
 		about: "Callbacks that the runtime ran itself, because Options.Go dropped them or panicked.",
 	},
 	{
 		name: "Callbacks take", value: ({ stats, recent }) => median(stats, recent), note: ({ stats, recent }) => longest(stats, recent),
 		about: "How long callbacks and polls take: half of them at most this, in the last minute if there were any.",
 	},
-	{ name: "Running", value: ({ stats }) => number(stats.Running), note: ({ stats }) => `${number(stats.Workers)} ${stats.Workers === 1 ? "worker" : "workers"}`, about: "Workers that are running, and callbacks that run outside of their worker." },
-	{ name: "Handed over", value: ({ stats }) => number(stats.Handed), note: () => "and not started", about: "Callbacks that Options.Go has got and not started." },
+	{ name: "Goroutines", value: ({ stats }) => number(stats.Goroutines), note: ({ stats }) => `${number(stats.Workers)} ${stats.Workers === 1 ? "worker" : "workers"}`, about: "Goroutines that run callbacks and polls. A worker that runs has one, and a callback that blocked its worker keeps its own." },
+	{ name: "Handed over", value: ({ stats }) => number(stats.GoPending), note: () => "and not started", about: "Callbacks that were given to Options.Go and have not started." },
 	{ name: "Tasks", value: ({ stats }) => number(stats.Tasks), note: ({ history }) => `${rate(history.rate("polls"))} polls`, about: "Tasks of the runtime, and how often they are polled." },
 	{ name: "Queued", value: ({ stats }) => number(stats.Queued), note: () => "values in queues", about: "Values in the queues of the runtime, due or not." },
-	{ name: "Slots", value: ({ stats }) => number(stats.Slots), note: ({ stats }) => `${number(stats.Stale)} dead entries`, about: "Timers of the program, armed or not. Dead entries are those of stopped timers that are still in the wheel, until scrubbing frees them." },
+	{ name: "Timers", value: ({ stats }) => number(stats.Timers), note: ({ stats }) => `${number(stats.Stale)} dead entries`, about: "Timers of the program, armed or not. Dead entries are those of stopped timers that are still in the wheel, until scrubbing frees them." },
 ];
 
 function median(stats, { ran }) {

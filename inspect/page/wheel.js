@@ -17,7 +17,7 @@ const frame = 33; // milliseconds between two frames
 
 export class Wheel {
 	#rings = []; // {ring, band, track, glow, turning, cells, name, low, high, drawn, passed, moved}
-	#base = 0; // when the picture was taken, by performance.now
+	#base = 0; // when the snapshot was taken, by performance.now
 	#drawnAt = -Infinity;
 	#turning = false;
 	#frame = 0;
@@ -42,7 +42,7 @@ export class Wheel {
 		});
 	}
 
-	// update shows a new picture. at is when it was taken, by performance.now. why is the reason if there is no horizon.
+	// update shows a new snapshot. at is when it was taken, by performance.now. why is the reason if there is no horizon.
 	update(horizon, at, why) {
 		if (calm.matches && performance.now() - this.#drawnAt < calmPause) return;
 		this.#drawnAt = performance.now();
@@ -114,7 +114,7 @@ export class Wheel {
 		return r;
 	}
 
-	// #draw draws the cells of a ring as they were when the picture was taken. A fast ring is evenly filled: its turning
+	// #draw draws the cells of a ring as they were when the snapshot was taken. A fast ring is evenly filled: its turning
 	// could not be seen.
 	#draw(r, most) {
 		const { ring } = r;
@@ -143,7 +143,7 @@ export class Wheel {
 		return { x: (box.left + box.right) / 2, y: box.bottom - 4 };
 	}
 
-	// #elapsed returns how long ago the picture was taken, in nanoseconds; 0 if time stands still.
+	// #elapsed returns how long ago the snapshot was taken, in nanoseconds; 0 if time stands still.
 	#elapsed() {
 		if (!this.#turning || this.#manual || calm.matches) return 0;
 		return Math.max(0, performance.now() - this.#base) * 1e6;

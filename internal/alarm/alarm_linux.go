@@ -9,14 +9,14 @@ import (
 // Supported reports whether the system has timerfds.
 const Supported = true
 
-// An Alarm is a timerfd. Set may be called from any goroutine, even while another one is in
-// Wait. Close must not run at the same time as Set: the number of the descriptor may be
-// reused at once, and Set would then change a file that belongs to other code.
+// An Alarm is a timerfd. Set may be called from any goroutine, even while another is in Wait. Close
+// must not run concurrently with Set: the descriptor's number may be reused immediately, and Set
+// would then change a file that belongs to other code.
 //
-// Set and Wait use raw system calls. When all processors are idle, Go's system monitor sleeps.
-// Other system calls wake it, and it then polls every 20 µs for a while: that would double the
-// cost of a wake-up. A raw call must not block, because Go's scheduler does not know of it.
-// timerfd_settime and a read of a non-blocking file never block.
+// Set and Wait use raw system calls. While all Ps are idle, Go's system monitor sleeps. An ordinary
+// system call wakes it, and it then polls every 20 µs for a while, which would double the cost of a
+// wake-up. A raw call must not block, because Go's scheduler does not know about it;
+// timerfd_settime and reads of a non-blocking file never do.
 //
 // File and FD are exported for tests that break an alarm.
 type Alarm struct {
@@ -25,9 +25,9 @@ type Alarm struct {
 
 	// These belong to the goroutine in Wait.
 	conn  syscall.RawConn       // of File
-	read  func(fd uintptr) bool // reads count; false: the alarm has not gone off
+	read  func(fd uintptr) bool // tryRead
 	count [8]byte
-	errno syscall.Errno // the result of read
+	errno syscall.Errno // from read
 }
 
 // The values are the same on all architectures that Go supports.
@@ -37,14 +37,14 @@ const (
 	timerfdCloexec  = syscall.O_CLOEXEC
 )
 
-// itimerspec is struct itimerspec of the kernel.
+// itimerspec is the kernel's struct itimerspec.
 type itimerspec struct {
 	interval syscall.Timespec
 	value    syscall.Timespec
 }
 
-// New returns an alarm that is not set. It fails if there is no free file descriptor, or if
-// a sandbox does not support timerfds.
+// New returns an alarm that is not set. It fails if no file descriptor is free, or in a sandbox
+// that does not support timerfds.
 func New() (*Alarm, error) {
 	fd, _, errno := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, clockMonotonic, timerfdNonblock|timerfdCloexec, 0)
 	if errno != 0 {
@@ -61,8 +61,7 @@ func New() (*Alarm, error) {
 	return a, nil
 }
 
-// Set makes the alarm go off in ns nanoseconds, which must be at least 1. It replaces the
-// time that was set before.
+// Set makes the alarm go off in ns nanoseconds (at least 1), and replaces any earlier setting.
 func (a *Alarm) Set(ns int64) error {
 	spec := itimerspec{value: syscall.NsecToTimespec(ns)}
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_TIMERFD_SETTIME, a.FD, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
@@ -72,8 +71,8 @@ func (a *Alarm) Set(ns int64) error {
 	return nil
 }
 
-// Wait waits until the alarm has gone off. An alarm that goes off before the call is not
-// missed, because Wait reads the file before the goroutine parks.
+// Wait waits until the alarm goes off. It does not miss an alarm that went off before the call,
+// because it reads the file before it parks the goroutine.
 func (a *Alarm) Wait() error {
 	if err := a.conn.Read(a.read); err != nil {
 		return err
@@ -84,8 +83,8 @@ func (a *Alarm) Wait() error {
 	return nil
 }
 
-// tryRead reads the number of times that the alarm has gone off. It returns false if that is
-// none, so that the goroutine parks.
+// tryRead reads how often the alarm has gone off. It returns false if it has not, so that the
+// goroutine parks.
 func (a *Alarm) tryRead(fd uintptr) bool {
 	for a.errno = syscall.EINTR; a.errno == syscall.EINTR; {
 		_, _, a.errno = syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&a.count)), uintptr(len(a.count)))

@@ -7,8 +7,8 @@ import "errors"
 // Supported reports whether the system has timerfds.
 const Supported = false
 
-// An Alarm is a timerfd, which only Linux has. On other systems New returns nil, and its
-// callers use the timers of the standard library instead.
+// An Alarm is a timerfd, which only Linux has. On other systems New returns nil, and its callers
+// use standard timers instead.
 type Alarm struct{}
 
 // New returns a nil alarm and no error.

@@ -12,7 +12,7 @@ import (
 
 // dropIns are the drop-in packages, by directory, with the names that they declare by hand.
 var dropIns = map[string][]string{
-	"time":    {"After", "AfterFunc", "NewTicker", "NewTimer", "Sleep", "Tick", "Ticker", "Timer"},
+	"time":    {"AfterFunc", "NewTimer", "Timer"},
 	"context": {"WithCancel", "WithCancelCause", "WithDeadline", "WithDeadlineCause", "WithTimeout", "WithTimeoutCause"},
 }
 

@@ -1,7 +1,7 @@
-// Package bubble tells in which testing/synctest bubble a goroutine is.
+// Package bubble identifies the testing/synctest bubble that a goroutine is in.
 //
-// A bubble has a clock of its own, and the channels, timers and goroutines that are made in it
-// belong to it: Go ends the program when they are used from elsewhere.
+// A bubble has its own clock, and the channels, timers and goroutines created in it belong to it:
+// Go ends the program when they are used from outside.
 package bubble
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Current names the bubble of the calling goroutine. It returns "" outside of any. In a bubble
+// Current returns the name of the calling goroutine's bubble, or "" if it is in none. In a bubble
 // it takes more than a microsecond.
 func Current() string {
 	if !Read(time.Now()) {
@@ -23,8 +23,8 @@ func Current() string {
 	return string(id)
 }
 
-// Read reports whether a time, fresh from time.Now, was read in a bubble. Only there it has no
-// monotonic reading that Round could strip.
+// Read reports whether now, fresh from time.Now, was read in a bubble. Only there does a time have
+// no monotonic clock reading for Round to strip.
 func Read(now time.Time) bool {
 	return now == now.Round(0)
 }

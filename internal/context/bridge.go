@@ -7,56 +7,55 @@ import (
 
 // A bridge connects a node with the standard contexts below it.
 //
-// The standard package finds the parent of a new context through any wrapper: it asks Value for
-// the nearest cancelCtx, and if the channel of that is what Done returns, it puts the new context
-// into the list of the cancelCtx. So a node with standard contexts below it has an inner context:
-// a standard cancelCtx with the same channel. Without one the standard package starts a goroutine
-// for each context below a wrapper.
+// The standard package finds a new context's parent through any wrapper: it asks Value for the
+// nearest cancelCtx and, if its channel is the one that Done returns, adds the new context to the
+// cancelCtx's list. Otherwise it starts a goroutine for the new context. To avoid that, a node with
+// standard contexts below it has an inner context, a standard cancelCtx with the same channel.
 //
-// The inner context must end with the error of the node. A standard context takes an error only
-// from its parent; its CancelFunc always sets Canceled. So the bridge is the parent of the inner
-// context. It has an AfterFunc method, with which the standard package registers at parents of
-// other types. The function that it registers takes error and cause from the bridge.
+// The inner context must end with the node's error. A standard context takes an error only from its
+// parent, because its CancelFunc always sets Canceled, so the bridge is the inner context's parent.
+// It has an AfterFunc method, through which the standard package registers with parents of other
+// types. The function registered there takes error and cause from the bridge.
 type bridge struct {
-	owner *node   // set when it is made
-	inner Context // set when it is made
-	fire  func()  // ends the inner context. Set when it is made
+	owner *node   // set on creation
+	inner Context // set on creation
+	fire  func()  // ends the inner context. Set on creation
 }
 
-// newBridge makes the bridge of a node that has a channel. The caller holds the lock of the node.
+// newBridge returns a bridge for a node that has a channel. The caller holds the node's lock.
 func newBridge(owner *node) *bridge {
 	b := &bridge{owner: owner}
 	inner, cancel := std.WithCancel(b)
 	_ = cancel // fire ends it
 	if owner.isEnding() {
-		b.fire() // before it has the channel, which is closed
+		b.fire() // before inner gets the channel, which is closed already
 	}
 	adopt(inner, owner.done)
 	b.inner = inner
 	return b
 }
 
-// standard returns what Value returns when the standard package asks for the nearest cancelCtx. It
-// returns nil if there is none.
+// standard returns what Value returns when the standard package asks for the nearest cancelCtx, or
+// nil if there is none.
 func (n *node) standard() any {
-	if !n.look() && n.phase.Load() < bridged {
+	if !n.checkAbove() && n.phase.Load() < phaseBridged {
 		if !canAdopt {
 			return nil
 		}
 		n.reachBridged()
 	}
 	if n.isEnding() {
-		n.awaitEnded() // before that an inner context may have no cause
+		n.awaitEnded() // until then an inner context may have no cause
 		return n.endedStandard()
 	}
 	return n.bridge.inner
 }
 
-// endedStandard is the rest of standard for a node that has ended. The standard package may ask for
-// the cause. Or it makes a context below, and has found the channel open before the node ended: then
-// it must find a context with this channel, or it starts a goroutine.
+// endedStandard is standard for a node that has ended. The standard package may be after the cause.
+// Or it is creating a context below and found the channel open just before the node ended; it then
+// has to find a context with the same channel, or it starts a goroutine.
 func (n *node) endedStandard() Context {
-	if n.done == closed || !canAdopt {
+	if n.done == closedChan || !canAdopt {
 		return n.reason.causeCarrier()
 	}
 	n.mu.Lock()
@@ -67,22 +66,22 @@ func (n *node) endedStandard() Context {
 	return n.bridge.inner
 }
 
-// reachBridged moves the phase to bridged, unless it is there or beyond.
+// reachBridged moves the phase to bridged, unless it has got that far already.
 func (n *node) reachBridged() {
-	if n.phase.Load() < waited {
-		n.reach(waited)
+	if n.phase.Load() < phaseWaited {
+		n.raisePhase(phaseWaited)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.phase.Load() < bridged {
+	if n.phase.Load() < phaseBridged {
 		n.bridge = newBridge(n)
-		n.phase.Store(bridged)
+		n.phase.Store(phaseBridged)
 	}
 }
 
 // Only the standard package calls the methods below, in newBridge and in fire.
 
-// AfterFunc keeps f, which ends the inner context.
+// AfterFunc stores f, which ends the inner context.
 func (b *bridge) AfterFunc(f func()) (stop func() bool) {
 	b.fire = f
 	return func() bool { return false }

@@ -21,8 +21,8 @@ func (w endsInValue) Value(key any) any {
 // The standard package calls Done of the parent, and then Value. The parent ends in between.
 func TestAStandardContextThatIsMadeDuringTheEndOfItsParentHasEnded(t *testing.T) {
 	for name, r := range map[string]*reason{
-		"cancelled":            canceled,
-		"expired":              exceeded,
+		"cancelled":            reasonCanceled,
+		"expired":              reasonDeadline,
 		"expired with a cause": {DeadlineExceeded, errors.ErrUnsupported},
 		"with another error":   {errors.ErrUnsupported, errors.ErrUnsupported},
 	} {

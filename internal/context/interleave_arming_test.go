@@ -63,8 +63,8 @@ func newArming(fault string) *arming {
 	a := &arming{eng: engine.NewProbe(), above: cancel, fault: fault}
 	a.eng.Open(a.eng.Shard(0))
 	up := nodeOf(parent)
-	up.prepare()
-	a.c = &timerCtx{node: node{parent: parent, up: up}, late: exceeded}
+	up.linkToParent()
+	a.c = &timerCtx{node: node{parent: parent, above: up}, late: reasonDeadline}
 	a.c.cancel = a.c.stop
 	return a
 }
@@ -78,11 +78,11 @@ func (a *arming) end() {
 	case a.up != nil:
 		a.want = a.up
 	case a.state == "armed":
-		a.want = canceled
+		a.want = reasonCanceled
 	case a.state == "left":
-		a.want = left
+		a.want = reasonShutdown
 	default:
-		a.want = exceeded
+		a.want = reasonDeadline
 	}
 	if a.state == "armed" {
 		a.state = "stopped"
@@ -127,10 +127,10 @@ func (a *arming) step(op byte) error {
 			switch a.fault {
 			case forgetsCall:
 				a.c.timer = a.timer
-				a.c.phase.Store(armed)
+				a.c.phase.Store(phaseArmed)
 			case endsAtOnce:
 				a.c.timer = a.timer
-				a.c.phase.CompareAndSwap(idle, armed)
+				a.c.phase.CompareAndSwap(phaseIdle, phaseArmed)
 			default:
 				a.c.setTimer(a.timer)
 			}
@@ -198,7 +198,7 @@ func (a *arming) check() error {
 		return fmt.Errorf("Err is %v and Cause is %v, want %v and %v", a.c.Err(), Cause(a.c), err, cause)
 	case a.want != nil && !isClosed(a.c.Done()):
 		return fmt.Errorf("the context has ended, and Done is open")
-	case a.want != nil && a.eng.State(a.eng.Shard(0)).Armed != 0:
+	case a.want != nil && a.eng.Armed(a.eng.Shard(0)) != 0:
 		return fmt.Errorf("the context has ended, and its timer is armed")
 	}
 	return nil

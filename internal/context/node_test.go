@@ -16,7 +16,7 @@ func nodeOf(ctx Context) *node { return ctx.Value(nodeKey).(*node) }
 func (n *node) listLen() (count int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for below := n.first; below != nil; below = below.next {
+	for below := n.children; below != nil; below = below.next {
 		count++
 	}
 	return count
@@ -101,14 +101,14 @@ func TestOnlyWaitedContextsAndParentsAreInLists(t *testing.T) {
 func (n *node) beginToEnd(r *reason) (rest func()) {
 	n.mu.Lock()
 	n.reason = r
-	n.phase.Store(ending)
+	n.phase.Store(phaseEnding)
 	return func() {
 		if n.bridge != nil {
 			n.bridge.fire()
 		} else {
 			close(n.done)
 		}
-		n.phase.Store(ended)
+		n.phase.Store(phaseEnded)
 		n.mu.Unlock()
 	}
 }
@@ -136,7 +136,7 @@ func TestAnswersOfAnEndWaitForDoneToBeClosed(t *testing.T) {
 			if withBridge {
 				ctx.Value(standardKey)
 			}
-			rest := nodeOf(ctx).beginToEnd(canceled)
+			rest := nodeOf(ctx).beginToEnd(reasonCanceled)
 			answer := make(chan error, 1)
 			go func() { answer <- ask(ctx) }()
 			select {
@@ -160,7 +160,7 @@ func TestAContextThatHasEndedIsNotLinked(t *testing.T) {
 	child, cancelChild := WithCancel(parent)
 	cancelChild()
 	n := nodeOf(child)
-	n.reach(waited)
+	n.raisePhase(phaseWaited)
 	if l := nodeOf(parent).listLen(); l != 0 || !isClosed(n.done) {
 		t.Errorf("%d in the list of the parent, the channel is closed: %t", l, isClosed(n.done))
 	}
@@ -213,12 +213,12 @@ func TestANodeInAWrapperIsFoundWithoutABridge(t *testing.T) {
 	for _, wrapper := range []Context{std.WithValue(parent, new(int), 1), ownErr{parent}, ownErr{std.WithValue(ownErr{parent}, new(int), 1)}} {
 		child, cancelChild := WithTimeout(wrapper, time.Minute)
 		defer cancelChild()
-		if up := nodeOf(child).up; up != nodeOf(parent) {
+		if up := nodeOf(child).above; up != nodeOf(parent) {
 			t.Errorf("%v below %v", up, wrapper)
 		}
 	}
-	if phase := nodeOf(parent).phase.Load(); phase != waited {
-		t.Errorf("the phase is %d, want %d", phase, waited)
+	if phase := nodeOf(parent).phase.Load(); phase != phaseWaited {
+		t.Errorf("the phase is %d, want %d", phase, phaseWaited)
 	}
 }
 

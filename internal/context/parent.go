@@ -5,24 +5,24 @@ import (
 	"reflect"
 )
 
-// nodeKey is a key to which the Value method of a node returns the node.
+// nodeKey is the key for which a node's Value method returns the node itself.
 var nodeKey any = new(struct{ _ byte })
 
-// An origin is the context that a parent ends with. At most one of its fields is set. If none is,
-// the parent never ends.
+// An origin is the context that a parent ends with. At most one field is set; if none is, the
+// parent never ends.
 type origin struct {
 	node     *node   // a context of this package
 	standard Context // a standard context
-	foreign  Context // the parent itself, because its type is not known
+	foreign  Context // the parent itself, because its type is unknown
 }
 
-// originOf returns the origin of a parent. It finds a node or a standard context also in a
-// wrapper that passes on Done and Value.
+// findOrigin returns the origin of a parent. It finds a node or a standard context even inside a
+// wrapper, if the wrapper passes on Done and Value.
 //
-// It also reports in over whether the parent has ended. Then a context below has Err and Cause of the
-// parent, and a wrapper may have overridden them. The caller leaves that to the standard package.
-// originOf does not report it of a context of this package that is not in a wrapper.
-func originOf(parent Context) (o origin, over bool) {
+// over reports whether the parent has ended. A context below then takes Err and Cause from the
+// parent, where a wrapper may have overridden them, and the caller leaves that to the standard
+// package. For a context of this package that is not in a wrapper, over is always false.
+func findOrigin(parent Context) (o origin, over bool) {
 	switch p := parent.(type) {
 	case *timerCtx:
 		return origin{node: &p.node}, false
@@ -42,7 +42,7 @@ func originOf(parent Context) (o origin, over bool) {
 	default:
 	}
 	if cap(done) == doneCap {
-		if n, ok := parent.Value(nodeKey).(*node); ok && n.phase.Load() >= waited && n.done == done {
+		if n, ok := parent.Value(nodeKey).(*node); ok && n.phase.Load() >= phaseWaited && n.done == done {
 			return origin{node: n}, false
 		}
 	}
@@ -52,9 +52,8 @@ func originOf(parent Context) (o origin, over bool) {
 	return origin{foreign: parent}, false
 }
 
-// afterForeign has f called when a context of an unknown type has ended, unless stop is called
-// before. If the context has an AfterFunc method, that decides how f is called, as with the
-// standard package.
+// afterForeign arranges for f to be called when a foreign context ends, unless stop is called
+// first. As in the standard package, the context's AfterFunc method, if any, decides how.
 func afterForeign(ctx Context, f func()) (stop func() bool) {
 	if a, ok := ctx.(interface{ AfterFunc(func()) func() bool }); ok {
 		return a.AfterFunc(f)

@@ -6,28 +6,26 @@ import (
 	"github.com/foliot-go/foliot/internal/engine"
 )
 
-// A reason says why a context has ended. It is not changed once it is made. All contexts that
-// end for it share it.
+// A reason says why a context ended. It is immutable and may be shared by any number of contexts.
 type reason struct {
 	err   error // what Err returns
 	cause error // what Cause returns
 }
 
 var (
-	canceled = &reason{std.Canceled, std.Canceled}
-	exceeded = &reason{std.DeadlineExceeded, std.DeadlineExceeded}
-	left     = &reason{std.Canceled, engine.ErrClosed} // the engine of its timer is shut down
+	reasonCanceled = &reason{std.Canceled, std.Canceled}
+	reasonDeadline = &reason{std.DeadlineExceeded, std.DeadlineExceeded}
+	reasonShutdown = &reason{std.Canceled, engine.ErrClosed} // the timer's engine was shut down
 )
 
-// reasonOf returns why a context of another package has ended. It returns nil if the context has
-// no error.
-func reasonOf(ctx Context) *reason {
+// endReason returns why a context of another package ended, or nil if it has not.
+func endReason(ctx Context) *reason {
 	err := ctx.Err()
 	if err == nil {
 		return nil
 	}
 	cause := std.Cause(ctx)
-	for _, r := range [...]*reason{canceled, exceeded} {
+	for _, r := range [...]*reason{reasonCanceled, reasonDeadline} {
 		if err == r.err && cause == r.cause {
 			return r
 		}
@@ -35,19 +33,19 @@ func reasonOf(ctx Context) *reason {
 	return &reason{err, cause}
 }
 
-// The carriers of the causes that most contexts end for.
+// The carriers of the most frequent causes.
 var (
 	canceledCarrier = newCarrier(std.Canceled)
 	exceededCarrier = newCarrier(std.DeadlineExceeded)
 )
 
-// causeCarrier returns a standard context that Cause reads the cause of r from. Its Err may be
-// another one.
+// causeCarrier returns a standard context from which Cause reads the cause of r. Its Err may differ
+// from r.err.
 func (r *reason) causeCarrier() Context {
 	switch r {
-	case canceled:
+	case reasonCanceled:
 		return canceledCarrier
-	case exceeded:
+	case reasonDeadline:
 		return exceededCarrier
 	}
 	return newCarrier(r.cause)

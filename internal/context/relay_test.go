@@ -34,7 +34,7 @@ func withRelay(t *testing.T) (Context, CancelFunc) {
 func TestTheFirstContextsBelowAStandardOneLeaveNothingBehind(t *testing.T) {
 	parent, cancel := std.WithCancel(Background())
 	defer cancel()
-	slot, _ := relaySlotOf(parent)
+	slot, _ := findRelaySlot(parent)
 	slot.watches.Store(0)
 	for i := range relayAfter {
 		ctx, cancelChild := waitBelow(parent)
@@ -85,12 +85,12 @@ func TestAContextThatIsWaitedForWhenTheRelayHasEndedIsTold(t *testing.T) {
 	ctx, cancelChild := WithTimeout(parent, time.Hour)
 	defer cancelChild()
 	c := ctx.(*timerCtx)
-	relay := relayOf(parent)
+	relay := findRelay(parent)
 	cancel()
 	for !relay.node.isEnding() {
 		time.Sleep(time.Millisecond)
 	}
-	c.reach(waited) // a Done that has looked before the end
+	c.raisePhase(phaseWaited) // a Done that has looked before the end
 	<-c.done
 	if err := ctx.Err(); err != Canceled {
 		t.Errorf("Err is %v, want %v", err, Canceled)
@@ -99,10 +99,10 @@ func TestAContextThatIsWaitedForWhenTheRelayHasEndedIsTold(t *testing.T) {
 
 // sameSlot makes standard contexts until one has the same place in the table as another.
 func sameSlot(other Context) (Context, CancelFunc) {
-	want, _ := relaySlotOf(other)
+	want, _ := findRelaySlot(other)
 	for {
 		ctx, cancel := std.WithCancel(Background())
-		if slot, _ := relaySlotOf(ctx); slot == want {
+		if slot, _ := findRelaySlot(ctx); slot == want {
 			return ctx, cancel
 		}
 		cancel()
@@ -116,7 +116,7 @@ func TestARelayThatLosesItsPlaceEndsWithItsLastContext(t *testing.T) {
 		if waiting {
 			ctx.Done()
 		}
-		relay := relayOf(parent)
+		relay := findRelay(parent)
 		other, cancelOther := sameSlot(parent)
 		for range relayAfter + 1 {
 			_, cancelBelow := waitBelow(other)
@@ -150,7 +150,7 @@ func forgetRelay(t *testing.T) (weak.Pointer[relay], weak.Pointer[mark]) {
 		_, cancel := waitBelow(top)
 		cancel()
 	}
-	r := relayOf(top)
+	r := findRelay(top)
 	if r == nil {
 		t.Fatal("there is no relay")
 	}

@@ -12,7 +12,7 @@ func TestTheStandardPackageIsKnown(t *testing.T) {
 		t.Errorf("canAdopt is %t and canPeek is %t with this release of Go", canAdopt, canPeek)
 	}
 	for _, name := range []string{"children", "nothing"} {
-		if offset, ok := offsetOf(name); ok {
+		if offset, ok := fieldOffset(name); ok {
 			t.Errorf("the field %s is an atomic.Value at %d", name, offset)
 		}
 	}

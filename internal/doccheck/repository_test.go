@@ -108,7 +108,7 @@ func TestFiguresOfReadmeAreBetweenMarks(t *testing.T) {
 	reportFaults(t, checkFigures("README.md", repositoryFiles(t)["README.md"]))
 }
 
-func TestCodeOfReadmeIsCompiled(t *testing.T) {
+func TestCodeInThePagesIsCompiled(t *testing.T) {
 	files := repositoryFiles(t)
 	if !strings.Contains(files["README.md"], "```go\n") {
 		t.Fatal("the README has no Go code")
@@ -119,7 +119,9 @@ func TestCodeOfReadmeIsCompiled(t *testing.T) {
 			sources = append(sources, text)
 		}
 	}
-	reportFaults(t, checkBlocks("README.md", files["README.md"], sources))
+	for _, page := range []string{"README.md", "docs/clock.md"} {
+		reportFaults(t, checkBlocks(page, files[page], sources))
+	}
 }
 
 // Operators find what a runtime and a scheduler log in docs/operations.md, and nothing that they do not

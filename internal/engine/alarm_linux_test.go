@@ -200,7 +200,7 @@ func TestSomeEnginesUseNoTimerfd(t *testing.T) {
 		}
 	}
 	check("the default engine", shared.standby, nil)
-	eng, err := New(Config{Clock: NewManualClock(time.Unix(0, 0))})
+	eng, err := New(Config{Manual: NewManualClock(time.Unix(0, 0))})
 	check("on a manual clock", eng, err)
 	synctest.Test(t, func(t *testing.T) {
 		eng, err := New(Config{})

@@ -25,16 +25,18 @@ func TestAStopInABubbleDoesNotStopTheScrubberOutside(t *testing.T) {
 			t.Error("Stop in a bubble returns false, want true")
 		}
 	})
-	if got := eng.scrubber.state.Load(); got != scrubOff {
-		t.Errorf("after Stop in a bubble, the scrubber is in state %d, want %d", got, scrubOff)
+	if eng.timekeeper.parking.Load() {
+		t.Error("a Stop in a bubble has set a timer of an engine outside")
 	}
 	timer, err = eng.AfterFunc(time.Hour, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	timer.Stop()
-	testkit.Eventually(t, "the scrubber is off", func() bool {
-		return eng.scrubber.state.Load() == scrubOff
+	testkit.Eventually(t, "the timekeeper is parked", func() bool {
+		eng.timekeeper.mu.Lock()
+		defer eng.timekeeper.mu.Unlock()
+		return eng.timekeeper.mode == modeParked
 	})
 }
 

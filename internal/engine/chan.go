@@ -1,165 +1,157 @@
 package engine
 
 import (
+	"sync"
 	"time"
-
-	"github.com/foliot-go/foliot/wheel"
 )
 
-// A Chan is a timer that sends the time on a channel. The caller allocates it. It counts as a
-// timer, also for Config.MaxTimers, while it is armed.
+// A Chan is a timer or ticker that sends the time on a channel. It is a thin layer over ordinary
+// timers: a timer arms a new one-shot of kindOwn each time, and a ticker uses a single timer of
+// kindTick until it is stopped. Either calls fire, which runs after the shard is unlocked, so a
+// Stop or Reset may overtake it. The mutex decides which came first:
+//
+//   - fire sends only if the Chan is armed and due has passed. A call already on its way when Stop
+//     is called therefore sends nothing, and one on its way at a Reset sends nothing early.
+//   - A ticker's fire moves due to the next tick. If two calls are on their way, as may happen after
+//     a Stop and a Reset, the first sends and the second finds due in the future, so there is never
+//     more than one tick per period.
+//   - Stop and Reset drain the channel under the same mutex.
+//
+// The engine refers to a Chan while it is armed. A ticker therefore lives until it is stopped, and
+// a timer until it fires or is stopped, whether or not the program still refers to it.
 type Chan struct {
-	C      chan time.Time // has room for one
-	handle wheel.Handle   // the handle of its last wheel entry. Protected by the shard's lock
-	shard  *Shard         // set by Start; nil: it was never armed
+	C chan time.Time // has a buffer of one. Set by the caller before Start
+
+	// Set by Start.
+	eng   *Engine
+	ticks bool
+	call  func() // calls fire
+
+	mu     sync.Mutex
+	armed  bool  // there is something to send
+	due    int64 // nothing is sent before this time
+	period int64 // of a ticker
+	timer  Timer // of the last arming
 }
 
-// Start arms a new timer in an engine. The timer sends the time after d, and then after every
-// period if the period is not 0. Start returns an error, and does nothing, if the engine is shut
-// down or full, and if the call is foreign.
-func (t *Chan) Start(eng *Engine, d, period time.Duration) error {
-	now, err := eng.EnterToWait()
+// Start arms a new Chan: a ticker that sends the time every d, or a timer that sends it once after
+// d. It does nothing and returns an error if the engine is shut down or full, or the call foreign.
+func (c *Chan) Start(eng *Engine, d time.Duration, ticks bool) error {
+	now, err := eng.CheckedNowToBlock()
 	if err != nil {
 		return err
 	}
-	soon := period == 0 && eng.isSoon(now, d)
-	due := eng.Add(now, d)
-	s := eng.lockShard()
-	if s.closed || !eng.quota.acquire(1) {
-		err := s.refusal()
-		s.mu.Unlock()
-		return err
+	c.eng, c.ticks, c.call = eng, ticks, c.callback()
+	c.mu.Lock() // the timer may fire before arm returns
+	defer c.mu.Unlock()
+	return c.arm(now, d)
+}
+
+// callback returns a function that calls fire. It is not inlined, so that all these functions share
+// the same code, by which Callbacks recognizes them.
+//
+//go:noinline
+func (c *Chan) callback() func() { return c.fire }
+
+// arm arms the Chan. The caller holds mu.
+func (c *Chan) arm(now int64, d time.Duration) (err error) {
+	w := c.eng.after(now, d)
+	if c.timer.s == nil || !c.timer.s.reset(c.timer.h, w, d, true) {
+		t := Timer{}
+		if c.ticks {
+			t, err = c.eng.newRepeat(w, d, c.call, kindTick)
+		} else {
+			t, err = c.eng.newTimer(kindOwn, stateOneShot, pointer(c.call), w)
+		}
+		if err != nil {
+			return err
+		}
+		c.timer = t
 	}
-	t.shard = s
-	early := false
-	if soon {
-		s.sendNow(t, now)
-		eng.quota.release(1)
-	} else {
-		early = s.armChan(t, due, period)
-	}
-	s.mu.Unlock()
-	if early {
-		s.afterArming(due, true, false)
-	}
+	c.armed, c.due, c.period = true, w.due, int64(d)
 	return nil
 }
 
-// Reset arms a timer again, and returns in was whether it was armed. It takes a value that has
-// not been received out of the channel; then was is true, too. Reset returns an error, and does
-// nothing, if the engine is full or the call is foreign. If the engine is shut down, Reset returns an
-// error and only takes a value out of the channel.
-func (t *Chan) Reset(d, period time.Duration) (was bool, err error) {
-	now, err := t.shard.eng.Enter()
+// fire, the timer's callback, sends the time. A tick for which the channel has no room is lost.
+func (c *Chan) fire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.eng.Now()
+	if !c.armed || now < c.due {
+		return
+	}
+	if c.ticks {
+		c.due = c.eng.nextOnGrid(c.due, c.period, now)
+	} else {
+		c.armed = false
+	}
+	send(c.C, c.eng.sendTime(now))
+}
+
+// Reset arms the Chan again as Start does, drains the channel, and reports whether it was armed or
+// the channel still held a value. If the engine is full or the call is foreign, Reset does nothing
+// and returns an error. If the engine is shut down, it drains the channel and returns an error.
+func (c *Chan) Reset(d time.Duration) (was bool, err error) {
+	now, err := c.eng.CheckedNow()
 	if err != nil {
 		return false, err
 	}
-	return t.shard.resetChan(t, now, d, period)
-}
-
-// ResetFrom is Reset for a timer that is armed at the time now, as with [GoFunc.Reset].
-func (t *Chan) ResetFrom(now int64, d, period time.Duration) (was bool, err error) {
-	return t.shard.resetChan(t, now, d, period)
-}
-
-// Stop stops a timer, and reports whether it was armed. It takes a value that has not been
-// received out of the channel; then it also returns true. A foreign call on the timer of an
-// engine that belongs to a bubble does nothing and returns false.
-func (t *Chan) Stop() bool {
-	return t.shard.stopChan(t)
-}
-
-func (s *Shard) resetChan(t *Chan, now int64, d, period time.Duration) (was bool, err error) {
-	soon := period == 0 && s.eng.isSoon(now, d)
-	due := s.eng.Add(now, d)
-	early, dirty := false, false
-	s.mu.Lock()
-	filed, b := s.w.Entry(t.handle)
-	pending := b != nil && b.state.pending()
-	if s.closed || !soon && !pending && !s.eng.quota.acquire(1) {
-		err := s.refusal()
-		if s.closed {
-			drain(t.C)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	armed := c.armed
+	if err := c.arm(now, d); err != nil {
+		if c.eng.closed.Load() {
+			c.armed = false
+			drain(c.C)
 		}
-		s.mu.Unlock()
 		return false, err
 	}
-	switch {
-	case soon:
-		was, dirty = s.cancelForRearm(t.handle, b)
-		was = drain(t.C) || was
-		s.sendNow(t, now)
-	case b == nil:
-		was = drain(t.C)
-		early = s.armChan(t, due, period)
-	default:
-		if !pending {
-			s.chans.parked--
-		}
-		was = drain(t.C) || pending
-		s.chans.at(b.aux).schedule(due, period)
-		_, early = s.move(t.handle, b, filed, s.eng.Ceil(due))
+	return drain(c.C) || armed, nil
+}
+
+// Stop stops the Chan, drains the channel, and reports whether the Chan was armed or the channel
+// still held a value. If the engine is in a bubble, a foreign call does nothing and returns false.
+func (c *Chan) Stop() bool {
+	if c.eng.bubble != "" && c.eng.foreign() {
+		return false // the channel belongs to the bubble
 	}
-	s.mu.Unlock()
-	if early || dirty {
-		s.afterArming(due, early, dirty)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stop()
+}
+
+// stop is Stop with mu held.
+func (c *Chan) stop() (was bool) {
+	was = c.armed && !c.eng.closed.Load()
+	c.armed = false
+	c.timer.Free()
+	return drain(c.C) || was
+}
+
+// SendNow stops the Chan, as Stop does, and sends the time as if its delay had passed. A foreign
+// call does nothing and returns an error. Package clock's Fake uses SendNow for delays of 0 or less.
+func (c *Chan) SendNow() (was bool, err error) {
+	now, err := c.eng.CheckedNow()
+	if err != nil {
+		return false, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was = c.stop()
+	send(c.C, c.eng.sendTime(now))
 	return was, nil
 }
 
-func (s *Shard) stopChan(t *Chan) bool {
-	if s.eng.bubble != "" && s.eng.foreign() {
-		return false // the channel belongs to the bubble
-	}
-	s.mu.Lock()
-	was, dirty := s.cancel(t.handle, s.w.Value(t.handle), eventStop)
-	was = drain(t.C) || was
-	s.mu.Unlock()
-	if dirty {
-		s.eng.scrubber.start()
-	}
-	return was
-}
-
-// isSoon reports whether a timer that is armed at the time now, for after d, is due: then it has
-// waited for d. On a manual clock and in a bubble all timers go through the wheel, so that they
-// fire in order, except in an engine whose timers are counted.
-func (eng *Engine) isSoon(now int64, d time.Duration) bool {
-	if eng.fake {
-		return eng.counted && d <= 0
-	}
-	return eng.waitShort(now, d)
-}
-
-// sendNow lets a timer that is due at the time now fire without the wheel: the way through the wheel
-// and a worker would take some microseconds. The caller holds the lock.
-func (s *Shard) sendNow(t *Chan, now int64) {
-	s.fired++
-	s.recordLate(0)
-	send(t.C, s.eng.sent(now))
-}
-
-// armChan arms a timer in a new slot. The caller holds the lock, has acquired the quota, and calls
-// afterArming with the result after it has unlocked.
-func (s *Shard) armChan(t *Chan, due int64, period time.Duration) (early bool) {
-	at := s.eng.Ceil(due)
-	s.armed++
-	t.handle = s.newChanTimer(at, due, t.C, period)
-	return s.lowerNext(at)
-}
-
-// send sends a time if the channel has room, and reports whether it had.
-func send(c chan time.Time, t time.Time) bool {
+// send sends t unless the channel is full.
+func send(c chan time.Time, t time.Time) {
 	select {
 	case c <- t:
-		return true
 	default:
-		return false
 	}
 }
 
-// drain takes a value out of a channel, and reports whether there was one. In most cases there is
-// none, and len is cheaper than a receive.
+// drain removes a value from a channel and reports whether there was one. Usually there is none,
+// and len is cheaper than a receive.
 func drain(c <-chan time.Time) bool {
 	if len(c) == 0 {
 		return false

@@ -7,23 +7,21 @@ import (
 
 // shared holds the engine that Default returns.
 var shared struct {
-	current atomic.Pointer[Engine] // nil until Default is first called. Written with mu held
+	current atomic.Pointer[Engine] // nil until the first call to Default. Written with mu held
 
 	mu      sync.Mutex
-	standby *Engine // the engine that Default stores in current. Protected by mu
+	standby *Engine // what Default will store in current. Protected by mu
 }
 
-// The default engine is made at the start of the program. If the first call of Default made it,
-// that call could come from a synctest bubble, and the engine would belong to that. It waits
-// with a timer of the standard library, so that it has no goroutine while timers are armed and
-// none is due.
+// The default engine belongs to no synctest bubble, although the first call to Default may come
+// from one. What ties an engine to a bubble, its start time and two channels, is therefore created
+// when the program starts. The first call creates the rest, its workers and shards.
+//
+// The default engine waits with standard timers, so that it has no goroutine while timers are armed
+// but none is due.
 func init() {
-	eng, err := New(Config{stdOnly: true})
-	if err != nil {
-		panic(err)
-	}
-	eng.isDefault = true
-	shared.standby = eng
+	shared.standby = newEngine(Config{stdOnly: true})
+	shared.standby.isDefault = true
 }
 
 // Default returns the engine that the whole program shares. It cannot be shut down.
@@ -33,16 +31,19 @@ func Default() *Engine {
 	}
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	shared.current.CompareAndSwap(nil, shared.standby)
-	return shared.current.Load()
+	eng := shared.current.Load()
+	if eng == nil {
+		eng = shared.standby
+		if eng.openShards.Load() == nil {
+			eng.makeShards()
+		}
+		shared.current.Store(eng)
+	}
+	return eng
 }
 
-// StdOnly reports whether the engine waits with timers of the standard library alone. The default
-// engine does, unless the program has set another.
-func (eng *Engine) StdOnly() bool { return eng.stdOnly }
-
-// SetDefault makes eng the engine that Default returns. It returns an error if Default was called
-// already, and if eng belongs to a synctest bubble.
+// SetDefault makes eng the engine that Default returns. It returns an error if Default was already
+// called, or if eng belongs to a synctest bubble.
 func SetDefault(eng *Engine) error {
 	if eng.bubble != "" {
 		return errDefaultBubble

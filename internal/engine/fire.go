@@ -1,187 +1,227 @@
 package engine
 
 import (
-	"time"
+	"unsafe"
 
-	"github.com/foliot-go/foliot/internal/hist"
-	"github.com/foliot-go/foliot/wheel"
+	"github.com/foliot-go/foliot/internal/wheel"
 )
 
-// A call is a callback to be run, or an item to be run apart from its worker. The arming that led
-// to it is over: Stop cannot cancel it any more.
+// A call is a callback to be run, or a task to be polled apart from its worker. Stop can no longer
+// cancel it, because the arming that led to it is over.
 type call struct {
 	fn    func()
 	shard *Shard
-	timer wheel.Handle // of a reusable timer, for which finish is called afterwards; 0: none
+	timer wheel.Handle // of a reusable timer, to be passed to finish afterwards; 0: none
 	kind  kind         // how fn is run
 
-	item func(t *Turn) // if fn is nil: the item
+	gen  uint32 // if fn is nil: the task to be polled, and its generation
+	task *task
 }
 
-// pop takes timers that are due at the time now from the wheel until it finds a callback to run.
-// It returns the callback, if there is one, and the number of timers that have fired. Timers
-// without a callback fire in pop. If no timer is due, pop raises next. It may also
-// return without a callback before that, to unlock the shard or to let items be run; then the
-// caller finds next still due and calls pop again. Functions of GoFuncs go into kept, if it is not nil
-// and has room. pop also takes the durations in t.ran, if t is not nil.
-func (s *Shard) pop(now int64, t *Turn, kept *keptFuncs) (c call, fired int64) {
+// pop carries out the event expire for timers that are due at t.now, until one of them has a callback
+// to run. It returns that callback, if there is one, and the number of tasks it woke, and counts the
+// timers that fired in t.fired. If no timer is due, pop raises next.
+//
+// pop may also return early without a callback, to limit how long it holds the lock or to let tasks
+// be polled first; next is then still due, and the caller calls pop again. If the caller is the
+// driver, it keeps the functions of GoFuncs while it has room. pop also flushes t.ran.
+func (s *Shard) pop(t *turn) (c call, woke int) {
 	s.mu.Lock()
-	if t != nil && t.ran.n > 0 {
+	if t.ran.n > 0 {
 		s.recordRan(t)
 	}
-	c, fired = s.popLocked(now, kept)
-	announce := false
-	if len(s.expired) > 0 {
-		announce = s.source.Expired(s.expired)
-		clear(s.expired)
-		s.expired = s.expired[:0]
-	}
-	s.mu.Unlock()
-	if announce {
-		s.Announce()
-	}
-	return c, fired
-}
-
-func (s *Shard) popLocked(now int64, kept *keptFuncs) (c call, fired int64) {
-	s.settle()
-	tick := s.eng.Floor(now)
-	var wall time.Time // what channel timers send; read when the first one fires
-	for range rescheduleMax {
-		if s.prefetched--; s.prefetched < 0 {
-			s.w.Peek(tick)
-			s.prefetched = s.prefetch() - 1
+	var woken taskChain
+	w, tick := s.front(), s.eng.Floor(t.now)
+	for n := 0; n < rescheduleMax && c.fn == nil; n++ {
+		if s.ahead.n--; s.ahead.n < 0 {
+			w.Peek(tick)
+			s.ahead.n = s.prefetch() - 1
 		}
-		if len(s.expired) > 0 && s.itemsFirst(tick) {
-			return call{}, fired
+		if woken.n > 0 && s.pollsFirst(woken.n, tick) {
+			break
 		}
-		h, at, ok := s.w.Pop(tick)
+		h, at, ok := w.Pop(tick)
 		if !ok {
-			s.prefetched = 0
+			s.ahead.n = 0
 			s.updateNext()
-			return call{}, fired
+			break
 		}
-		b := s.w.Value(h)
-		if due := s.dueAt(b, at); due != at {
-			b.clearOffset()
+		e := s.w.Value(h)
+		if due := s.dueAt(e, at); due != at {
+			e.aux = 0
 			s.w.Requeue(h, due)
 			continue
 		}
-		switch b.kind { // the one place where it matters what a timer does
-		case kindItem:
-			b.state = stateIdle
-			s.armed--
-			s.recordLate(now - s.eng.Nanos(at))
-			s.expired = append(s.expired, b.ptr)
-			fired++
-		case kindChan:
-			if wall.IsZero() {
-				wall = s.eng.sent(now)
-			}
-			s.fireChan(h, b, now, wall)
-			fired++
-			if s.eng.manual != nil {
-				return call{}, fired // the next timer may belong to another engine
-			}
-		default:
-			m := nextMove(b.state, eventExpire)
-			b.state = m.to
-			if m.do != effectNone {
-				c, _ = s.start(h, b, m, now, at) // next is due, so the next tick of Every is not early
-				fired++
-				if c.kind != kindGoFunc || !kept.add(c.fn) {
-					return c, fired
-				}
-				continue
-			}
-			b.aux, b.auxHigh = uint32(at), uint16(at>>32)
+		if m := s.move(e, eventExpire); m.do != effectNone { // otherwise it waits for its callback to return
+			t.fired++
+			c = s.expire(h, e, m, t.now, at, t.drv, &woken)
 		}
 	}
-	return call{}, fired
+	if woken.n > 0 {
+		s.tasks.raise(t.now) // before a goroutine that read the clock earlier can poll them
+		if s.ready.pushChain(&woken) {
+			s.after |= afterWake
+		}
+	}
+	s.unlock()
+	return c, woken.n
 }
 
-// itemsFirst reports whether the items in s.expired should be run before another timer is
-// popped: if there are itemBatch of them, and if the order of firing matters and the next timer
-// is not that of an item. On a manual clock, the next timer may belong to another engine.
-func (s *Shard) itemsFirst(tick wheel.Tick) bool {
+// raiseNext raises next after some of the timers due at now have fired, so that the worker's shards
+// take turns by deadline. It reports whether the next timer is due and has a user callback.
+func (s *Shard) raiseNext(now int64) (due bool) {
+	s.mu.Lock()
+	defer s.unlock()
+	h, at, ok := s.front().Peek(s.eng.Floor(now))
+	if !ok {
+		s.updateNext()
+		return false
+	}
+	s.setNext(at, true)
+	return s.w.Value(h).kind.isUser()
+}
+
+// pollsFirst reports whether the n tasks whose timers expired should be polled before another timer
+// is popped. They should if there are batchSize of them, or if the order of firing matters and the
+// next timer is not a task's. On a manual clock, the next timer may belong to another engine.
+func (s *Shard) pollsFirst(n int, tick wheel.Tick) bool {
 	switch {
-	case len(s.expired) == itemBatch || s.eng.manual != nil:
+	case n == batchSize || s.eng.manual != nil:
 		return true
 	case !s.eng.ordered:
 		return false
 	}
-	h, _, due := s.w.Peek(tick)
-	return due && s.w.Value(h).kind != kindItem
+	h, _, due := s.front().Peek(tick)
+	return due && s.w.Value(h).kind != kindTask
 }
 
-// start updates the counters for a callback that is about to run, at the time now for the deadline
-// at. It frees a one-shot, and arms a timer of Every for its next tick. The caller calls
-// timekeeper.notify afterwards if early is true.
-func (s *Shard) start(h wheel.Handle, b *entry, m move, now int64, at wheel.Tick) (c call, early bool) {
-	if b.kind != kindInternal {
-		s.armed--
-		if !s.eng.passesToGo(b.kind) {
-			s.fired++
+// expire starts what an expired timer does. now is the time, at the timer's deadline, and m its move.
+// expire returns the callback to run, if there is one. The driver keeps a GoFunc's function instead,
+// if it has room, and a task is added to woken. The caller holds the lock.
+func (s *Shard) expire(h wheel.Handle, e *entry, m move, now int64, at wheel.Tick, drv *driver, woken *taskChain) (c call) {
+	s.noteFired(e.kind, now-s.eng.Nanos(at))
+	c = call{shard: s, timer: h, kind: e.kind}
+	switch e.kind { // the one place that decides what a timer does
+	case kindTask:
+		s.move(e, eventDone)
+		woken.wake((*task)(e.ptr))
+		return call{}
+	case kindGoFunc:
+		t := (*GoFunc)(e.ptr)
+		t.slot = 0
+		if f := t.F.Func(); !drv.add(f) {
+			c.fn = f
 		}
-		s.recordLate(now - s.eng.Nanos(at))
-	}
-	c = call{fn: b.callback(), shard: s, timer: h, kind: b.kind}
-	switch {
-	case m.do == effectFreeAndRun:
-		c.timer = 0
-		if b.kind == kindGoFunc {
-			(*GoFunc)(b.ptr).slot = 0
-		}
-		s.w.Cancel(h)
-		s.eng.quota.release(1)
-	case b.kind == kindEvery:
+	case kindEvery:
 		c.kind = kindFunc
-		early = s.armNext(h, b, now)
+		fallthrough
+	case kindTick:
+		r := (*repeat)(e.ptr)
+		c.fn = r.f
+		r.due = s.eng.nextOnGrid(r.due, r.period, now)
+		s.arm(h, e, wheel.Never, s.eng.Ceil(r.due), eventRepeat)
+	default:
+		c.fn = e.callback()
 	}
-	return c, early
-}
-
-// passesToGo reports whether callbacks of timers of a kind are passed to Config.Go. They are counted
-// when they start, see call.countStart.
-func (eng *Engine) passesToGo(k kind) bool {
-	return eng.goFunc != nil && (k == kindFunc || k == kindEvery)
-}
-
-// countStart counts a callback for Config.Go that is about to start, by Config.Go or otherwise.
-func (c *call) countStart() { c.shard.started.Add(1) }
-
-// recordLate records how late a timer fires. The caller holds the lock.
-func (s *Shard) recordLate(ns int64) {
-	if s.late == nil {
-		s.late = new(hist.Hist)
+	if m.do == effectFreeAndRun {
+		c.timer = 0
+		s.noteFreed(h, e.kind)
+		s.w.Cancel(h)
 	}
-	s.late.Record(ns)
+	return c
 }
 
-// finish handles eventDone: the callback of a reusable timer has returned. If the timer was
-// armed again and has come due, finish returns the call to run next, and true.
+// finish carries out the event done for a reusable timer whose callback returned. If the timer was
+// armed again and is due, finish returns the call to run next, and true.
 func (s *Shard) finish(h wheel.Handle, now int64) (c call, again bool) {
 	s.mu.Lock()
-	c, again, early := s.finishLocked(h, now)
-	s.mu.Unlock()
-	if early {
-		s.eng.timekeeper.notify(s.next.Load())
+	defer s.unlock()
+	e := s.w.Value(h)
+	if e == nil {
+		return call{}, false
 	}
-	return c, again
+	m := s.move(e, eventDone)
+	if m.do != effectRun {
+		return call{}, false
+	}
+	return s.expire(h, e, m, now, s.w.Popped(h), nil, nil), true
 }
 
-func (s *Shard) finishLocked(h wheel.Handle, now int64) (c call, again, early bool) {
-	b := s.w.Value(h)
-	if b == nil {
-		return call{}, false, false
+// prefetchMax is how many entries are read together: about as many cache misses as a processor can
+// have in flight.
+const prefetchMax = 16
+
+// ahead is the state of a shard's prefetching.
+type ahead struct {
+	n    int    // how many of the next entries prefetch has read and pop has not reached
+	sink uint64 // depends on what prefetch read, so that the loads are not optimized away
+}
+
+// prefetch reads what the next callbacks and polls will need: closures and tasks, each of them a
+// cache miss or two. Without prefetch these misses come one by one as the callbacks run. Here, those
+// of sixteen entries overlap, and a task among a million takes half the time. prefetch returns how
+// many entries it read. The caller holds the lock.
+func (s *Shard) prefetch() int {
+	var buf [prefetchMax]*entry
+	var user [prefetchMax]unsafe.Pointer
+	var tasks [prefetchMax]*task
+	n := 0
+	ahead := s.front().Ahead(buf[:0])
+	for i, b := range ahead {
+		switch b.kind {
+		case kindTask:
+			tasks[n] = (*task)(b.ptr)
+			n++
+		case kindGoFunc:
+			user[i] = pointer(b.callback())
+		default:
+			user[i] = b.ptr
+		}
 	}
-	m := nextMove(b.state, eventDone)
-	b.state = m.to
-	if m.do != effectRun {
-		return call{}, false, false
+	sum := touchTasks(tasks[:n])
+	for i := range ahead {
+		sum += touch(user[i])
 	}
-	at := s.wasDue(b)
-	b.aux = 0
-	c, early = s.start(h, b, m, now, at)
-	return c, true, early
+	s.ahead.sink += sum
+	return len(ahead)
+}
+
+// touchTasks reads the tasks' slots and the values in their bodies. Each is a cache miss, and a value
+// is found only through its slot, so touchTasks reads all slots before the first value.
+func touchTasks(tasks []*task) (sum uint64) {
+	var values [prefetchMax]unsafe.Pointer
+	for i, t := range tasks {
+		sum += t.word.w.Load() + uint64(t.timer) // the first and the last word: the slot may span two cache lines
+		values[i] = (*interfaceWords)(unsafe.Pointer(&t.body)).data
+	}
+	for i := range tasks {
+		sum += touch(values[i])
+	}
+	return sum
+}
+
+const (
+	pageSize = 4096 // the real page size is this or a multiple
+
+	// touchSpan is the distance to the second byte that touch reads. A struct that begins near the
+	// end of a cache line continues on the next one, which this fetches as well.
+	touchSpan = 48
+)
+
+// touch reads one or two bytes at p, which usually points to user memory: a closure, a repeat or the
+// value in an interface. The result means nothing, because the owner may be writing there at the same
+// time. The entry or task refers to p, so the first byte is valid memory. The second byte may belong
+// to another object, but it is on the same page, so it can be read.
+//
+//go:norace
+//go:nocheckptr
+func touch(p unsafe.Pointer) uint64 {
+	if p == nil || sanitized {
+		return 0
+	}
+	sum := *(*uint8)(p)
+	if uintptr(p)%pageSize < pageSize-touchSpan {
+		sum += *(*uint8)(unsafe.Add(p, touchSpan))
+	}
+	return uint64(sum)
 }

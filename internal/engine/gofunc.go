@@ -1,182 +1,241 @@
 package engine
 
 import (
+	"runtime"
 	"time"
 	"unsafe"
 
-	"github.com/foliot-go/foliot/wheel"
+	"github.com/foliot-go/foliot/internal/wheel"
 )
 
-// GoFunc and Chan are one-shots like those of AfterFunc that need no Free. Such a timer can be
-// armed again after its wheel entry was freed. It then gets a new entry in the same shard. A timer
-// that is not armed and becomes unreachable leaves nothing in the engine. (A weak channel timer is
-// freed by the reaper.)
-
-// A GoFunc is a timer that runs a function on a new goroutine, for the drop-in package time. It is
-// in the default engine: with a pointer to its shard in place of a number it would be larger. The
-// caller allocates it. It must not be copied after it was armed, because its wheel entry has a
-// pointer to it.
+// A GoFunc is a timer of the drop-in package time that runs its function on a new goroutine. The
+// caller allocates it and must not copy it once it is armed, because its wheel entry points to it. It
+// always belongs to the default engine and so can store its shard's number, which is smaller than a
+// pointer.
 //
-// The GoFunc says whether it is armed and for when. So Stop and Reset need the GoFunc alone. Its
-// wheel entry, which is in another cache line, may be removed or moved later, see putoff.go. An
-// entry of a GoFunc is always in stateOneShot.
+// The GoFunc itself records whether it is armed and for when, because reading its wheel entry would
+// be a cache miss, and a cold Stop or Reset costs little else. The entry, which is always in
+// stateOneShot, is removed or moved later (see deferred). After that, a GoFunc that is not armed
+// leaves nothing in the engine.
 type GoFunc struct {
 	F     Callback
-	shard uint32 // the number of its shard in the default engine. Set by Start; 0: it was never armed
+	shard uint32 // its shard's number in the default engine, set by Start; 0: it was never armed
 
-	// These are protected by the shard's lock.
-	slot uint32     // the slot number of its wheel entry; 0: it is not armed
-	due  wheel.Tick // while it is armed: the tick for which it is armed
+	// Protected by the shard's lock.
+	slot uint32     // the number of its wheel slot; 0: it is not armed
+	tick wheel.Tick // while it is armed: the tick for which it is armed
 }
 
-// A Callback is a func() that can be compared. Values of the type time.Timer can be compared,
-// so those of the drop-in must be, too. A func() value is a pointer.
+// A Callback is a func(), which is a pointer, in a form that can be compared. Values of type
+// time.Timer are comparable, so the drop-in's must be as well.
 type Callback struct{ p unsafe.Pointer }
 
-// CallbackOf returns f as a Callback.
-func CallbackOf(f func()) Callback { return *(*Callback)(unsafe.Pointer(&f)) }
+// NewCallback returns f as a Callback.
+func NewCallback(f func()) Callback { return *(*Callback)(unsafe.Pointer(&f)) }
 
 // Func returns the function.
 func (f Callback) Func() func() { return *(*func())(unsafe.Pointer(&f)) }
 
-// Start arms a new timer in the default engine. After d its function runs on a new goroutine.
-// Start returns false, and does nothing, if the caller is in a synctest bubble, because the
-// default engine is in none.
+// Start arms a new timer in the default engine to run its function on a new goroutine after d. It
+// returns false and does nothing if the caller is in a synctest bubble, because the default engine
+// is in none.
 func (t *GoFunc) Start(d time.Duration) bool {
 	eng := Default()
-	now, err := eng.Enter()
+	now, err := eng.CheckedNow()
 	if err != nil {
 		return false
 	}
-	soon := eng.waitShort(now, d)
-	due := eng.Add(now, d)
 	s := eng.lockShard()
 	t.shard = s.number
-	early := s.armGoFunc(t, due, soon)
-	s.mu.Unlock()
-	if early {
-		s.afterArming(due, true, false)
-	}
+	s.armGoFunc(t, eng.Ceil(eng.Deadline(now, d)), d <= 0)
 	return true
 }
 
-// Reset arms a timer again, at the time now, and reports whether it was armed.
+// Reset arms the timer again to fire d after now, and reports whether it was armed.
 //
-// The caller gets now from [Clock.Enter] of the default engine before it looks at the timer. A
-// processor reads the clock only when all earlier reads of memory are complete, and the timer is
-// probably not in the cache.
+// The caller gets now from the default engine's [Clock.CheckedNow] before it touches the timer. A
+// processor reads the clock only once all earlier loads are complete, and the timer is probably not
+// in the cache.
 func (t *GoFunc) Reset(now int64, d time.Duration) bool {
 	return shardByNumber(t.shard).resetGoFunc(t, now, d)
 }
 
-// Stop stops a timer, and reports whether it was armed.
+// Stop stops the timer, and reports whether it was armed.
 func (t *GoFunc) Stop() bool {
 	return shardByNumber(t.shard).stopGoFunc(t)
 }
 
-func (s *Shard) resetGoFunc(t *GoFunc, now int64, d time.Duration) (was bool) {
-	soon := s.eng.waitShort(now, d)
-	due := s.eng.Add(now, d)
-	at := s.eng.Ceil(due)
-	first, early, dirty := false, false, false
-	s.mu.Lock()
-	was = t.slot != 0
-	switch {
-	case !was:
-		early = s.armGoFunc(t, due, soon)
-	case soon:
-		first, dirty = s.disarmGoFunc(t)
-		s.stopped--
-		s.rearmed++
-		s.armGoFunc(t, due, true)
-	case at >= t.due && !s.eng.ordered:
-		t.due = at // dueAt finds it there, as with postpone
-		s.rearmed++
-	default:
-		t.due = at
-		s.rearmed++
-		s.moveLater(t.slot)
-		early = s.lowerNext(at)
-	}
-	s.mu.Unlock()
-	if first {
-		s.eng.reaper.start(s.eng)
-	}
-	if early || dirty {
-		s.afterArming(due, early, dirty)
-	}
-	return was
-}
-
-func (s *Shard) stopGoFunc(t *GoFunc) bool {
-	s.mu.Lock()
-	if t.slot == 0 {
-		s.mu.Unlock()
-		return false
-	}
-	first, dirty := s.disarmGoFunc(t)
-	s.mu.Unlock()
-	if first {
-		s.eng.reaper.start(s.eng)
-	}
-	if dirty {
-		s.eng.scrubber.start()
-	}
-	return true
-}
-
-// shardByNumber returns the shard of the default engine with a number. Numbers start at 1.
+// shardByNumber returns shard number n of the default engine. Numbers start at 1.
 func shardByNumber(n uint32) *Shard {
 	return (*shared.current.Load().shards.Load())[n-1]
 }
 
-// armGoFunc arms a timer in a new slot. If soon is set, the timer is due, and armGoFunc starts
-// its function directly: the way through the wheel and a worker would take some microseconds.
-// The caller holds the lock, and calls afterArming with the result after it has unlocked.
-func (s *Shard) armGoFunc(t *GoFunc, due int64, soon bool) (early bool) {
-	if soon {
-		s.fired++
-		s.recordLate(0)
-		s.eng.startFunc(t.F.Func())
-		return false
+func (s *Shard) resetGoFunc(t *GoFunc, now int64, d time.Duration) (was bool) {
+	at := s.eng.Ceil(s.eng.Deadline(now, d))
+	s.mu.Lock()
+	was = t.slot != 0
+	if !was || d <= 0 {
+		s.armGoFunc(t, at, d <= 0)
+		return was
 	}
-	at := s.eng.Ceil(due)
-	s.eng.quota.acquire(1)
-	s.armed++
-	t.due = at
-	t.slot = s.w.Schedule(at, entry{ptr: unsafe.Pointer(t), role: role{stateOneShot, kindGoFunc}}).Number()
-	return s.lowerNext(at)
+	s.noteArmed(kindGoFunc, true)
+	later := at >= t.tick
+	t.tick = at // where dueAt finds it, as if postponed
+	if !later || s.eng.ordered {
+		s.deferMove(t.slot)
+		s.lower(at)
+	}
+	s.unlock()
+	return true
 }
 
-// disarmGoFunc stops a timer that is armed. The caller holds the lock. Afterwards it starts the
-// reaper if first is true, and the scrubber if dirty is true.
-func (s *Shard) disarmGoFunc(t *GoFunc) (first, dirty bool) {
-	first = s.cancelLater(t.slot)
+// armGoFunc arms a timer in a new slot and unlocks the shard, which the caller has locked. isDue says
+// that the delay is not positive. The function is then started directly, because the way through the
+// wheel and a worker would take tens of microseconds. Only in that case may the timer still be armed.
+func (s *Shard) armGoFunc(t *GoFunc, at wheel.Tick, isDue bool) {
+	if !isDue {
+		s.eng.quota.acquire(1) // cannot fail: the default engine has no limit
+		t.tick = at
+		t.slot = wheel.Number(s.add(kindGoFunc, stateOneShot, unsafe.Pointer(t), at))
+		s.unlock()
+		return
+	}
+	s.noteArmed(kindGoFunc, t.slot != 0)
+	s.noteFired(kindGoFunc, 0)
+	if t.slot != 0 {
+		s.cancelGoFunc(t)
+	}
+	s.unlock()
+	s.eng.startFunc(t.F.Func())
+}
+
+func (s *Shard) stopGoFunc(t *GoFunc) (was bool) {
+	s.mu.Lock()
+	if was = t.slot != 0; was {
+		s.noteDisarmed(kindGoFunc, true, true)
+		s.cancelGoFunc(t)
+	}
+	s.unlock()
+	return was
+}
+
+// cancelGoFunc frees a timer that was armed. The caller holds the lock, and has counted the timer as
+// no longer armed.
+func (s *Shard) cancelGoFunc(t *GoFunc) {
+	s.noteDead()
+	s.deferCancel(t.slot)
 	t.slot = 0
-	s.armed--
-	s.stopped++
-	s.eng.quota.release(1)
-	return first, s.scrub.stopped(s) || s.armed == 0
+	s.noteFreed(0, kindGoFunc)
 }
 
-// cancelForRearm stops a timer that is about to be armed again in a new slot, and reports
-// whether it was armed. That counts as a rearming and not as a stop. The caller holds the
-// lock, and calls afterArming with dirty afterwards.
-func (s *Shard) cancelForRearm(h wheel.Handle, b *entry) (was, dirty bool) {
-	was, dirty = s.cancel(h, b, eventStop)
-	if was {
-		s.stopped--
-		s.rearmed++
-	}
-	return was, dirty
+// deferredMax is how many wheel entries a shard removes or moves together: about as many cache misses
+// as a processor can have in flight. It is smaller than the number of recent entries in a wheel, so
+// the entry of a timer that is stopped right away never reaches a bucket.
+const deferredMax = 16
+
+// deferred lists the wheel slots of GoFuncs whose entries must be removed or moved. Stop and Reset
+// only change the GoFunc, which the caller has read anyway. The shard does the rest for sixteen
+// entries together, so that their cache misses overlap and no caller waits for them.
+//
+// Until then the wheel contains entries of timers that are not armed, or are armed for an earlier
+// tick, so whatever inspects its next entries must get the wheel from Shard.front. Shard.next is
+// lowered immediately, so that no wake-up comes too late. A slot to be freed remains in use until
+// then, so that no other timer gets its number.
+type deferred struct {
+	cancels  [deferredMax]uint32 // entries to be removed
+	nCancels uint32
+
+	// Entries to be moved to their GoFunc's tick, if it is still armed in that slot. A slot may be
+	// listed twice, or freed and reused in the meantime.
+	moves  [deferredMax]uint32
+	nMoves uint32
 }
 
-// afterArming completes Start and Reset after the caller has unlocked the shard.
-func (s *Shard) afterArming(due int64, early, dirty bool) {
-	if early {
-		s.eng.timekeeper.notify(s.eng.Nanos(s.eng.Ceil(due)))
+// deferCancel notes that the entry in a slot must be removed. The caller holds the lock, and sets
+// GoFunc.slot to 0.
+func (s *Shard) deferCancel(slot uint32) {
+	d := &s.deferred
+	if d.nCancels == 0 {
+		s.after |= afterSettle
 	}
-	if dirty {
-		s.eng.scrubber.start()
+	d.cancels[d.nCancels&(deferredMax-1)] = slot
+	if d.nCancels++; d.nCancels == deferredMax {
+		s.settleCancels()
+	}
+}
+
+// deferMove notes that the entry in a slot must be moved. An ordered engine moves it immediately,
+// because the order of arming matters. The caller holds the lock.
+func (s *Shard) deferMove(slot uint32) {
+	d := &s.deferred
+	n := d.nMoves
+	d.moves[n&(deferredMax-1)] = slot
+	d.nMoves = n + 1
+	if n+1 == deferredMax || s.eng.ordered {
+		s.settleMoves()
+	}
+}
+
+// settle carries out what was deferred. The caller holds the lock.
+func (s *Shard) settle() {
+	if s.deferred.nCancels != 0 {
+		s.settleCancels()
+	}
+	if s.deferred.nMoves != 0 {
+		s.settleMoves()
+	}
+}
+
+//go:noinline
+func (s *Shard) settleCancels() {
+	s.w.CancelNumbered(s.deferred.cancels[:s.deferred.nCancels])
+	s.deferred.nCancels = 0
+}
+
+// settleMoves reads all slots before it moves the first entry, so that the cache misses overlap.
+//
+//go:noinline
+func (s *Shard) settleMoves() {
+	var handles [deferredMax]wheel.Handle
+	slots := s.deferred.moves[:s.deferred.nMoves]
+	s.deferred.nMoves = 0
+	for i, slot := range slots {
+		handles[i&(deferredMax-1)], _, _ = s.w.Numbered(slot)
+	}
+	for i, slot := range slots {
+		h := handles[i&(deferredMax-1)]
+		filed, e := s.w.Entry(h)
+		if e == nil || e.kind != kindGoFunc {
+			continue
+		}
+		t := (*GoFunc)(e.ptr)
+		if t.slot == slot && (t.tick < filed || s.eng.ordered) {
+			s.w.Reschedule(h, t.tick)
+		}
+	}
+}
+
+// A gcSentinel is unreachable as soon as it is created, so that its cleanup runs after the next
+// garbage collection. It contains a pointer because objects without pointers may share an allocation
+// and live longer.
+type gcSentinel struct{ _ *gcSentinel }
+
+// settleAfterGC arranges for all shards to be settled after the next garbage collection, unless that
+// is already arranged. A stopped GoFunc stays alive until its entry is removed, and a shard in which
+// nothing else happens would never remove it.
+func (eng *Engine) settleAfterGC() {
+	if !eng.settling.Load() && eng.settling.CompareAndSwap(false, true) {
+		runtime.AddCleanup(new(gcSentinel), (*Engine).settleAll, eng)
+	}
+}
+
+// settleAll settles all shards. It clears settling first, so that whatever is deferred in a shard
+// after its turn arranges for another call.
+func (eng *Engine) settleAll() {
+	eng.settling.Store(false)
+	for _, s := range *eng.shards.Load() {
+		s.mu.Lock()
+		s.settle()
+		s.unlock()
 	}
 }

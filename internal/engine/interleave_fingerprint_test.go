@@ -18,7 +18,7 @@ func (h *turnHarness) fingerprint(timers [2]*timerRecord, done [2]int) (f finger
 	}
 	for i, s := range h.shards {
 		w := h.workers[i]
-		key = append(key, bit(s.next.Load() <= h.nanos()), byte(len(w.shards)), h.turnByte(w, 0))
+		key = append(key, bit(s.next.Load() <= h.nanos()), byte(len(*w.shards.Load())), h.turnByte(w, 0))
 	}
 	for _, a := range h.actors {
 		key = a.fingerprint(h, key)
@@ -77,8 +77,8 @@ func (h *turnHarness) turnByte(w *worker, claim uint64) byte {
 }
 
 func (a *stepper) fingerprint(h *turnHarness, key []byte) []byte {
-	popsSecond := bit(a.next == stepStart && a.shard == h.shards[1])
-	key = append(key, 's', byte(a.next), h.turnByte(a.w, a.claim), byte(a.late), popsSecond,
+	pops := bit(a.shard == h.shards[0]) | bit(a.shard == h.shards[1])<<1
+	key = append(key, 's', byte(a.next), h.turnByte(a.w, a.claim), byte(a.late), pops,
 		h.index(a.rec))
 	for _, w := range a.workers {
 		key = append(key, h.turnByte(w, 0)&3)

@@ -31,6 +31,7 @@ const (
 	startsTaken    handoffFault = "Config.Go starts a callback that was taken"
 	leavesBacklog  handoffFault = "the watchdog leaves the backlog alone"
 	withdrawsTaken handoffFault = "Shutdown withdraws a callback that was taken"
+	ignoresClosed  handoffFault = "a push is not refused after the withdrawal"
 )
 
 // A handoffActor is a goroutine.
@@ -41,17 +42,19 @@ type handoffActor struct {
 	caller uint64                // its number while it is the caller of Config.Go; otherwise 0
 	giving *handoff              // the handoff that it passes to Config.Go
 	inGo   bool                  // it is in Config.Go, which has started the callback
+	popped *handoff              // the handoff that it has made and not pushed
 }
 
 // newHandoffHarness makes two goroutines that run callbacks by Config.Go, a watchdog that looks
-// twice and finds every call late, and with shutdown also a Shutdown.
+// twice and finds every call late, and with shutdown also a Shutdown. One of the goroutines makes
+// its handoffs and pushes them in two steps, so that a Shutdown may come between the two.
 func newHandoffHarness(eng *Engine, shutdown bool, fault handoffFault) *handoffHarness {
 	h := &handoffHarness{
 		fault: fault, eng: eng, w: &worker{eng: eng}, outcomes: map[*handoff][]string{},
 	}
 	h.actors = []*handoffActor{
 		{name: "first", left: 2, do: h.push},
-		{name: "second", left: 1, do: h.push},
+		{name: "second", left: 2, do: h.popThenPush},
 		{name: "watchdog", left: 2, do: h.replace},
 	}
 	if shutdown {
@@ -71,16 +74,39 @@ func (h *handoffHarness) step(a *handoffActor) {
 	a.do(a)
 }
 
-// push adds a callback to the backlog. If there is no caller of Config.Go, the actor becomes it.
+// pop makes a handoff for a callback that was popped.
+func (h *handoffHarness) pop(a *handoffActor) {
+	a.popped = h.w.handoff(call{})
+	h.all = append(h.all, a.popped)
+}
+
+// push adds a callback to the backlog. If there is no caller of Config.Go, the actor becomes it. If
+// the callback is refused, the actor runs it.
 func (h *handoffHarness) push(a *handoffActor) {
-	ho := &handoff{w: h.w}
-	ho.fn = &handoffFunc{ho}
-	hs := &h.eng.handoffs
-	hs.mu.Lock()
-	ho.in, ho.place = &hs.held, hs.held.PushBack(ho)
-	hs.mu.Unlock()
-	h.all = append(h.all, ho)
-	a.caller = h.w.goCalls.push(ho)
+	if a.popped == nil {
+		h.pop(a)
+	}
+	ho := a.popped
+	a.popped = nil
+	var ok bool
+	a.caller, ok = h.w.goCalls.push(ho)
+	if h.fault == ignoresClosed && !ok {
+		h.w.goCalls.backlog = append(h.w.goCalls.backlog, ho)
+		ok = true
+	}
+	if !ok {
+		h.w.refused(ho)
+		h.outcome(ho, "run by the worker")
+	}
+}
+
+// popThenPush does what push does in two steps.
+func (h *handoffHarness) popThenPush(a *handoffActor) {
+	if a.popped == nil {
+		h.pop(a)
+		return
+	}
+	h.push(a)
 }
 
 // callGo does a step of the caller of Config.Go: fetch a callback, call Config.Go, return from it.
@@ -95,15 +121,19 @@ func (h *handoffHarness) callGo(a *handoffActor) {
 		a.inGo = true
 		if a.giving.take() || h.fault == startsTaken {
 			h.outcome(a.giving, "started")
+			h.eng.goroutines.done()
 		}
 	default:
+		if h.w.goCalls.end(a.giving) {
+			h.w.eng.goroutines.add()
+		}
 		a.inGo, a.giving = false, nil
 	}
 }
 
 // replace is the watchdog. If it replaces the caller and there is a backlog, it becomes the caller.
 func (h *handoffHarness) replace(a *handoffActor) {
-	a.caller = h.w.goCalls.replace(patience, 0)
+	a.caller = h.w.goCalls.replace(blockedAfter, 0)
 	if h.fault == leavesBacklog {
 		a.caller = 0
 	}
@@ -111,8 +141,16 @@ func (h *handoffHarness) replace(a *handoffActor) {
 
 // withdraw is Shutdown.
 func (h *handoffHarness) withdraw(*handoffActor) {
+	waiting := map[*handoff]bool{}
 	for _, ho := range h.all {
-		if ho.take() || h.fault == withdrawsTaken {
+		waiting[ho] = !ho.taken.Load()
+	}
+	n, left := h.w.goCalls.withdraw()
+	for range n + left {
+		h.eng.goroutines.done()
+	}
+	for _, ho := range h.all {
+		if waiting[ho] && ho.taken.Load() || h.fault == withdrawsTaken && !waiting[ho] {
 			h.outcome(ho, "withdrawn")
 		}
 	}
@@ -130,8 +168,12 @@ func (h *handoffHarness) checkEnd() error {
 		return fmt.Errorf("there is still a caller of Config.Go")
 	case len(g.backlog) != 0:
 		return fmt.Errorf("%d callbacks are left in the backlog", len(g.backlog))
-	case h.eng.handoffs.waiting() != 0:
-		return fmt.Errorf("%d handoffs are left in the list", h.eng.handoffs.waiting())
+	case len(g.calls) != 0:
+		return fmt.Errorf("%d callbacks are left in calls", len(g.calls))
+	case h.w.handed.Load() != 0:
+		return fmt.Errorf("handed is %d", h.w.handed.Load())
+	case h.eng.goroutines.count != 0:
+		return fmt.Errorf("Shutdown waits for %d goroutines, want none", h.eng.goroutines.count)
 	}
 	for i, ho := range h.all {
 		if len(h.outcomes[ho]) != 1 {
@@ -165,7 +207,7 @@ func (h *handoffHarness) runPath(paths *interleave.Paths) error {
 
 // walkHandoffs runs every order of the steps, and returns how many there are.
 func walkHandoffs(shutdown bool, fault handoffFault) (int, error) {
-	eng, err := New(Config{Workers: 1, Go: func(func()) {}})
+	eng, err := New(Config{Workers: 1, Go: func(f func()) { f() }})
 	if err != nil {
 		return 0, err
 	}
@@ -194,7 +236,7 @@ func TestEveryOrderOfCallsOfConfigGoLosesAndDoublesNothing(t *testing.T) {
 
 func TestTheOrdersOfCallsOfConfigGoFindEveryPlantedFault(t *testing.T) {
 	interleave.SkipUnderRace(t)
-	for _, fault := range []handoffFault{startsTaken, leavesBacklog, withdrawsTaken} {
+	for _, fault := range []handoffFault{startsTaken, leavesBacklog, withdrawsTaken, ignoresClosed} {
 		if _, err := walkHandoffs(true, fault); err == nil {
 			t.Errorf("%s: no error was found", fault)
 		}

@@ -22,16 +22,17 @@ func (m mutant) String() string {
 // canonical returns a move that does the same as m for an event in a state. Two moves that do the
 // same have the same canonical move.
 func canonical(s state, e event, m move) move {
-	if e == eventExpire || e == eventDone {
+	if e == eventExpire || e == eventDone || e == eventRepeat {
 		m.ok = false // no caller looks at it
 	}
 	switch {
-	case e == eventArm && m.do == effectSchedule && s.pending():
-		m.do = effectReschedule // Shard.move treats both alike if the timer is pending
-	case e == eventArm && m.do != effectSchedule && m.do != effectReschedule:
-		m.do = effectNone
+	case e == eventArm || e == eventRepeat:
+		// Shard.arm files the entry by any effect. It may postpone it instead, which nobody sees.
+		if m.do != effectNone {
+			m.do = effectSchedule
+		}
 	case e == eventStop || e == eventFree:
-		// Shard.cancel carries out these two effects only. An entry that is not in the wheel
+		// Shard.disarm carries out these two effects only. An entry that is not in the wheel
 		// cannot be parked.
 		if m.do != effectFree && (m.do != effectPark || meaning[s].arming != inWheel) {
 			m.do = effectNone

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -14,12 +15,12 @@ import (
 type harness struct {
 	eng     *Engine
 	workers [2]*worker // the second one retires and returns
-	shards  [2]*Shard  // the own shard of each worker
+	shards  [2]*Shard  // the home shard of each worker
 	now     int64      // the time, in ticks
 	real    time.Time  // when the walk began. It lasts much less than a tick
 
 	records []*timerRecord         // all timers that were made since freeAll
-	counts  [2]counts              // by shard
+	counts  [2]wantCounts          // by shard
 	started *timerRecord           // the timer whose callback was called last
 	onCall  func(rec *timerRecord) // what callbacks do; nil: they return at once
 	armings int                    // how many armings there were
@@ -27,26 +28,29 @@ type harness struct {
 	reused  int                    // timers made in the slot of a timer whose callback was running
 }
 
-// counts has what a shard should have counted since the harness was made.
-type counts struct {
+// wantCounts has what a shard should have counted since the harness was made.
+type wantCounts struct {
 	fired, stopped, rearmed uint64
 }
 
 // A timerRecord is what the oracle knows about a timer.
 type timerRecord struct {
 	t       Timer
-	counts  *counts // of its shard
+	counts  *wantCounts // of its shard
 	oneShot bool
 	live    bool  // handles are valid: not freed; a one-shot has neither run nor been stopped
 	armed   bool  // an arming has neither run nor been stopped nor replaced
 	due     int64 // the tick of that arming
 	period  int64 // in ticks, of a timer of Every; 0: it is none
+	itself  bool  // the timer has armed itself for its next tick, and its callback has not returned
 	seq     int   // the number of that arming
 	runs    int   // how many callbacks are running
 }
 
 // harnessTick is the resolution of a harness. It is so coarse that real time does not matter.
 const harnessTick = ProbeTick
+
+func init() { panicIfIllegal = true }
 
 // newHarness makes a harness. If ordered is true, it has a manual clock, and the timers of a tick
 // fire in the order of arming. Otherwise timers may be postponed, see Shard.postpone.
@@ -59,7 +63,7 @@ func newHarness(ordered bool) *harness {
 	h := &harness{eng: eng, now: 1000}
 	for i, w := range *eng.workers.Load() {
 		h.workers[i] = w
-		h.shards[i] = w.own[0]
+		h.shards[i] = w.home()
 	}
 	return h
 }
@@ -130,7 +134,7 @@ func (h *harness) make(shard int, rec *timerRecord, arm func(call func()) (Timer
 func (h *harness) recordArming(rec *timerRecord, ticks int64) {
 	h.armings++
 	rec.seq = h.armings
-	rec.armed = true
+	rec.armed, rec.itself = true, false
 	rec.due = h.now + ticks
 }
 
@@ -151,7 +155,7 @@ func (h *harness) reset(rec *timerRecord, ticks int64) error {
 }
 
 func (h *harness) stop(rec *timerRecord) error {
-	want := rec.armed && (rec.period == 0 || rec.runs == 0)
+	want := rec.armed && !rec.itself
 	if got := rec.t.Stop(); got != want {
 		return fmt.Errorf("Stop returns %t, want %t", got, want)
 	}
@@ -189,7 +193,7 @@ func (h *harness) pop(r *runner) error {
 		if at > h.nanos() {
 			return h.checkNoneDue(r)
 		}
-		if c, _ := s.pop(h.nanos(), nil, nil); c.fn != nil {
+		if c, _ := s.pop(&turn{now: h.nanos()}); c.fn != nil {
 			return h.startCallback(r, c)
 		}
 	}
@@ -206,10 +210,9 @@ func (h *harness) checkNoneDue(r *runner) error {
 	return nil
 }
 
-// serves reports whether a goroutine that runs the worker looks at the shard: it is an own shard
-// of the worker, or an adopted one.
+// serves reports whether a goroutine that runs the worker looks at the shard.
 func (w *worker) serves(s *Shard) bool {
-	return s.maker == w || s.owner.Load() == w
+	return slices.Contains(*w.shards.Load(), s)
 }
 
 // startCallback starts a callback on a runner.
@@ -244,6 +247,7 @@ func (h *harness) recordRun(rec *timerRecord) error {
 	rec.runs++
 	if rec.period != 0 {
 		h.recordArming(rec, rec.period-(h.now-rec.due)%rec.period)
+		rec.itself = true
 	}
 	return nil
 }
@@ -252,6 +256,7 @@ func (h *harness) recordRun(rec *timerRecord) error {
 // callback again at once.
 func (h *harness) finish(r *runner) error {
 	r.rec.runs--
+	r.rec.itself = false
 	rec := r.rec
 	r.rec = nil
 	if r.c.timer == 0 {
@@ -294,11 +299,11 @@ func (h *harness) check() error {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
 	}
-	return h.eng.CheckAdopted()
+	return h.eng.CheckOwners()
 }
 
 // checkShard compares a shard with the records.
-func (h *harness) checkShard(s *Shard, want *counts) error {
+func (h *harness) checkShard(s *Shard, want *wantCounts) error {
 	armed, live, earliest := 0, 0, never
 	for _, rec := range h.records {
 		if rec.t.s != s {
@@ -314,10 +319,14 @@ func (h *harness) checkShard(s *Shard, want *counts) error {
 			}
 		}
 	}
-	got := counts{s.fired, s.stopped, s.rearmed}
+	got := wantCounts{s.fired, s.stopped, s.rearmed}
 	switch {
+	case s.after != 0:
+		return fmt.Errorf("the shard is unlocked, and something is left to do: %b", s.after)
 	case s.armed != armed:
 		return fmt.Errorf("%d timers are armed, want %d", s.armed, armed)
+	case s.slots != live:
+		return fmt.Errorf("%d timers count for Stats, want %d", s.slots, live)
 	case s.w.Len() != live:
 		return fmt.Errorf("the wheel has %d timers, want %d", s.w.Len(), live)
 	case got != *want:

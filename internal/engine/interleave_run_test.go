@@ -8,7 +8,7 @@ import (
 	"github.com/foliot-go/foliot/internal/interleave"
 )
 
-// A coroutine runs worker.run. One step of it leads from one callback to the next.
+// A coroutine runs turn.run. One step of it leads from one callback to the next.
 type coroutine struct {
 	w       *worker
 	claim   uint64
@@ -49,7 +49,9 @@ func newCoroutine(w *worker, claim uint64, workers []*worker) *coroutine {
 
 // run runs the worker and releases it. It returns false if the goroutine was replaced.
 func (c *coroutine) run() bool {
-	c.w.run(runMode{claim: c.claim, span: never})
+	t := c.w.newTurn(c.claim)
+	t.run((*turn).loop, t.restart)
+	t.leave()
 	return c.w.release(c.claim)
 }
 

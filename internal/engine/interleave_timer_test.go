@@ -166,6 +166,9 @@ func timerScenarios() (all []timerScenario) {
 		add('Y', a, "TdpdTd")
 		add('Y', a, "Tdpd", "pTd")
 	}
+	for _, timer := range []byte("AY") { // armed again after it has come due during its callback, and stopped
+		add(timer, "nls", "Td", "pd")
+	}
 	add('Y', "fYs", "s", "Tdpd")
 	add('Y', "ns", "-+", "TdPd")
 	for _, a := range interleave.Scripts("nls", 2) { // Resize, which gives the shard away and back

@@ -20,7 +20,7 @@ const (
 	turnClaim        turnEvent = iota // the driver claims it. The driver does not have its turn
 	turnRelease                       // a goroutine that has or had the turn releases it
 	turnDelegate                      // the driver delegates its turn to another goroutine
-	turnReplace                       // the watchdog finds that its callback has run for patience
+	turnReplace                       // the watchdog finds that its callback has run for blockedAfter
 	turnReplaceEarly                  // the watchdog finds that its callback has run for less
 	turnOther                         // anything else: timers are armed, stopped or popped, Resize
 	numTurnEvents
@@ -83,14 +83,14 @@ const (
 	numTurnFaults
 )
 
-// A stepper does what a goroutine does in worker.run and worker.work, or what the driver does in
-// timekeeper.dispatch. Each of its steps is one access to shared memory.
+// A stepper does what a goroutine does in turn.run and worker.start, or what the driver does in
+// timekeeper.runDue. Each of its steps is one access to shared memory.
 type stepper struct {
 	runner
 	driver  bool
 	workers []*worker // the workers that the driver has not looked at
 	claim   uint64
-	shard   *Shard // the shard to pop from
+	shard   *Shard // the shard of the current batch; nil: there is none
 	next    stepperStep
 	late    int // callbacks that it has started after it was replaced
 }
@@ -126,7 +126,7 @@ func (a *stepper) step(h *turnHarness) error {
 	return a.delegate(h)
 }
 
-// claimWorker is the driver in dispatch. It claims the next worker that has a timer due.
+// claimWorker is the driver in runDue. It claims the next worker that has a timer due.
 func (a *stepper) claimWorker(h *turnHarness) error {
 	for a.w = nil; a.w == nil; a.workers = a.workers[1:] {
 		if len(a.workers) == 0 {
@@ -144,18 +144,22 @@ func (a *stepper) claimWorker(h *turnHarness) error {
 			a.w.busy.Store(a.claim)
 		}
 		if a.claim != 0 {
-			a.next = stepLook
+			a.shard, a.next = nil, stepLook
 		}
 	})
 }
 
-// look checks that the turn is still the stepper's, and looks for a shard with a timer due.
+// look checks that the turn is still the stepper's. Unless it is in a batch, it looks for a shard with
+// a timer due.
 func (a *stepper) look(h *turnHarness) error {
 	a.next = stepRelease
 	if a.w.busy.Load() == a.claim || h.fault == ignoresReplace {
-		s, at := a.w.first()
-		if at <= h.nanos() {
-			a.shard = s
+		if a.shard == nil {
+			if s, at := a.w.first(); at <= h.nanos() {
+				a.shard = s
+			}
+		}
+		if a.shard != nil {
 			a.next = stepStart
 		}
 	}
@@ -168,7 +172,7 @@ func (a *stepper) start(h *turnHarness) (err error) {
 	a.next = stepEnd
 	replaced := a.w.busy.Load() != a.claim
 	turnErr := h.checkTurns(a.w, turnOther, a.claim, func() {
-		if c, _ := a.shard.pop(h.nanos(), nil, nil); c.fn != nil {
+		if c, _ := a.shard.pop(&turn{now: h.nanos()}); c.fn != nil {
 			err = h.startCallback(&a.runner, c)
 			a.next = stepFinish
 			if replaced {
@@ -183,6 +187,7 @@ func (a *stepper) start(h *turnHarness) (err error) {
 		err = turnErr
 	}
 	if err == nil && a.next == stepEnd {
+		a.shard = nil // the batch is over
 		err = a.look(h)
 	}
 	return err
@@ -228,7 +233,7 @@ func (a *stepper) release(h *turnHarness) error {
 func (a *stepper) delegate(h *turnHarness) error {
 	return h.checkTurns(a.w, turnDelegate, a.claim, func() {
 		if !a.w.busy.CompareAndSwap(a.claim, a.claim&^claimByDriver) {
-			h.eng.spawned.Add(-1)
+			a.w.apart.Add(-1)
 			a.next = stepEnd
 			return
 		}
@@ -295,10 +300,10 @@ func (h *turnHarness) checkTurns(w *worker, e turnEvent, claim uint64, do func()
 
 // replace is the watchdog that checks a worker, which may have retired. The goroutine that has the
 // turn has started its callback the time running ago. It may only be replaced if that is at least
-// patience.
+// blockedAfter.
 func (h *turnHarness) replace(w *worker, running int64) error {
 	event := turnReplace
-	if running < patience {
+	if running < blockedAfter {
 		event = turnReplaceEarly
 	}
 	return h.checkTurns(w, event, 0, func() {
@@ -318,15 +323,15 @@ func (h *turnHarness) replace(w *worker, running int64) error {
 // scripts of timers:
 //
 //	w v   it replaces the goroutine that has the turn of the second worker, of the first
-//	u     it checks the second worker, whose callback has run for less than patience
+//	u     it checks the second worker, whose callback has run for less than blockedAfter
 func (h *turnHarness) runOp(op byte, rec **timerRecord) (err error) {
 	switch op {
 	case 'w':
-		return h.replace(h.workers[1], patience)
+		return h.replace(h.workers[1], blockedAfter)
 	case 'v':
-		return h.replace(h.workers[0], patience)
+		return h.replace(h.workers[0], blockedAfter)
 	case 'u':
-		return h.replace(h.workers[1], patience-1)
+		return h.replace(h.workers[1], blockedAfter-1)
 	}
 	turnErr := h.checkTurns(nil, turnOther, 0, func() { err = h.step(op, rec, nil) })
 	if err == nil {

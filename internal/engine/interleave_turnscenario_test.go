@@ -112,16 +112,18 @@ func (h *turnHarness) checkEnd() error {
 			return fmt.Errorf("all goroutines have ended, but claim %d has the turn of worker %d", e, i)
 		}
 	}
-	if n := h.eng.spawned.Load(); n != 0 {
-		return fmt.Errorf("all goroutines have ended, but spawned is %d", n)
+	for i, w := range h.workers {
+		if n := w.apart.Load(); n != 0 {
+			return fmt.Errorf("all goroutines have ended, but apart of worker %d is %d", i, n)
+		}
 	}
 	h.onCall = nil
 	if err := h.settle(nil); err != nil {
 		return err
 	}
 	for i, w := range h.workers {
-		if len(w.shards) != 1 || w.shards[0] != h.shards[i] {
-			return fmt.Errorf("worker %d has %d shards, want only its own", i, len(w.shards))
+		if shards := *w.shards.Load(); len(shards) != 1 || shards[0] != h.shards[i] {
+			return fmt.Errorf("worker %d has %d shards, want only its own", i, len(shards))
 		}
 	}
 	return nil

@@ -19,17 +19,17 @@ func (m *timekeeperModel) steps(s timekeeperState, emit func(timekeeperStep, tim
 			m.chosenSteps(s)
 		}
 	}
-	if s.limits.parks > 0 {
+	if s.park == parkSet {
 		to := s
-		to.limits.parks--
+		to.park = parkStarted
 		to.start(modelRun{pc: parkLock})
-		m.emit(timekeeperStep{"parkIfIdle", to.limits.parks, 0}, to)
+		m.emit(timekeeperStep{"park", to.now, 0}, to)
 	}
 	if s.limits.overdue > 0 && s.mode == modeNear && s.wakeAt <= s.now && !s.locked {
 		to := s
 		to.limits.overdue--
 		to.start(modelRun{pc: runSurvey, late: true, now: to.now})
-		m.emit(timekeeperStep{"runOverdue", to.limits.overdue, 0}, to)
+		m.emit(timekeeperStep{"runLate", to.limits.overdue, 0}, to)
 	}
 	toClose := s.mode == modeFar && s.alarm != 0 && s.limits.idle > 0
 	if s.stdAt <= s.now || s.stdAt != modelNever && toClose {
@@ -149,13 +149,35 @@ func (m *timekeeperModel) notify(s *timekeeperState, n *notifyCall) bool {
 			return false
 		}
 		s.locked = true
-		n.pc = notifyLower
-	case notifyLower:
-		if n.at >= s.wakeAt && m.fault != lowersBlindly || s.closed {
+		n.pc = notifyAgain
+	case notifyAgain:
+		switch {
+		case n.at >= s.wakeAt && m.fault != lowersBlindly || s.closed:
 			s.locked = false
-			n.pc = notifyNone
-			return true
+			*n = notifyCall{}
+		case s.mode == modeParked && m.fault != trustsStale:
+			n.pc = notifyBusy
+		default:
+			n.pc = notifyLower
 		}
+	case notifyBusy:
+		switch {
+		case n.w == 2 && n.found:
+			n.w, n.found = 0, false
+			n.pc = notifyLower
+		case n.w == 2:
+			s.locked = false
+			*n = notifyCall{}
+		case s.busy[n.w] != 0:
+			n.w++
+		default:
+			n.pc = notifyRead
+		}
+	case notifyRead:
+		n.found = n.found || s.next[n.w] <= n.at
+		n.w++
+		n.pc = notifyBusy
+	case notifyLower:
 		s.wakeAt = n.at
 		n.pc = notifySet
 	case notifySet:
@@ -168,6 +190,14 @@ func (m *timekeeperModel) notify(s *timekeeperState, n *notifyCall) bool {
 			m.setAlarm(s, n.at)
 		}
 		s.locked = false
+		n.pc = notifyNone
+	case notifyPark:
+		if s.locked {
+			return false
+		}
+		if s.park == parkOff && !s.closed {
+			s.park = parkSet
+		}
 		n.pc = notifyNone
 	}
 	return true
@@ -198,6 +228,9 @@ func (m *timekeeperModel) arm(s timekeeperState, i int) {
 		return
 	}
 	if o.stop {
+		if s.wheel[o.shard] == 1<<o.at && s.park == parkOff {
+			a.notify.pc = notifyPark
+		}
 		s.wheel[o.shard] &^= 1 << o.at
 		m.emit(timekeeperStep{"armer stops", uint8(i), 0}, s)
 		return
@@ -205,7 +238,7 @@ func (m *timekeeperModel) arm(s timekeeperState, i int) {
 	s.wheel[o.shard] |= 1 << o.at
 	if o.at < s.next[o.shard] {
 		s.next[o.shard] = o.at
-		a.notify = notifyCall{notifyCompare, o.at}
+		a.notify = notifyCall{pc: notifyCompare, at: o.at}
 		if m.fault == comparesTooEarly {
 			a.notify.pc = notifyLock
 			if o.at >= a.seen {
@@ -223,6 +256,9 @@ func (m *timekeeperModel) shutdown(s timekeeperState) {
 	s.closed = true
 	s.wheel, s.next = [2]uint8{}, [2]uint8{modelNever, modelNever}
 	s.stdAt = modelNever
+	if s.park == parkSet {
+		s.park = parkOff
+	}
 	switch {
 	case s.mode == modeNear && s.alarm != 0 && m.fault == doesNotWake:
 		s.alarmAt = modelNever

@@ -11,11 +11,11 @@ func (m *timekeeperModel) run(s timekeeperState, i int) {
 	able := false
 	switch {
 	case r.pc >= parkLock:
-		able = m.parkIfIdle(&s, r)
+		able = m.onPark(&s, r)
 	case r.pc >= runSettle:
 		able = m.fallAsleep(&s, r)
 	default:
-		able = m.dispatch(&s, r, me)
+		able = m.runDue(&s, r, me)
 	}
 	if able {
 		m.emit(step, s)
@@ -46,9 +46,9 @@ func (m *timekeeperModel) setPhase(s *timekeeperState, r *modelRun, wakeAt uint8
 	return true
 }
 
-// dispatch does a step of onStdTimer, dispatch, worker.run or worker.release. It returns false if
+// runDue does a step of onStdTimer, runDue, turn.run or worker.release. It returns false if
 // the step is not possible now.
-func (m *timekeeperModel) dispatch(s *timekeeperState, r *modelRun, me uint8) bool {
+func (m *timekeeperModel) runDue(s *timekeeperState, r *modelRun, me uint8) bool {
 	switch r.pc {
 	case runStdTimer:
 		if s.locked {
@@ -100,7 +100,7 @@ func (m *timekeeperModel) dispatch(s *timekeeperState, r *modelRun, me uint8) bo
 	case runRelease:
 		m.release(s, r, me)
 	case runReread:
-		r.notify = notifyCall{notifyCompare, s.next[r.w]}
+		r.notify = notifyCall{pc: notifyCompare, at: s.next[r.w]}
 		r.pc = runNotify
 	case runNotify:
 		if !m.notify(s, &r.notify) {
@@ -163,7 +163,7 @@ func (m *timekeeperModel) superseded(s *timekeeperState, r *modelRun, me uint8) 
 	m.leaveWorker(s, r, me)
 }
 
-// leaveWorker is what a goroutine does after release: dispatch and runOverdue look at the next
+// leaveWorker is what a goroutine does after release: runDue and runLate look at the next
 // worker, another goroutine ends.
 func (m *timekeeperModel) leaveWorker(s *timekeeperState, r *modelRun, me uint8) {
 	if m.fault == releasesTooLate && s.busy[r.w] == me {
@@ -195,7 +195,7 @@ func (m *timekeeperModel) delegate(s timekeeperState, i int) {
 	m.emit(timekeeperStep{"delegate", uint8(i), 0}, s)
 }
 
-// fallAsleep does a step of driveOnce after dispatch. It returns false if the step is not possible
+// fallAsleep does a step of driveOnce after runDue. It returns false if the step is not possible
 // now.
 func (m *timekeeperModel) fallAsleep(s *timekeeperState, r *modelRun) bool {
 	switch r.pc {
@@ -291,21 +291,29 @@ func (m *timekeeperModel) fallAsleep(s *timekeeperState, r *modelRun) bool {
 	return true
 }
 
-// parkIfIdle does a step of timekeeper.parkIfIdle. It returns false if the step is not possible
-// now.
-func (m *timekeeperModel) parkIfIdle(s *timekeeperState, r *modelRun) bool {
+// onPark does a step of timekeeper.onPark. It returns false if the step is not possible now.
+func (m *timekeeperModel) onPark(s *timekeeperState, r *modelRun) bool {
 	switch r.pc {
 	case parkLock:
 		if s.locked {
 			return false
 		}
-		if s.mode != modeFar || s.closed {
+		switch {
+		case s.closed || s.mode != modeFar && m.fault == givesUp:
+			s.park = parkOff
+			*r = modelRun{}
+			return true
+		case s.mode == modeAwake && m.fault != skipsAwake:
+			s.park = parkSet
 			*r = modelRun{}
 			return true
 		}
+		if m.fault != clearsTooLate {
+			s.park = parkOff
+		}
 		s.locked = true
 		r.at = s.wakeAt
-		if m.fault != parksTooEarly {
+		if s.mode == modeFar && m.fault != parksTooEarly {
 			s.wakeAt = modelNever
 		}
 		r.pc = parkUpdate
@@ -315,11 +323,14 @@ func (m *timekeeperModel) parkIfIdle(s *timekeeperState, r *modelRun) bool {
 		}
 		if r.w++; r.w == 2 {
 			r.pc, r.w = parkCheckBusy, 0
+			if s.mode != modeFar {
+				r.pc = parkDecide
+			}
 		}
 	case parkCheckBusy:
 		switch {
 		case r.w == 2:
-			r.pc, r.w = parkAnyBusy, 0
+			r.pc = parkDecide
 		case s.busy[r.w] != 0:
 			r.w++
 		default:
@@ -329,18 +340,18 @@ func (m *timekeeperModel) parkIfIdle(s *timekeeperState, r *modelRun) bool {
 		r.again = r.again || s.next[r.w] != modelNever
 		r.w++
 		r.pc = parkCheckBusy
-	case parkAnyBusy:
-		r.again = r.again || s.busy[r.w] != 0
-		if r.w++; r.w == 2 {
-			r.pc = parkDecide
-		}
 	case parkDecide:
-		if r.again {
+		switch {
+		case s.mode != modeFar:
+		case r.again:
 			s.wakeAt = r.at
-		} else {
+		default:
 			s.wakeAt = modelNever
 			s.mode = modeParked
 			s.stdAt = modelNever
+		}
+		if m.fault == clearsTooLate {
+			s.park = parkOff
 		}
 		s.locked = false
 		*r = modelRun{}

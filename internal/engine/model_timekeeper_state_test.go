@@ -36,6 +36,7 @@ type timekeeperState struct {
 	retryAt uint8 // no timerfd is opened before this time
 	alarmAt uint8 // when the timerfd wakes the driver
 	stdAt   uint8 // when std starts a driver
+	park    parkState
 	limits  limits
 	choice  choice // what the next step must choose
 	crowded bool   // there was no room for a goroutine
@@ -43,12 +44,20 @@ type timekeeperState struct {
 	runs    [maxGoroutines]modelRun
 }
 
+// A parkState is the state of the timer that calls onPark, and of timekeeper.parking.
+type parkState uint8
+
+const (
+	parkOff     parkState = iota // parking is false
+	parkSet                      // parking is true, and the timer is set. It may fire at any time
+	parkStarted                  // parking is true, and onPark was called
+)
+
 // limits says how often something may still happen.
 type limits struct {
 	blocks    uint8 // the watchdog finds a callback blocked
-	parks     uint8 // parkIfIdle is called
 	delegates uint8 // the driver delegates a worker
-	overdue   uint8 // the watchdog calls runOverdue
+	overdue   uint8 // the watchdog calls runLate
 	failures  uint8 // a timerfd fails
 	idle      uint8 // an unused timerfd is closed, or std starts a driver for that
 	shutdowns uint8 // Shutdown is called
@@ -106,28 +115,36 @@ type armOrder struct {
 }
 
 // A notifyCall is the progress of a call of timekeeper.notify for the deadline at.
-type notifyCall struct{ pc, at uint8 }
+type notifyCall struct {
+	pc, at uint8
+	w      uint8 // the worker that it looks at in mode parked
+	found  bool  // a worker that is not busy has the deadline, or an earlier one
+}
 
 const (
 	notifyNone    uint8 = iota // there is no call
 	notifyCompare              // load wakeAt, and return if it is not later
 	notifyLock                 // lock mu
-	notifyLower                // compare again, and lower wakeAt
+	notifyAgain                // compare again
+	notifyBusy                 // in mode parked: skip a worker that is busy
+	notifyRead                 // in mode parked: load next of a worker
+	notifyLower                // lower wakeAt
 	notifySet                  // set the alarm or start a driver, and unlock mu
+	notifyPark                 // not notify, but askToPark
 )
 
-var armerSteps = [...]string{"stores", "compares", "locks", "lowers", "sets"}
+var armerSteps = [...]string{"stores", "compares", "locks", "compares again", "checks busy", "reads next", "lowers", "sets", "asks to park"}
 
-// A modelRun is a goroutine that is the driver, runs a worker or is in parkIfIdle.
+// A modelRun is a goroutine that is the driver, runs a worker or is in onPark.
 type modelRun struct {
 	pc     uint8
 	driver bool
-	late   bool // it is in runOverdue, because the driver is late
+	late   bool // it is in runLate, because the driver is late
 	epoch  uint8
 	w      uint8 // the worker that it runs or looks at
-	again  bool  // in dispatch: a worker was claimed in this round. In parkIfIdle: not idle
-	now    uint8 // when the driver has read the clock in dispatch
-	at     uint8 // the earliest deadline read so far. In parkIfIdle: wakeAt before
+	again  bool  // in runDue: a worker was claimed in this round. In onPark: not idle
+	now    uint8 // when the driver has read the clock in runDue
+	at     uint8 // the earliest deadline read so far. In onPark: wakeAt before
 	alarm  uint8 // the timerfd that the driver waits for
 	notify notifyCall
 }
@@ -135,7 +152,7 @@ type modelRun struct {
 const (
 	runGone uint8 = iota
 
-	// dispatch, and a worker that runs
+	// runDue, and a worker that runs
 	runStdTimer // onStdTimer: become the driver
 	runWake     // the driver wakes: wakeAt = 0
 	runSurvey   // check whether a worker has timers due
@@ -157,12 +174,11 @@ const (
 	runFailed    // close the timerfd that could not be read
 	runSpin      // spin until wakeAt
 
-	// parkIfIdle
-	parkLock      // lock mu, wakeAt = never
+	// onPark
+	parkLock      // lock mu. In mode awake: try again later. Otherwise parking = false, and in mode far wakeAt = never
 	parkUpdate    // raise next of a shard that is empty
 	parkCheckBusy // skip a worker that is busy
 	parkReadNext  // load next of a worker
-	parkAnyBusy   // check whether a worker is busy
 	parkDecide    // park, or restore wakeAt, and unlock mu
 )
 
@@ -173,7 +189,7 @@ var runSteps = [...]string{
 	"settles", "checks busy", "reads next", "locks", "lowers", "decides", "is woken",
 	"closes the timerfd", "has spun",
 	"locks to park", "updates next to park", "checks busy to park", "reads next to park",
-	"looks for a busy worker to park", "decides to park",
+	"decides to park",
 }
 
 // A timekeeperStep names a step: the actor, its number, and its place in what it does.
@@ -208,7 +224,11 @@ const (
 	raisesBlindly                    // next is raised without the lock of the shard
 	staysDriver                      // the watchdog replaces a blocked driver only in its worker
 	continuesAnyway                  // a driver that was replaced looks at the other workers
-	parksTooEarly                    // parkIfIdle reads the shards before it sets wakeAt to never
+	parksTooEarly                    // onPark reads the shards before it sets wakeAt to never
+	givesUp                          // onPark does nothing unless the mode is far
+	skipsAwake                       // onPark in mode awake raises next and does not try again
+	trustsStale                      // notify in mode parked sets std for a deadline that is gone
+	clearsTooLate                    // onPark sets parking to false after it has read the shards
 	staysNear                        // no timerfd can be opened, and std is not set instead
 	setsNothing                      // the timerfd cannot be set, and std is not set instead
 	leavesOpen                       // a driver that finds the timekeeper closed keeps the timerfd

@@ -38,6 +38,7 @@ func (m *timekeeperModel) check(s *timekeeperState) error {
 		blocked  bool                // the current driver is in a callback, and was replaced there
 		wait     = uint8(modelNever) // when the driver wakes, or std starts one
 		quiet    = !s.locked         // only callbacks that return and time can change the state
+		idle     bool                // quiet, and onPark will not be called
 	)
 	for i, r := range s.runs {
 		isCurrent := r.driver && r.pc != runGone && r.pc != runStdTimer && r.epoch == s.epoch
@@ -69,6 +70,7 @@ func (m *timekeeperModel) check(s *timekeeperState) error {
 	for _, a := range s.armers {
 		quiet = quiet && a.notify.pc == notifyNone && !a.looked
 	}
+	idle = quiet && s.park == parkOff && !s.closed
 	switch {
 	case current > 1 || sleepers > 1:
 		return fmt.Errorf("%d drivers are current and %d wait for the alarm, want at most 1",
@@ -79,6 +81,8 @@ func (m *timekeeperModel) check(s *timekeeperState) error {
 		return fmt.Errorf("a driver that was replaced waits for the alarm")
 	case blocked:
 		return fmt.Errorf("a driver that is blocked in a callback is still the driver")
+	case idle && s.mode == modeFar && s.stdAt > s.now && s.wheel == [2]uint8{}:
+		return fmt.Errorf("no timer is armed, but a driver is started at %d", s.stdAt)
 	}
 	for w, wheel := range s.wheel {
 		if d := earliestOf(wheel); quiet && s.busy[w] == 0 && d < wait && wait > s.now {
@@ -128,7 +132,7 @@ var timekeeperScenarios = []timekeeperScenario{
 		orders: [2][]armOrder{{{shard: 1, at: 1}}, {{shard: 1, at: 3}}},
 	},
 	2: {
-		end: 3, busy: true, limits: limits{parks: 1},
+		end: 3, busy: true,
 		orders: [2][]armOrder{
 			{{shard: 0, at: 2}, {shard: 0, at: 2, stop: true}},
 			{{shard: 1, at: 3}},
@@ -164,6 +168,24 @@ var timekeeperScenarios = []timekeeperScenario{
 	12: {
 		end: 3, armed: [2]uint8{1 << 0, 1 << 1}, limits: limits{failures: 1, idle: 1, shutdowns: 1},
 		orders: [2][]armOrder{{{shard: 0, at: 3}}},
+	},
+	13: {
+		end: 3,
+		orders: [2][]armOrder{
+			{{shard: 0, at: 3}, {shard: 0, at: 3, stop: true}},
+			{{shard: 1, at: 1}},
+		},
+	},
+	14: {
+		end: 3, busy: true,
+		orders: [2][]armOrder{
+			{{shard: 1, at: 3}, {shard: 1, at: 3, stop: true}},
+			{{shard: 0, at: 3}, {shard: 0, at: 3, stop: true}},
+		},
+	},
+	15: {
+		end: 3, armed: [2]uint8{1 << 1, 1 << 3}, limits: limits{blocks: 1, shutdowns: 1},
+		orders: [2][]armOrder{{{shard: 1, at: 3, stop: true}}},
 	},
 }
 
@@ -210,6 +232,10 @@ func TestNoDeadlineIsMissedAndThereIsOneDriver(t *testing.T) {
 var faultScenarios = [numTimekeeperFaults]int{
 	raisesBlindly:   1,
 	parksTooEarly:   2,
+	givesUp:         13,
+	skipsAwake:      13,
+	trustsStale:     14,
+	clearsTooLate:   14,
 	staysDriver:     3,
 	continuesAnyway: 3,
 	staysNear:       10,

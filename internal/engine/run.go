@@ -5,316 +5,382 @@ import (
 	"time"
 )
 
-// slowBatch is how long a batch of items may take before items are run one by one. The watchdog
-// measures from the start of a batch. Without this limit, a batch of slow items would look like
-// one item that blocks.
-const slowBatch = int64(500 * time.Microsecond)
+// A worker alternates between batches of polls and batches of callbacks. A batch ends after batchSize
+// of them or, if the last batch of the other kind took longer, after as long as that one took, but
+// after batchTime at the latest. While both kinds are waiting, each therefore gets about half of the
+// time, however many there are and however long they take. Progress does not depend on the clock:
+// where time stands still, a batch is batchSize.
+const (
+	batchSize = 32
+	batchTime = int64(250 * time.Microsecond)
+)
 
-// A runMode says how a goroutine runs a worker.
-type runMode struct {
-	claim     uint64
-	span      int64    // how long the run may take
-	driver    uint64   // the driver's epoch, if the goroutine is the driver
-	advance   *advance // the Advance of a manual clock that the run is part of, if any
-	itemsOnly bool     // run items only, fire no timers
+// Callbacks that take at least slowEach on average are worth spawning while other workers are idle:
+// batchSize of them fill batchTime, whereas spawning one takes about half a microsecond.
+const slowEach = batchTime / batchSize
 
-	ungrouped bool // see workUntilIdle
+// helpAhead is how many callbacks of a worker that is behind may wait for a processor. With none, two
+// workers on two processors were hardly faster than one.
+const helpAhead = 2
+
+// noClaim is the claim in a turn that runs a single callback or poll apart from its worker. No worker
+// is ever claimed with it.
+const noClaim = 1
+
+// A turn is the state of one goroutine that runs a worker, or that runs a single callback or poll
+// apart from it. It belongs to that goroutine.
+type turn struct {
+	w         *worker
+	claim     uint64  // the turn is held while w.busy equals it
+	drv       *driver // the driver, if this goroutine is it; otherwise nil
+	until     int64   // when to stop and delegate the rest; never: run everything
+	tasksOnly bool    // poll tasks but fire no timers, because Advance fires those of a manual clock
+
+	now     int64       // the last reading of the clock
+	running call        // the callback that has begun and whose timer is not finished; fn is nil once ran holds its duration
+	cx      TaskContext // the running poll's, if cx.t is set
+	fired   int64       // how many timers have fired, for spaceOut
+
+	polling, firing int64 // how long the last batch of polls, and of callbacks, took; 0: there was none, or the clock is fake
+	help            int64 // how many callbacks may run apart because workers are idle (see askForHelp)
+
+	from  int       // where the next batch of polls begins: an index into the shards, modulo their number
+	batch pollBatch // the current batch of polls
+	began int64     // when the last callback or group of polls began, in real time (see realTime)
+	ran   ranLog    // durations of the last callbacks and polls
 }
 
-// restart starts a goroutine that takes over from one that was ended by a callback.
-func (m runMode) restart(w *worker) {
-	switch {
-	case m.driver != 0:
-		go w.eng.timekeeper.resumeDriver(m.driver, w, m.claim)
-	case m.advance != nil:
-		go m.advance.resume(w)
-	case m.itemsOnly:
-		go w.eng.manual.runItems(w, m.claim)
-	default:
-		if m.ungrouped {
-			w.eng.goroutines.add()
-		}
-		go w.work(m.claim)
+// newTurn returns a turn for a goroutine that has just claimed the worker. It reuses the one that the
+// previous goroutine left behind, if any; a goroutine that was replaced may still be using its own.
+func (w *worker) newTurn(claim uint64) *turn {
+	t := w.spare.Swap(nil)
+	if t == nil {
+		t = &turn{w: w}
 	}
+	t.claim, t.until, t.tasksOnly = claim, never, false
+	t.fired, t.polling, t.firing, t.help = 0, 0, 0, 0
+	t.batch.size = 1
+	return t
 }
 
-// run runs callbacks and items for about the span of m. It returns how many timers have fired,
-// and whether there is more to do. A callback or an item may not return normally:
-//
-//	panic, with OnPanic      goes to OnPanic, and run returns true
-//	panic, without OnPanic   is not recovered, so that the crash shows the place
-//	Goexit                   ends this goroutine; another is started
-//
-// Without OnPanic run cannot tell the last two apart. After a panic the new goroutine lives
-// until the program has crashed.
-func (w *worker) run(m runMode) (fired int64, more bool) {
-	return w.runAsDriver(m, nil)
+// leave gives the turn back when the goroutine no longer runs the worker. A spare turn keeps nothing
+// of the program alive.
+func (t *turn) leave() {
+	t.flushRan()
+	t.drv = nil
+	t.w.spare.Store(t)
 }
 
-// runAsDriver is run for the driver. kept is not a field of runMode, because it would be allocated
-// then: run starts goroutines with a part of m.
-func (w *worker) runAsDriver(m runMode, kept *keptFuncs) (fired int64, more bool) {
-	var p progress
+// held reports whether the goroutine holds the worker's claim. A goroutine that was replaced no
+// longer does, and one that runs apart never did.
+func (t *turn) held() bool { return t.w.busy.Load() == t.claim }
+
+// run calls body, which runs callbacks and polls, and reports whether there is more to do. body is loop,
+// or step on a manual clock. A callback or a poll might not return normally:
+//
+//	panic, with OnPanic      is passed to OnPanic, and run returns true
+//	panic, without OnPanic   is not recovered, so that the crash shows where it happened
+//	Goexit                   ends this goroutine; restart starts another one, which takes over
+//
+// Without OnPanic, run cannot tell the last two apart, so a panic also starts another goroutine,
+// which lives until the program has crashed.
+func (t *turn) run(body func(*turn) bool, restart func()) (more bool) {
 	returned := false
 	defer func() {
 		if !returned {
-			w.finishAbnormal(&p)
-			m.restart(w)
+			t.abandon()
+			restart()
 		}
 	}()
-	if w.eng.onPanic == nil {
-		more = w.serve(m, &p, kept)
-	} else if v := catch(func() { more = w.serve(m, &p, kept) }); v != nil {
-		w.eng.reportPanic(v) // OnPanic may not return
-		w.finishAbnormal(&p)
+	if t.w.eng.OnPanic == nil {
+		more = body(t)
+	} else if v := catch(func() { more = body(t) }); v != nil {
+		t.w.eng.reportPanic(v) // OnPanic might not return
+		t.abandon()
 		more = true
 	}
-	if p.relabel {
-		w.eng.label()
-	}
-	if p.turn != nil {
-		p.turn.flushRan()
-		w.turn.Store(p.turn)
-	}
 	returned = true
-	return p.fired, more
+	return more
 }
 
-// progress is the state of a run.
-type progress struct {
-	c       call  // the callback that is running, if c.fn is set
-	ended   bool  // the callback has returned, and turn.ran has how long it took
-	turn    *Turn // nil after a callback or an item that has not returned normally
-	fired   int64 // how many timers have fired
-	relabel bool  // items were run since the labels were set; an item may have changed them
+// restart starts a goroutine that takes over from this one, which a callback or a poll has ended.
+func (t *turn) restart() {
+	w, claim, d := t.w, t.claim, t.drv
+	if d == nil {
+		w.start(claim)
+		return
+	}
+	w.eng.goroutines.add()
+	go func() {
+		w.delegate(claim)
+		w.eng.timekeeper.drive(d)
+	}()
 }
 
-// serve is run without the handling of panics.
-func (w *worker) serve(m runMode, p *progress, kept *keptFuncs) (more bool) {
-	eng := w.eng
-	limit := itemBatch
-	t := w.turnFor(m.claim, p)
-	now := eng.Now()
-	began := now
-	for first := true; first || now-began <= m.span; first = false {
-		if w.busy.Load() != m.claim {
+// loop runs callbacks and polls until t.until, or until nothing is left to do, and reports whether
+// there is more.
+func (t *turn) loop() (more bool) {
+	t.now = t.w.eng.Now()
+	for t.held() {
+		t.w.since.Store(t.now) // or the watchdog would replace a worker that only passes callbacks on
+		polled := t.poll()     // ready tasks take precedence over timers
+		fired := t.fire()
+		if !polled && !fired {
 			return false
 		}
-		w.since.Store(now)
-		ran := false
-		for i, s := 0, w.withItems(0); s != nil; i, s = i+1, w.withItems(i+1) {
-			if s.Ready.Empty() {
-				continue
-			}
-			eng.beforeUserCode(kept, now)
-			t.begin(now)
-			s.source.Run(t, limit, now)
-			ran, p.relabel = true, true
-			t.closeGroup()
-			was := now
-			if now = t.now; now == was { // no item has ended
-				now = eng.Now()
-			}
-			w.since.Store(now)
-			limit = itemBatch
-			if now-was > slowBatch {
-				limit = 1
-			}
+		if t.now >= t.until {
+			return true
 		}
-		if ran && m.advance != nil {
-			return true // another engine of the clock may have the next timer
-		}
-		s, at := w.first()
-		if at > now || m.itemsOnly {
-			if w.ready() == nil {
-				return false
-			}
-			continue
-		}
-		var fired int64
-		p.c, fired = s.pop(now, t, kept)
-		p.fired += fired
-		if p.c.fn == nil {
-			now = eng.Now()
-			continue
-		}
-		if p.relabel {
-			p.relabel = false
-			eng.label()
-		}
-		if p.c.kind == kindGoFunc {
-			f := p.c.fn
-			p.c.fn = nil
-			kept.keep(eng, f)
-			now = eng.Now()
-			continue
-		}
-		if p.c.kind == kindFunc {
-			eng.beforeUserCode(kept, now)
-		}
-		if first {
-			now = eng.Now() // after a pause the pop takes long, and should not count as the callback
-		}
-		now = w.call(p, now)
 	}
-	return true
+	return false
 }
 
-// turnFor returns the Turn of a run. Only one goroutine uses a Turn at a time, so a run takes the
-// one that the last run of the worker has left, or makes one.
-func (w *worker) turnFor(claim uint64, p *progress) *Turn {
-	if p.turn = w.turn.Swap(nil); p.turn == nil {
-		p.turn = &Turn{w: w}
+// fire fires a batch of timers from the shard with the earliest deadline. It reports whether it did
+// anything or may find more to do.
+func (t *turn) fire() (any bool) {
+	w, eng := t.w, t.w.eng
+	s, at := w.first()
+	if at > t.now || t.tasksOnly {
+		t.firing, t.help = 0, 0
+		return false
 	}
-	p.turn.claim = claim
-	return p.turn
+	began, limit := t.now, t.limit()
+	woken, here := 0, int64(0)
+	for n := 0; t.held(); n++ {
+		if n > 0 && t.now >= limit || n >= batchSize && t.now-began >= t.polling {
+			t.askForHelp(s.raiseNext(t.now) && t.now-began >= here*slowEach)
+			break
+		}
+		c, woke := s.pop(t)
+		woken += woke
+		if c.fn == nil {
+			t.now = eng.Now()
+			any = any || woken > 0 || w.isDue(t.now)
+			break
+		}
+		if n == 0 {
+			t.now = eng.Now() // the first pop after a pause is slow; do not charge it to the callback
+		}
+		if t.call(c) {
+			here++
+		}
+		any = true
+		if woken >= batchSize {
+			break // poll these tasks while the memory prefetched for them is in the cache
+		}
+	}
+	t.firing = t.since(began)
+	return any
 }
 
-// call runs the callback p.c, and again if its timer comes due meanwhile. It returns the time
-// afterwards. It clears p.c.fn when the callback has returned or was handed to another
-// goroutine.
-func (w *worker) call(p *progress, now int64) int64 {
-	eng := w.eng
-	c := &p.c
-	for {
-		if c.kind == kindFunc && (eng.goFunc != nil || w.shouldSpawn(now)) {
-			away := *c
-			*c = call{}
+// limit returns when a batch that begins now must end, whatever is left to do.
+func (t *turn) limit() int64 {
+	if t.w.eng.fake {
+		return t.until
+	}
+	return min(t.now+batchTime, t.until)
+}
+
+// since returns how long ago a batch began, or 0 on a fake clock, which may stand still or move by
+// hours within a batch.
+func (t *turn) since(began int64) int64 {
+	if t.w.eng.fake {
+		return 0
+	}
+	return t.now - began
+}
+
+// askForHelp allows callbacks to run apart, as many at a time as there are idle workers, if this
+// worker is behind, that is, if a callback is still due after a batch of slow ones. Timers normally
+// stay with the worker that the arming goroutine picked, because spreading them would make goroutines
+// that arm timers at the same time contend for shards. But a program that arms all of its timers on
+// one goroutine, as an accept loop does, puts them all on one worker while the others sit idle.
+//
+// If there is a worker for each processor, the processors already limit how many callbacks run at a
+// time, and helpAhead more may wait for one: otherwise a processor that finishes a callback finds
+// nothing to do until this one has finished its own.
+//
+// Help lasts until the next batch ends. An ordered engine never asks for it, and neither does one
+// with Config.Go, which decides where callbacks run.
+func (t *turn) askForHelp(behind bool) {
+	eng := t.w.eng
+	t.help = 0
+	if !behind || eng.ordered || eng.Go != nil {
+		return
+	}
+	for _, w := range *eng.workers.Load() {
+		if w.busy.Load() == 0 {
+			t.help++
+		}
+	}
+	if t.help > 0 && len(*eng.workers.Load()) >= runtime.GOMAXPROCS(0) {
+		t.help += helpAhead
+	}
+}
+
+// shouldSpawn reports whether to spawn a callback: because the worker was blocked recently, or
+// because it is behind while other workers are idle.
+func (t *turn) shouldSpawn() bool {
+	return t.w.shouldSpawn(t.now) || t.help > 0 && t.w.apart.Load() < t.help
+}
+
+// call runs a callback, either here, through Config.Go or by spawn, and then reads the clock. If the
+// callback runs here and its timer expires again meanwhile, call runs it again. A GoFunc's function
+// gets a goroutine of its own, now or once the driver has done its work. call reports whether the
+// callback ran here.
+func (t *turn) call(c call) (here bool) {
+	w, eng := t.w, t.w.eng
+	switch c.kind {
+	case kindGoFunc:
+		t.drv.keep(eng, c.fn)
+		t.now = eng.Now()
+		return false
+	case kindFunc, kindContext:
+		t.drv.beforeUserCode(eng, t.now)
+	}
+	for again := true; again; {
+		if c.kind == kindFunc {
 			switch {
-			case eng.goFunc == nil:
-				w.spawn(away)
-				return eng.Now()
-			case w.callGoFor(away, now):
-				return eng.Now()
+			case eng.Go != nil:
+				if w.callGoFor(c, t.now) {
+					t.now = eng.Now()
+					return here
+				}
+				c.countStart()
+			case t.shouldSpawn():
+				w.spawn(c)
+				t.now = eng.Now()
+				return here
 			}
-			*c = away
-			c.countStart()
 		}
-		if eng.logger != nil {
+		here = true
+		w.since.Store(t.now)
+		if eng.Logger != nil {
 			w.current.setFunc(pointer(c.fn))
 		}
-		p.ended = false
-		p.turn.begin(now)
+		t.running = c
+		t.begin(t.now)
 		c.fn()
-		now = eng.Now()
+		t.now = eng.Now()
 		if c.kind == kindFunc {
-			took := p.turn.end(now)
-			p.ended = true
+			took := t.end(t.now, 1)
+			t.running.fn = nil
 			eng.label() // the callback may have changed the labels
 			eng.slow(c.fn, took)
 		}
-		again := false
-		if timer := c.timer; timer != 0 {
-			*c, again = c.shard.finish(timer, now)
+		t.running.fn, t.running.timer = nil, 0
+		again = false
+		if c.timer != 0 {
+			c, again = c.shard.finish(c.timer, t.now)
 		}
-		if !again {
-			c.fn = nil
-			return now
-		}
-		w.since.Store(now)
 	}
+	return here
 }
 
-// finishAbnormal finishes a callback or an item that has not returned normally. runSpawned also
-// calls it for one that has: then it only finishes the callback of a reusable timer.
-func (w *worker) finishAbnormal(p *progress) {
-	c, turn := p.c, p.turn
-	p.c, p.turn = call{}, nil
-	if turn != nil {
-		if turn.Work != nil {
-			turn.Work.Abandon(turn)
-		}
-		turn.closeGroup()
-		if c.fn != nil && c.kind == kindFunc && !p.ended {
-			turn.end(w.eng.Now())
-		}
-		turn.flushRan()
+// abandon cleans up after a callback or a poll that did not return normally. A turn apart from its
+// worker always ends with abandon; after a normal return it only flushes durations and finishes the
+// callback of a reusable timer.
+func (t *turn) abandon() {
+	w, c := t.w, t.running
+	t.running = call{}
+	t.abandonPoll()
+	if c.fn != nil && c.kind == kindFunc {
+		t.end(w.eng.Now(), 1)
 	}
-	if c.fn != nil && c.timer != 0 {
-		if again, ok := c.shard.finish(c.timer, w.eng.Now()); ok {
-			w.runElsewhere(again)
-		}
-	}
-}
-
-// runElsewhere runs a callback on another goroutine. It does not block.
-func (w *worker) runElsewhere(c call) {
-	if w.eng.goFunc != nil && c.kind == kindFunc {
-		w.callGoLater(c)
+	t.flushRan()
+	if c.timer == 0 {
 		return
 	}
-	w.spawn(c)
+	again, ok := c.shard.finish(c.timer, w.eng.Now())
+	switch {
+	case !ok:
+	case w.eng.Go != nil && again.kind == kindFunc:
+		w.callGoLater(again)
+	default:
+		w.spawn(again)
+	}
 }
 
-// spawn runs a callback or an item on a new goroutine.
+// spawn runs a callback or a poll on a goroutine of its own.
 func (w *worker) spawn(c call) {
 	w.eng.goroutines.add()
-	w.eng.spawned.Add(1)
-	w.spawned.Add(1)
+	w.apart.Add(1)
 	go func() {
 		w.eng.label()
-		w.runSpawned(c)
+		w.runApart(c)
 	}()
 }
 
-// runSpawned runs a callback or an item apart from the worker. The goroutine may be one of
-// Config.Go.
-func (w *worker) runSpawned(c call) {
+// runApart runs a callback or a poll apart from the worker, possibly on a goroutine of Config.Go. The
+// caller has counted it in worker.apart and in the goroutineGroup; runApart takes it off both.
+func (w *worker) runApart(c call) {
 	eng := w.eng
 	defer func() {
-		w.spawned.Add(-1)
-		eng.spawned.Add(-1)
+		w.apart.Add(-1)
 		eng.goroutines.done()
 	}()
 	if eng.manual != nil {
-		me := goroutine()
-		eng.manual.setInside(me, true)
-		defer eng.manual.setInside(me, false)
+		me := goroutineID()
+		eng.manual.setInside(me, 1, 0)
+		defer eng.manual.setInside(me, -1, 0)
 	}
-	p := progress{c: c, turn: &Turn{w: w, spawned: true}}
-	defer w.finishAbnormal(&p) // deferred, because OnPanic may not return
-	if eng.onPanic == nil {
-		w.runSpawnedOnce(&p)
-	} else if v := catch(func() { w.runSpawnedOnce(&p) }); v != nil {
+	t := &turn{w: w, claim: noClaim, running: c, batch: pollBatch{size: 1, group: 1, left: 1}}
+	defer t.abandon() // deferred, because OnPanic might not return
+	if eng.OnPanic == nil {
+		t.callApart()
+	} else if v := catch(t.callApart); v != nil {
 		eng.reportPanic(v)
 	}
 }
 
-func (w *worker) runSpawnedOnce(p *progress) {
-	eng := w.eng
-	p.turn.begin(eng.Now())
-	if p.c.item != nil {
-		p.c.item(p.turn)
+// callApart runs the callback or poll of a turn apart from its worker.
+func (t *turn) callApart() {
+	eng, c := t.w.eng, t.running
+	t.begin(eng.Now())
+	if c.task != nil {
+		t.pollTask(c.shard, c.task, c.gen)
 		return
 	}
-	p.c.fn()
-	took := p.turn.end(eng.Now())
-	p.ended = true
-	eng.slow(p.c.fn, took)
+	c.fn()
+	took := t.end(eng.Now(), 1)
+	t.running.fn = nil
+	eng.slow(c.fn, took)
 }
 
-// ready returns a shard that has ready items, or nil. An adopted shard that it returns may have
-// none left. Then the next call of withItems removes that shard from the list.
-func (w *worker) ready() *Shard {
-	for _, s := range w.own {
-		if !s.Ready.Empty() {
-			return s
+// start starts a goroutine that runs the worker until nothing is left to do, then releases it. The
+// goroutine inherits the caller's claim.
+func (w *worker) start(claim uint64) {
+	w.eng.goroutines.add()
+	go func() {
+		eng := w.eng
+		defer eng.goroutines.done()
+		if eng.manual != nil {
+			me := goroutineID()
+			eng.manual.setInside(me, 0, 1)
+			defer eng.manual.setInside(me, 0, -1)
 		}
-	}
-	return w.adopted.ready.Load()
+		eng.label()
+		t := w.newTurn(claim)
+		t.tasksOnly = eng.manual != nil // Advance fires its timers
+		for more := true; more; {
+			ran := w.polls.Load()
+			more = t.run((*turn).loop, t.restart) || w.polls.Load() != ran && w.spinForTasks()
+		}
+		t.leave()
+		w.release(claim)
+	}()
 }
 
-// linger spins for a short time, and reports whether an item became ready meanwhile. An item
-// that waits for another goroutine is often ready within that time. Starting a new goroutine for
-// it would take longer.
-func (w *worker) linger() bool {
+// spinForTasks spins briefly and reports whether a task became ready. A task that waits for another
+// goroutine often does by then, and starting a new goroutine for it would take longer.
+func (w *worker) spinForTasks() bool {
 	eng := w.eng
 	if eng.fake || runtime.GOMAXPROCS(0) == 1 {
 		return false
 	}
 	for until := eng.Now() + spinAlways; eng.Now() < until; {
 		for range 50 {
-			if w.ready() != nil {
+			if w.ready() {
 				return true
 			}
 		}
@@ -322,32 +388,32 @@ func (w *worker) linger() bool {
 	return false
 }
 
-// startWorker starts a goroutine that runs a worker, unless a goroutine runs it already.
-func (k *timekeeper) startWorker(w *worker) {
-	eng := k.eng
-	now, err := eng.Enter()
+// wake starts a goroutine that runs the worker, unless one is already running it.
+func (w *worker) wake() {
+	eng := w.eng
+	if eng.manual != nil && eng.manual.inAdvance() {
+		return // before Advance moves on, it polls whatever is ready on any of the clock's engines
+	}
+	now, err := eng.CheckedNow()
 	if err != nil {
-		k.startWorkerByCleanup(w)
+		w.wakeByCleanup()
 		return
 	}
-	e := w.claim(now, 0)
-	if e == 0 {
+	claim := w.claim(now, 0)
+	if claim == 0 {
 		return
 	}
-	eng.goroutines.add()
-	if eng.manual != nil {
-		go eng.manual.runItems(w, e)
-		return
+	if eng.manual == nil {
+		eng.timekeeper.ensureWatchdog(now)
 	}
-	k.ensureWatchdog(now)
-	go w.work(e)
+	w.start(claim)
 }
 
-// startWorkerByCleanup does what startWorker does for a foreign caller. Such a caller has added a
-// ready item while a goroutine ran the worker, and has found the worker released afterwards. A
-// goroutine that it starts would belong to its synctest bubble. A cleanup belongs to no bubble:
-// it runs after the next garbage collection, on a goroutine of Go.
-func (k *timekeeper) startWorkerByCleanup(w *worker) {
-	runtime.AddCleanup(new(gcSentinel), func(w *worker) { w.eng.timekeeper.startWorker(w) }, w)
+// wakeByCleanup is wake for a foreign caller, which made a task ready while a goroutine ran the
+// worker and then found the worker released. A goroutine that such a caller starts would belong to
+// its synctest bubble. A cleanup belongs to none: after the next garbage collection, the Go runtime
+// calls it on a goroutine of its own.
+func (w *worker) wakeByCleanup() {
+	runtime.AddCleanup(new(gcSentinel), (*worker).wake, w)
 	runtime.GC()
 }

@@ -35,18 +35,19 @@ func offsetOf(t *testing.T, path ...string) (from, size uintptr) {
 func TestWordsThatAreOftenWrittenAreOnOtherCacheLinesThanThoseThatEveryArmReads(t *testing.T) {
 	read := [][]string{
 		{"Clock"},
-		{"settings"},
+		{"Config"},
 		{"roster", "workers"},
 		{"roster", "openShards"},
 		{"roster", "shards"},
 		{"closed"},
 		{"scrubber", "state"},
-		{"reaper", "waits"},
+		{"settling"},
 		{"quota", "max"},
 		{"timekeeper", "wakeAt"},
 		{"timekeeper", "notBefore"},
+		{"timekeeper", "parking"},
 	}
-	written := [][]string{{"counters"}, {"goroutines"}, {"handoffs"}, {"batch"}, {"quota", "used"}}
+	written := [][]string{{"counters"}, {"goroutines"}, {"batchMu"}, {"quota", "used"}}
 	for _, r := range read {
 		for _, w := range written {
 			rFrom, rSize := offsetOf(t, r...)
@@ -94,9 +95,9 @@ func TestGoroutinesThatFindTheirShardsLockedUseDifferentShards(t *testing.T) {
 func TestTheDriverRunsCallbacksItselfForPassTimeOnly(t *testing.T) {
 	withManyProcessors(t, func(t *testing.T) {
 		const length = 400 * time.Microsecond // of a callback
-		eng := newSharedEngine(t, Config{shards: 1})
+		eng := newSharedEngine(t, Config{perWorker: 1})
 		withoutDriver(eng)
-		driver := goroutine()
+		me := goroutineID()
 		var mu sync.Mutex
 		calls := map[string]int{} // by goroutine
 		armInEachShard(t, eng, 1, 0, func() {
@@ -104,10 +105,10 @@ func TestTheDriverRunsCallbacksItselfForPassTimeOnly(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			calls[goroutine()]++
+			calls[goroutineID()]++
 		})
 		time.Sleep(time.Millisecond) // until the tick of the last timer has come
-		eng.timekeeper.dispatch(1, new(keptFuncs))
+		eng.timekeeper.runDue(&driver{epoch: 1})
 		total := func() (n int) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -119,8 +120,8 @@ func TestTheDriverRunsCallbacksItselfForPassTimeOnly(t *testing.T) {
 		testkit.Eventually(t, "all callbacks have run", func() bool { return total() == runtime.GOMAXPROCS(0) })
 		mu.Lock()
 		defer mu.Unlock()
-		if limit := int(passTime/int64(length)) + 1; calls[driver] > limit {
-			t.Errorf("the driver has run %d callbacks itself, want %d at most", calls[driver], limit)
+		if limit := int(driverPassBudget/int64(length)) + 1; calls[me] > limit {
+			t.Errorf("the driver has run %d callbacks itself, want %d at most", calls[me], limit)
 		}
 	})
 }

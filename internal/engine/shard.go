@@ -6,233 +6,298 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/foliot-go/foliot/internal/hist"
-	"github.com/foliot-go/foliot/wheel"
+	"github.com/foliot-go/foliot/internal/wheel"
 )
 
 const (
-	// rescheduleMax bounds the number of entries that one call of pop, which holds the lock,
-	// takes from the wheel without finding a callback to run.
+	// rescheduleMax limits how many entries pop, which holds the lock, takes from the wheel in
+	// one call without finding a callback to run.
 	rescheduleMax = 64
 
-	// updateMax bounds the number of entries that updateNext looks at in one round, and
-	// updateRounds the number of rounds.
+	// updateMax limits how many entries updateNext inspects in one round, and updateRounds limits
+	// the number of rounds.
 	updateMax    = 64
 	updateRounds = 8
 )
 
-// A Shard is a timing wheel with a lock. A goroutine that makes a timer chooses the shard, see
-// lockShard; the timer stays there. Everything about a timer is decided with the lock of its
-// shard held. The lock is held for tens of nanoseconds, sometimes for some microseconds, and
-// never while a callback of the user runs.
+// A Shard is a timing wheel behind a lock, plus the tasks that are ready. A timer's shard is chosen
+// by the goroutine that creates it (see lockShard) and never changes. Everything about a timer is
+// decided under its shard's lock: one critical section, one move in the state table. The lock is held
+// for tens of nanoseconds, sometimes for a few microseconds, and never while user code runs.
+//
+// Fields that every operation writes come first, so that a shard that moves from one processor's
+// cache to another's costs as few cache misses as possible.
 type Shard struct {
 	eng    *Engine
 	number uint32 // its index in roster.shards plus 1
+	after  after  // what unlock must do once it has released the lock; 0 while the lock is free
+	closed bool   // the engine is shut down, and the wheel is empty
 
-	// next is a time before which no timer of the shard is due; never: none is armed. A
-	// goroutine that arms an earlier deadline lowers it, updateNext raises it. Stop leaves it
-	// alone, so it may be too early. Written with mu held, read without.
+	// next is a time before which no timer of the shard is due; never: none is armed. Arming an
+	// earlier deadline lowers it, and updateNext raises it. Stop does not touch it, so it may be
+	// too early. Written with mu held, read without.
 	next atomic.Int64
 
-	mu     sync.Mutex
-	w      wheel.Wheel[entry]
-	closed bool // the engine is shut down, and the wheel is empty
+	// mu protects all fields except owner, ready and those above that say otherwise. It is
+	// released by unlock.
+	mu sync.Mutex
+	counts
+	scrub    scrub
+	w        wheel.Wheel[entry]
+	ahead    ahead
+	deferred deferred
+	tasks    *taskArena                // set before the first task is created, then constant
+	queues   map[wheel.Handle]struct{} // queue timers, which Horizon does not count; nil: none yet
+	orphans  map[wheel.Handle]struct{} // see Timer.IsOrphan
 
-	isAdopted bool // owner is not maker
-
-	armed      int    // timers that are armed, see state.pending, other than those of kindInternal
-	fired      uint64 // see Stats. Without the callbacks that started counts
-	stopped    uint64
-	rearmed    uint64
-	late       *hist.Hist // how late timers fired; made when the first one fires
-	ran        *hist.Hist // how long callbacks and items of any shard took; made when the first one has ended
-	prefetched int        // how many of the next entries prefetch has read and pop has not reached
-	sink       uint64     // what prefetch has read, stored so that the reads are not optimised away
-
-	putOff putOff
-	scrub  scrub
-
-	internals map[wheel.Handle]struct{} // the timers of kindInternal. Made with the first one
-
-	chans *chanTimers // made with the first channel timer
-
-	hasContexts bool                      // there was a timer of a context
-	left        map[wheel.Handle]struct{} // see Timer.WasLeft
-
-	source     Source           // set before the first item is made, and not changed afterwards
-	itemTimers int              // the number of timers of kindItem
-	expired    []unsafe.Pointer // items whose timers pop has found expired; empty while mu is not held
-	ahead      []unsafe.Pointer // items that prefetch has found; empty while mu is not held
-	Ready      Ready            // ready items. Needs no lock
-
-	maker *worker // the worker that it was made with, see worker.own. Does not change
-
-	// owner is the worker that runs the shard. Written under roster.mu and mu; if the old owner
-	// is not the maker, also under adoptedShards.mu of the old owner.
+	// owner is the worker that runs the shard. Written under roster.mu, read by whoever makes a
+	// task ready.
 	owner atomic.Pointer[worker]
 
-	places places // protected by adoptedShards.mu of the owner
-
-	// started counts callbacks for Config.Go when they start. If fired counted them when their timers
-	// come due, it would fall when Shutdown withdraws some.
-	started atomic.Uint64
+	ready ready // tasks to be polled; needs no lock
 
 	_ [128]byte // keeps the fields of two shards on separate cache lines
 }
 
-// firstSeq returns the sequence number of the arming that is due first, on a manual clock that
-// shows the time at. If no timer is due, it raises next and returns false.
+// An after is a set of actions that must wait until the shard is unlocked. Code that runs with
+// timekeeper.mu or roster.mu held adds none, because tell locks timekeeper.mu.
+type after uint8
+
+const (
+	afterNotify  after = 1 << iota // next became earlier: notify the timekeeper
+	afterScrub                     // start the scrubber
+	afterPark                      // ask the timekeeper to park
+	afterSettle                    // a cancel was deferred: settle after the next garbage collection
+	afterWake                      // tasks became ready: wake the owner
+	afterIllegal                   // the first illegal move: log it
+)
+
+// unlock unlocks the shard and then carries out what is in after, which is usually nothing. The
+// compiler does not inline unlock, so newTimer, stop and reset spell that case out.
+func (s *Shard) unlock() {
+	after := s.after
+	s.after = 0
+	s.mu.Unlock()
+	if after != 0 {
+		s.tell(after)
+	}
+}
+
+// tell carries out the actions in todo. The shard must be unlocked, because onPark locks shards with
+// timekeeper.mu held.
+//
+//go:noinline
+func (s *Shard) tell(todo after) {
+	if todo&afterNotify != 0 {
+		s.eng.timekeeper.notify(s.next.Load()) // no later than the deadline that was armed
+	}
+	if todo&afterScrub != 0 {
+		s.eng.scrubber.start()
+	}
+	if todo&afterPark != 0 {
+		s.eng.timekeeper.askToPark()
+	}
+	if todo&afterSettle != 0 {
+		s.eng.settleAfterGC()
+	}
+	if todo&afterWake != 0 {
+		s.wakeOwner()
+	}
+	if todo&afterIllegal != 0 {
+		go s.eng.reportIllegal()
+	}
+}
+
+// lower lowers next to a newly armed deadline, if next is later. The caller holds the lock.
+func (s *Shard) lower(at wheel.Tick) {
+	if due := s.eng.Nanos(at); due < s.next.Load() {
+		s.next.Store(due)
+		s.after |= afterNotify
+	}
+}
+
+// add creates a timer of kind k in its initial state st. If that is an armed state, the timer is
+// armed for the tick at. p becomes entry.ptr. The caller holds the lock and, if k is one of
+// slotKinds, has acquired the quota.
+func (s *Shard) add(k kind, st state, p unsafe.Pointer, at wheel.Tick) (h wheel.Handle) {
+	e := entry{ptr: p, role: role{st, k}}
+	if st.pending() {
+		e.aux = s.eng.nextSeq()
+		h = s.w.Schedule(at, e)
+		s.noteArmed(k, false)
+		s.lower(at)
+	} else {
+		h = s.w.Reserve(e)
+	}
+	if k.isSlot() {
+		s.slots++
+	}
+	switch k {
+	case kindContext:
+		if !s.eng.hasContexts.Load() {
+			s.eng.hasContexts.Store(true)
+		}
+	case kindQueue:
+		if s.queues == nil {
+			s.queues = map[wheel.Handle]struct{}{}
+		}
+		s.queues[h] = struct{}{}
+	}
+	return h
+}
+
+// reset arms a timer for the time w.due, and reports whether the timer exists. A positive d becomes
+// the period of a repeating timer. If checked is false, the caller has not ruled out a foreign call.
+// reset then does so itself, but only if it would have to notify the timekeeper: nothing else here
+// can go wrong in a foreign call.
+func (s *Shard) reset(h wheel.Handle, w when, d time.Duration, checked bool) bool {
+	at := s.eng.Ceil(w.due)
+	s.mu.Lock()
+	filed, e := s.w.Entry(h)
+	if e == nil || !checked && s.eng.Nanos(at) < s.next.Load() && s.eng.refuses() {
+		s.unlock()
+		return false
+	}
+	if e.kind.repeats() {
+		(*repeat)(e.ptr).begin(w.due, d)
+	}
+	ok := s.arm(h, e, filed, at, eventArm)
+	if s.after == 0 {
+		s.mu.Unlock()
+	} else {
+		s.unlock()
+	}
+	if s.eng.manual != nil {
+		s.eng.manual.armed(w.asked, s.eng.Nanos(at))
+	}
+	return ok
+}
+
+// arm carries out the events arm and repeat: it arms a timer for the tick at. filed is the tick at
+// which its entry is filed, or wheel.Never if it is not in the wheel. The caller holds the lock.
+func (s *Shard) arm(h wheel.Handle, e *entry, filed, at wheel.Tick, ev event) bool {
+	was, m := e.state.pending(), nextMove(e.state, ev)
+	if m.do == effectNone {
+		return s.illegal(e.state, ev).ok
+	}
+	e.state = m.to
+	s.noteArmed(e.kind, was)
+	if m.do != effectReschedule || !s.postpone(e, filed, at) {
+		e.aux = s.eng.nextSeq()
+		s.w.Reschedule(h, at)
+		s.lower(at)
+	}
+	return m.ok
+}
+
+// postpone records a deadline no earlier than the tick at which the entry is filed, and leaves the
+// entry there. It returns false if the entry must be moved instead.
+//
+// A postponed entry is moved to its tick later, behind entries that were armed for that tick in the
+// meantime, so an ordered engine postpones nothing.
+func (s *Shard) postpone(e *entry, filed, at wheel.Tick) bool {
+	if s.eng.ordered || at < filed || at-filed >= 1<<32 {
+		return false
+	}
+	e.aux = uint32(at - filed)
+	return true
+}
+
+// dueAt returns the tick for which an entry is armed: the tick at which it is filed, or a
+// later one if it was postponed.
+func (s *Shard) dueAt(e *entry, filed wheel.Tick) wheel.Tick {
+	switch {
+	case s.eng.ordered:
+		return filed
+	case e.kind == kindGoFunc:
+		return max(filed, (*GoFunc)(e.ptr).tick)
+	}
+	return filed + wheel.Tick(e.aux)
+}
+
+// stop locks the shard and calls disarm.
+func (s *Shard) stop(h wheel.Handle, ev event) bool {
+	s.mu.Lock()
+	ok := s.disarm(h, ev)
+	if s.after == 0 {
+		s.mu.Unlock()
+	} else {
+		s.unlock()
+	}
+	return ok
+}
+
+// disarm carries out the events stop and free: it cancels the timer's arming, if any, and frees the
+// timer if the event is free or the timer is a one-shot. It returns the result of Stop or Free. The
+// caller holds the lock.
+func (s *Shard) disarm(h wheel.Handle, ev event) bool {
+	e := s.w.Value(h)
+	if e == nil {
+		return false
+	}
+	was, m := e.state.pending(), nextMove(e.state, ev)
+	e.state = m.to
+	if was || m.ok {
+		s.noteDisarmed(e.kind, was, m.ok)
+		s.noteDead()
+	}
+	switch m.do {
+	case effectPark:
+		e.aux = 0
+		s.w.Park(h)
+	case effectFree:
+		s.noteFreed(h, e.kind)
+		s.w.Cancel(h)
+	}
+	return m.ok
+}
+
+// front returns the wheel, settled, for a caller that inspects its next entries. The caller holds the
+// lock.
+func (s *Shard) front() *wheel.Wheel[entry] {
+	if s.deferred.nCancels|s.deferred.nMoves != 0 {
+		s.settle()
+	}
+	return &s.w
+}
+
+// firstSeq returns the sequence number of the arming that is due first on a manual clock that shows
+// the time at. If nothing is due, it raises next and returns false.
 func (s *Shard) firstSeq(at int64) (n uint32, ok bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	h, _, ok := s.w.Peek(s.eng.Floor(at))
+	defer s.unlock()
+	h, _, ok := s.front().Peek(s.eng.Floor(at))
 	if !ok {
 		s.updateNext()
 		return 0, false
 	}
-	return s.seq(s.w.Value(h)), true
-}
-
-// lowerNext lowers next to a deadline that has been armed, and reports whether next was later.
-// The caller holds the lock. If the result is true, it calls timekeeper.notify after it has
-// unlocked the shard.
-func (s *Shard) lowerNext(at wheel.Tick) bool {
-	due := s.eng.Nanos(at)
-	if due < s.next.Load() {
-		s.storeNext(due)
-		return true
-	}
-	return false
-}
-
-// reset arms a timer for the time due, and reports whether there is such a timer. A timer of Every
-// gets the period d, unless d is 0 or less. If the caller has not called enter, reset does that
-// before it changes anything, and returns false if the call is foreign. It does so only if the
-// timekeeper must be notified: nothing else in reset can go wrong in a foreign call.
-func (s *Shard) reset(h wheel.Handle, due int64, d time.Duration, entered bool) bool {
-	at := s.eng.Ceil(due)
-	s.mu.Lock()
-	filed, b := s.w.Entry(h)
-	if b == nil || !entered && s.eng.Nanos(at) < s.next.Load() && s.eng.refuses() {
-		s.mu.Unlock()
-		return false
-	}
-	if b.kind == kindEvery {
-		(*repeat)(b.ptr).begin(due, d)
-	}
-	ok, early := s.move(h, b, filed, at)
-	s.mu.Unlock()
-	if early {
-		s.eng.timekeeper.notify(s.eng.Nanos(at))
-	}
-	return ok
-}
-
-// move arms a timer for the tick at. b is its entry, filed at the tick filed. The caller holds
-// the lock, and calls timekeeper.notify afterwards if early is true.
-func (s *Shard) move(h wheel.Handle, b *entry, filed, at wheel.Tick) (ok, early bool) {
-	pending := b.state.pending()
-	m := nextMove(b.state, eventArm)
-	b.state = m.to
-	if pending && b.kind != kindInternal {
-		s.rearmed++
-	}
-	switch m.do {
-	case effectReschedule:
-		if s.postpone(b, filed, at) {
-			return m.ok, false
-		}
-	case effectSchedule:
-		if !pending && b.kind != kindInternal {
-			s.armed++
-		}
-	default:
-		return m.ok, false
-	}
-	s.setSeq(b)
-	s.w.Reschedule(h, at)
-	return m.ok, s.lowerNext(at)
-}
-
-// stop handles eventStop and eventFree: it cancels the arming of a timer, if it is armed, and
-// frees the timer if it is a one-shot or e is eventFree. It returns the result of Stop or
-// Free.
-func (s *Shard) stop(h wheel.Handle, e event) bool {
-	s.mu.Lock()
-	ok, dirty := s.cancel(h, s.w.Value(h), e)
-	s.mu.Unlock()
-	if dirty {
-		s.eng.scrubber.start()
-	}
-	return ok
-}
-
-// cancel does what stop does. b is the entry of the timer, nil if there is no such timer. The
-// caller holds the lock, and starts the scrubber afterwards if dirty is true.
-func (s *Shard) cancel(h wheel.Handle, b *entry, e event) (ok, dirty bool) {
-	if b == nil {
-		return false, false
-	}
-	m := nextMove(b.state, e)
-	pending := b.state.pending()
-	if pending && b.kind != kindInternal {
-		s.armed--
-		s.stopped++
-	}
-	b.state = m.to
-	ok = m.ok
-	switch m.do {
-	case effectPark:
-		if b.kind == kindChan {
-			s.parkedChan()
-		}
-		ok = m.ok && s.stoppedInTime(b)
-		b.clearOffset()
-		s.w.Park(h)
-	case effectForget:
-		ok = m.ok && s.stoppedInTime(b)
-		b.aux = 0
-	case effectFree:
-		switch {
-		case b.kind == kindInternal:
-			delete(s.internals, h)
-		case b.kind == kindChan && !pending:
-			s.chans.parked--
-		default:
-			s.eng.quota.release(1)
-		}
-		if b.kind == kindChan {
-			s.chans.put(b.aux)
-		}
-		s.w.Cancel(h)
-	}
-	return ok, m.ok && (s.scrub.stopped(s) || s.armed == 0)
+	return s.w.Value(h).aux, true
 }
 
 // deadline returns the tick for which a timer is armed, and false if it is not armed.
 func (s *Shard) deadline(h wheel.Handle) (at wheel.Tick, ok bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, b := s.w.Entry(h)
+	defer s.unlock()
+	at, e := s.w.Entry(h)
 	switch {
-	case b == nil || !b.state.pending():
+	case e == nil || !e.state.pending():
 		return 0, false
-	case b.state == stateRunningDue:
-		return s.wasDue(b), true
+	case e.state.waiting():
+		return s.w.Popped(h), true
 	}
-	return s.dueAt(b, at), true
+	return s.dueAt(e, at), true
 }
 
 // updateNext sets next to the earliest deadline. The caller holds the lock.
 //
-// It looks at the first entries one by one to find the exact time. The wheel alone only knows
-// a lower bound, which would cost a wake-up at which no timer is due. A postponed entry would
-// cost such a wake-up, too, so postponed entries at the front are moved to their tick here. If
-// there are too many entries to look at, next becomes the lower bound.
+// The wheel by itself knows only a lower bound, which would cost a wake-up at which no timer is due,
+// so updateNext inspects the first entries one by one. It moves postponed ones to their ticks,
+// because each would cost such a wake-up as well. If there are too many entries to inspect, next
+// becomes the lower bound.
 func (s *Shard) updateNext() {
-	s.settle()
+	w := s.front()
 	if s.eng.ordered {
-		at, ok := s.w.Soonest(updateMax)
+		at, ok := w.Soonest(updateMax)
 		s.setNext(at, ok)
 		return
 	}
@@ -240,12 +305,12 @@ func (s *Shard) updateNext() {
 	for range updateRounds {
 		first := wheel.Never
 		moved := false
-		front, complete := s.w.Nearest(buf[:0])
+		front, complete := w.Nearest(buf[:0])
 		for _, h := range front {
-			at, b := s.w.Entry(h)
-			due := s.dueAt(b, at)
+			at, e := s.w.Entry(h)
+			due := s.dueAt(e, at)
 			if due != at {
-				b.clearOffset()
+				e.aux = 0
 				s.w.Reschedule(h, due)
 				moved = true
 			}
@@ -262,60 +327,48 @@ func (s *Shard) updateNext() {
 	s.setNext(s.w.Next())
 }
 
-// cascade advances the wheel to the time now, at which no timer is due yet. Entries move down
-// the levels of the wheel on the way, so that less is left to do when a timer is due. It does
-// nothing if the shard is locked.
+// cascade advances the wheel to now unless the shard is locked. The driver calls it shortly before a
+// timer is due: entries move down the wheel's levels, which leaves less to do when the time comes.
 func (s *Shard) cascade(now int64) {
 	if s.mu.TryLock() {
-		s.w.Peek(s.eng.Floor(now))
-		s.mu.Unlock()
+		s.front().Peek(s.eng.Floor(now))
+		s.unlock()
 	}
 }
 
-// setNext stores the time of a tick in next, or never if ok is false. The caller holds the
-// lock.
+// setNext sets next to the time of a tick, or to never if ok is false. The caller holds the lock.
 func (s *Shard) setNext(at wheel.Tick, ok bool) {
 	due := never
 	if ok {
 		due = s.eng.Nanos(at)
 	}
-	s.storeNext(due)
+	s.next.Store(due)
 }
 
-// storeNext stores a time in next and, if the shard is adopted, moves it in the heap of its
-// owner. The caller holds the lock.
-func (s *Shard) storeNext(at int64) {
-	s.next.Store(at)
-	if s.isAdopted {
-		s.updateHeap()
-	}
-}
-
-// updateNextIfEmpty raises next if no timer is armed any more.
+// updateNextIfEmpty raises next if no timer is armed any longer.
 func (s *Shard) updateNextIfEmpty() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if s.armed == 0 {
 		s.updateNext()
 	}
 }
 
-// close empties the shard. It returns the number of timers that were armed, and the functions that
-// end the contexts among them.
+// close empties the shard. It returns the number of timers that were armed, and the callbacks of the
+// context timers among them.
 func (s *Shard) close() (pending int, contexts []func()) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	pending = s.armed
-	contexts = s.leaveContexts()
+	contexts = s.collectOrphans()
 	s.closed = true
-	s.armed, s.itemTimers = 0, 0
-	s.internals = nil
-	if s.source != nil {
-		s.source.Close()
+	s.armed, s.slots = 0, 0
+	s.queues = nil
+	if s.tasks != nil {
+		s.tasks.clear()
 	}
-	s.chans = nil
 	s.w = wheel.Wheel[entry]{}
-	s.putOff = putOff{}
+	s.deferred = deferred{}
 	s.setNext(0, false)
 	return pending, contexts
 }

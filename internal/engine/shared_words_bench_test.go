@@ -93,7 +93,7 @@ func BenchmarkArmAndStopOnAllProcessors(b *testing.B) {
 // callback begins. A callback sleeps for a short time, so that the callbacks of goroutines that run
 // at the same time overlap on any number of processors.
 func BenchmarkLastOf64Workers(b *testing.B) {
-	eng, err := New(Config{Workers: 64, shards: 1})
+	eng, err := New(Config{Workers: 64, perWorker: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func BenchmarkLastOf64Workers(b *testing.B) {
 		}
 		last.Store(0)
 		began.Store(eng.Now())
-		eng.timekeeper.dispatch(1, new(keptFuncs))
+		eng.timekeeper.runDue(&driver{epoch: 1})
 		calls.Wait()
 		sum += last.Load()
 	}

@@ -82,12 +82,10 @@ func holdLocks(eng *Engine) (release func()) {
 		held = append(held, l)
 	}
 	lock(&eng.roster.mu)
-	lock(&eng.batch)
+	lock(&eng.batchMu)
 	lock(&eng.timekeeper.mu)
-	lock(&eng.handoffs.mu)
 	for _, w := range *eng.workers.Load() {
 		lock(&w.goCalls.mu)
-		lock(&w.adopted.mu)
 	}
 	lock(&eng.goroutines.mu)
 	return sync.OnceFunc(func() {
@@ -112,7 +110,7 @@ func sharedWords(eng *Engine) wordMap {
 
 // unlockedWords are fields that a timer of the standard library or the garbage collector may write
 // without a lock.
-var unlockedWords = []string{"scrubber.next", "reaper.credit", "reaper.last", "sleepers"}
+var unlockedWords = []string{"sleepers"}
 
 // add adds the fields of a struct of the type typ, at the offset from the pointer p.
 func (m wordMap) add(prefix string, typ reflect.Type, p unsafe.Pointer, offset uintptr) {
@@ -253,36 +251,27 @@ func TestWithMaxTimersEachTimerWritesOneWordOfTheEngine(t *testing.T) {
 	})
 }
 
-// The first Stop that leaves a shard empty starts the timer of the scrubber, and the second one has
-// it called once more. After that a Stop only reads the state.
-func TestAStopThatLeavesItsShardEmptyWritesNoWordOfTheEngineOnceTheScrubberIsStarted(t *testing.T) {
+// The first Stop that leaves a shard empty asks the timekeeper to park. After that a Stop only reads
+// that it was asked.
+func TestAStopThatLeavesItsShardEmptyWritesNoWordOfTheEngineOnceTheTimekeeperIsAskedToPark(t *testing.T) {
 	withManyProcessors(t, func(t *testing.T) {
 		eng := newSharedEngine(t, Config{StaleLimit: math.MaxInt32})
 		withoutDriver(eng)
-		eng.scrubber.state.Store(scrubAgain) // without its timer, which would change the state again
-		release := holdLocks(eng)
-		defer release()
-		before := sharedWords(eng)
-		onManyGoroutines(t, "AfterFunc and Stop", 100, func(int, int) error {
+		eng.timekeeper.parking.Store(true) // without its timer, which would change it again
+		armAndStop := func(int, int) error {
 			timer, err := eng.AfterFunc(time.Hour, func() {})
 			if err != nil {
 				return err
 			}
 			return errorUnless(timer.Stop())
-		})
-		if names := before.changed(sharedWords(eng)); names != nil {
+		}
+		release := holdLocks(eng)
+		before := sharedWords(eng)
+		onManyGoroutines(t, "AfterFunc and Stop", 100, armAndStop)
+		names := before.changed(sharedWords(eng))
+		release()
+		if names != nil {
 			t.Errorf("AfterFunc and Stop have written %v", names)
-		}
-		eng.scrubber.state.Store(scrubOn)
-		before = sharedWords(eng)
-		for range 2 {
-			timer, err := eng.AfterFunc(time.Hour, func() {})
-			if err != nil || !timer.Stop() {
-				t.Fatal("a timer was not armed and stopped", err)
-			}
-		}
-		if names := before.changed(sharedWords(eng)); !slices.Equal(names, []string{"scrubber.state"}) || eng.scrubber.state.Load() != scrubAgain {
-			t.Errorf("two stops have written %v, and the state is %d", names, eng.scrubber.state.Load())
 		}
 	})
 }
@@ -374,7 +363,7 @@ func TestAClaimIsForATurnAndNotForACallback(t *testing.T) {
 		armInEachShard(t, eng, perShard, 0, func() { ran.Add(1) })
 		time.Sleep(time.Millisecond) // until the tick of the last timer has come
 		before := eng.claims.Load()
-		eng.timekeeper.dispatch(1, new(keptFuncs))
+		eng.timekeeper.runDue(&driver{epoch: 1})
 		callbacks := int64(perShard * len(*eng.shards.Load()))
 		testkit.Eventually(t, "all callbacks have run", func() bool { return ran.Load() == callbacks })
 		workers := uint64(len(*eng.workers.Load()))
@@ -387,7 +376,7 @@ func TestAClaimIsForATurnAndNotForACallback(t *testing.T) {
 	})
 }
 
-// Spawn and Wake of package foliot do these calls, and change the task.
+// Spawn and Wake do these calls, and change the task.
 func TestAWakeOfABusyWorkerWritesNoWordOfTheEngine(t *testing.T) {
 	withManyProcessors(t, func(t *testing.T) {
 		eng := newSharedEngine(t, Config{})
@@ -398,12 +387,15 @@ func TestAWakeOfABusyWorkerWritesNoWordOfTheEngine(t *testing.T) {
 		release := holdLocks(eng)
 		defer release()
 		before := sharedWords(eng)
-		onManyGoroutines(t, "Announce", 100, func(int, int) error {
-			s := eng.LockShard()
-			err := s.RefusesItems()
-			s.Unlock()
-			s.Announce()
-			return err
+		onManyGoroutines(t, "wakeOwner", 100, func(int, int) error {
+			s := eng.lockShard()
+			closed := s.closed || !s.mayWake()
+			s.mu.Unlock()
+			s.wakeOwner()
+			if closed {
+				return ErrClosed
+			}
+			return nil
 		})
 		if names := before.changed(sharedWords(eng)); names != nil {
 			t.Errorf("wakes have written %v", names)
@@ -417,10 +409,10 @@ func TestAWakeOfABusyWorkerWritesNoWordOfTheEngine(t *testing.T) {
 
 		s := (*eng.openShards.Load())[0]
 		was := eng.claims.Load()
-		s.Announce() // the worker is not busy
+		s.wakeOwner() // the worker is not busy
 		if eng.claims.Load() == was {
 			t.Error("the wake of a worker that is not busy took no claim")
 		}
-		testkit.Eventually(t, "the worker is released", func() bool { return s.maker.busy.Load() == 0 })
+		testkit.Eventually(t, "the worker is released", func() bool { return s.owner.Load().busy.Load() == 0 })
 	})
 }

@@ -6,35 +6,34 @@ import (
 	"time"
 )
 
-// Shutdown closes the engine. No timer fires and no item is run any more. Shutdown waits for the
-// callbacks and items that are running, and returns the number of timers that were still armed.
-// The first call also calls onClose after it has closed the shards, and adds its result. Then it
-// ends the contexts whose timers were armed: a callback that is running may wait for one.
+// Shutdown closes the engine: from then on no timer fires and no task is polled. It waits for
+// running callbacks and polls, and returns the number of timers that were still armed. The first
+// call also calls onClose once the shards are closed, and adds its result to that number. It then
+// ends the contexts whose timers were armed, because a running callback may be waiting for one.
 //
-// If ctx ends first, Shutdown returns that number and the error of ctx. The engine is closed all
-// the same, and another call of Shutdown waits again.
+// If ctx ends first, Shutdown returns that number and ctx's error. The engine is closed all the
+// same, and another call to Shutdown waits again.
 func (eng *Engine) Shutdown(ctx context.Context, onClose func() int) (armed int, err error) {
 	if eng.isDefault {
 		return 0, errDefault
 	}
 	if eng.bubble != "" && eng.foreign() {
-		return 0, errBubble // its timers may only be stopped, and its channels only closed, in its bubble
+		return 0, errBubble // its timers can be stopped and its channels closed only in its bubble
 	}
-	eng.mu.Lock()
+	eng.roster.mu.Lock()
 	var contexts []func()
 	first := !eng.closed.Load()
 	if first {
-		eng.goroutines.add() // another Shutdown waits until the contexts have ended
-		eng.batch.Lock()
+		eng.goroutines.add() // another Shutdown must wait until the contexts have ended
+		eng.batchMu.Lock()
 		eng.closed.Store(true)
 		for _, s := range *eng.shards.Load() {
-			armed, ends := s.close()
-			eng.leftArmed += armed
+			left, ends := s.close()
+			eng.armedAtShutdown += left
 			contexts = append(contexts, ends...)
 		}
-		eng.leftArmed += onClose()
-		eng.handoffs.close()
-		eng.batch.Unlock()
+		eng.armedAtShutdown += onClose()
+		eng.batchMu.Unlock()
 		eng.timekeeper.close()
 		eng.scrubber.close()
 		if eng.manual != nil {
@@ -42,7 +41,7 @@ func (eng *Engine) Shutdown(ctx context.Context, onClose func() int) (armed int,
 		}
 		close(eng.done)
 	}
-	eng.mu.Unlock()
+	eng.roster.mu.Unlock()
 	if first {
 		for _, end := range contexts {
 			end()
@@ -50,123 +49,114 @@ func (eng *Engine) Shutdown(ctx context.Context, onClose func() int) (armed int,
 		eng.goroutines.done()
 	}
 	err = eng.waitForCallbacks(ctx)
-	eng.mu.Lock()
-	defer eng.mu.Unlock()
-	return eng.leftArmed, err
+	eng.roster.mu.Lock()
+	defer eng.roster.mu.Unlock()
+	return eng.armedAtShutdown, err
 }
 
-// withdrawInterval is how long Shutdown waits before it considers Config.Go blocked.
-const withdrawInterval = 20 * time.Millisecond
+// withdrawAfter is how long Shutdown waits before it considers Config.Go blocked.
+const withdrawAfter = 20 * time.Millisecond
 
-// waitForCallbacks waits for all callbacks and polls that are running, and for the callbacks
-// that Config.Go has accepted. It withdraws the callbacks that a blocked Config.Go has not
-// accepted, and lets the engine run those that Config.Go has dropped.
+// waitForCallbacks waits for running callbacks and polls, and for callbacks that Config.Go has
+// accepted. After withdrawAfter it withdraws the callbacks that Config.Go has not accepted.
 func (eng *Engine) waitForCallbacks(ctx context.Context) error {
-	if eng.goFunc == nil {
+	if eng.Go == nil {
 		return eng.goroutines.wait(ctx)
 	}
-	for pause := withdrawInterval; ; pause = min(2*pause, time.Second) {
-		short, cancel := context.WithTimeout(ctx, pause)
-		err := eng.goroutines.wait(short)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		n := eng.handoffs.withdraw()
-		eng.mu.Lock()
-		eng.leftArmed += n
-		eng.mu.Unlock()
-		eng.handoffs.findDropped()
-		if eng.goroutines.allInGo() {
-			return nil // their callbacks have returned, or were withdrawn
+	soon, cancel := context.WithTimeout(ctx, withdrawAfter)
+	err := eng.goroutines.wait(soon)
+	cancel()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	eng.withdraw()
+	return eng.goroutines.wait(ctx)
+}
+
+// withdraw withdraws the callbacks that Config.Go has not accepted and adds them to Shutdown's
+// result. One call is enough, because later callbacks are refused and run on their worker.
+func (eng *Engine) withdraw() {
+	eng.roster.mu.Lock()
+	defer eng.roster.mu.Unlock()
+	for _, w := range *eng.everyone.Load() {
+		taken, left := w.goCalls.withdraw()
+		eng.armedAtShutdown += taken
+		for range taken + left {
+			eng.goroutines.done()
 		}
 	}
 }
 
-// A goroutineGroup counts the goroutines of an engine that Shutdown waits for: the driver, and
-// all goroutines that may be in a callback or a poll. A callback that was given to Config.Go
-// counts as one until it is over. Unlike sync.WaitGroup, it can be waited for with a context.
+// A goroutineGroup counts the engine's goroutines that Shutdown waits for: the driver, and every
+// goroutine that may be in a callback or poll. A callback for Config.Go counts as one until it is
+// over. A goroutine that is in Config.Go no longer counts after withdraw, because Config.Go may
+// block for as long as it likes. Unlike a sync.WaitGroup, it can be waited for with a context.
 type goroutineGroup struct {
-	// wakeup has a buffer of one value. A value wakes one call of wait. The channel is made
-	// with the engine. If the first call of wait made it, it might belong to a synctest
-	// bubble, and no goroutine outside of that could use it.
+	// wakeup has a buffer of one; a value wakes one call to wait. The channel is created with the
+	// engine, because one created by the first call to wait might belong to a synctest bubble, and
+	// no goroutine outside could use it.
 	wakeup chan struct{}
 
 	mu      sync.Mutex
 	count   int
-	inGo    int    // how many of them are in a call of Config.Go
-	zeros   uint64 // how often count has become 0
-	waiting int    // the number of calls of wait that are waiting
+	zeros   uint64 // how often count has reached 0
+	waiting int    // calls to wait that are waiting
 }
 
-func (c *goroutineGroup) open() {
-	c.wakeup = make(chan struct{}, 1)
+func (g *goroutineGroup) init() {
+	g.wakeup = make(chan struct{}, 1)
 }
 
-func (c *goroutineGroup) add() {
-	c.mu.Lock()
-	c.count++
-	c.mu.Unlock()
+func (g *goroutineGroup) add() {
+	g.mu.Lock()
+	g.count++
+	g.mu.Unlock()
 }
 
-func (c *goroutineGroup) done() {
-	c.mu.Lock()
-	c.count--
-	if c.count == 0 {
-		c.zeros++
-		c.wake()
+func (g *goroutineGroup) done() {
+	g.mu.Lock()
+	g.count--
+	if g.count == 0 {
+		g.zeros++
+		g.wake()
 	}
-	c.mu.Unlock()
+	g.mu.Unlock()
 }
 
-// addInGo counts goroutines of the group that enter Config.Go, or with -1 leave it.
-func (c *goroutineGroup) addInGo(n int) {
-	c.mu.Lock()
-	c.inGo += n
-	c.mu.Unlock()
-}
-
-// allInGo reports whether all goroutines are in calls of Config.Go.
-func (c *goroutineGroup) allInGo() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.count == c.inGo
-}
-
-// wake wakes one call of wait, if any is waiting. The caller holds mu.
-func (c *goroutineGroup) wake() {
-	if c.waiting > 0 {
+// wake wakes one call to wait, if any is waiting. The caller holds mu.
+func (g *goroutineGroup) wake() {
+	if g.waiting > 0 {
 		select {
-		case c.wakeup <- struct{}{}:
+		case g.wakeup <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// wait waits until count is 0, at least for a moment, and returns nil. If ctx ends before, it
-// returns the error of ctx.
-func (c *goroutineGroup) wait(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.count == 0 {
+// wait waits until count has been 0, if only for a moment. It returns ctx's error if ctx ends
+// first.
+func (g *goroutineGroup) wait(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.count == 0 {
 		return nil
 	}
-	c.waiting++
+	g.waiting++
 	defer func() {
-		c.waiting--
-		c.wake() // wakeup wakes one call at a time, so each wakes the next
+		g.waiting--
+		g.wake() // wakeup wakes one call at a time, so each wakes the next
 	}()
-	for was := c.zeros; c.zeros == was; {
-		c.mu.Unlock()
+	for was := g.zeros; g.zeros == was; {
+		g.mu.Unlock()
 		select {
-		case <-c.wakeup:
+		case <-g.wakeup:
 		case <-ctx.Done():
 		}
-		c.mu.Lock()
-		if c.zeros == was && ctx.Err() != nil {
+		g.mu.Lock()
+		if g.zeros == was && ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}

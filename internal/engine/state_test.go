@@ -13,6 +13,7 @@ type facts struct {
 	oneShot bool
 	runs    bool // the callback is running
 	arming  arming
+	itself  bool // the timer has armed itself for its next tick
 }
 
 // arming says where the arming of a timer is.
@@ -32,14 +33,18 @@ var meaning = [numStates]facts{
 	stateRunning:      {live: true, runs: true},
 	stateRunningArmed: {live: true, runs: true, arming: inWheel},
 	stateRunningDue:   {live: true, runs: true, arming: waiting},
+	stateTicking:      {live: true, runs: true, arming: inWheel, itself: true},
+	stateTickDue:      {live: true, runs: true, arming: waiting, itself: true},
 }
 
 var (
 	stateNames = [numStates]string{
-		"free", "oneShot", "idle", "armed", "running", "runningArmed", "runningDue",
+		"free", "oneShot", "idle", "armed", "running", "runningArmed", "runningDue", "ticking", "tickDue",
 	}
-	eventNames = [numEvents]string{"arm", "stop", "free", "expire", "done"}
+	eventNames = [numEvents]string{"arm", "stop", "free", "expire", "done", "repeat"}
 )
+
+const noRepeat = "a tick is armed when the callback has just been started"
 
 // timerMachine is the state machine of a timer.
 var timerMachine = testkit.Machine[state, event, effect, facts]{
@@ -50,12 +55,17 @@ var timerMachine = testkit.Machine[state, event, effect, facts]{
 		return testkit.Move[state, effect]{Legal: m.legal, OK: m.ok, To: m.to, Do: m.do}
 	},
 	Impossible: map[state]map[event]string{
-		stateFree:       {eventExpire: "a free slot is in no wheel"},
-		stateOneShot:    {eventDone: "the slot of a one-shot is freed before its callback starts"},
-		stateIdle:       {eventExpire: "an idle timer is parked", eventDone: "no callback is running"},
-		stateArmed:      {eventDone: "no callback is running"},
-		stateRunning:    {eventExpire: "a timer that is not armed is parked"},
-		stateRunningDue: {eventExpire: "its arming is not in the wheel any more"},
+		stateFree: {eventExpire: "a free slot is in no wheel", eventRepeat: noRepeat},
+		stateOneShot: {
+			eventDone: "the slot of a one-shot is freed before its callback starts", eventRepeat: noRepeat,
+		},
+		stateIdle:         {eventExpire: "an idle timer is parked", eventDone: "no callback is running", eventRepeat: noRepeat},
+		stateArmed:        {eventDone: "no callback is running", eventRepeat: noRepeat},
+		stateRunning:      {eventExpire: "a timer that is not armed is parked"},
+		stateRunningArmed: {eventRepeat: noRepeat},
+		stateRunningDue:   {eventExpire: "its arming is not in the wheel any more", eventRepeat: noRepeat},
+		stateTicking:      {eventRepeat: noRepeat},
+		stateTickDue:      {eventExpire: "its arming is not in the wheel any more", eventRepeat: noRepeat},
 	},
 	Facts:   meaning[:],
 	Outcome: outcome,
@@ -71,14 +81,17 @@ func outcome(f facts, e event) (to facts, ok, starts bool) {
 	case !f.live:
 		return facts{}, false, false
 	case e == eventArm:
-		f.arming = inWheel
+		f.arming, f.itself = inWheel, false
 		return f, true, false
+	case e == eventRepeat:
+		f.arming, f.itself = inWheel, true
+		return f, false, false
 	case e == eventStop:
-		ok = f.arming != noArming
+		ok = f.arming != noArming && !f.itself
 		if ok && f.oneShot {
 			return facts{}, true, false
 		}
-		f.arming = noArming
+		f.arming, f.itself = noArming, false
 		return f, ok, false
 	case e == eventFree:
 		return facts{}, true, false
@@ -92,10 +105,10 @@ func outcome(f facts, e event) (to facts, ok, starts bool) {
 		f.runs = true
 		return f, false, true
 	case f.arming == waiting: // eventDone
-		f.arming = noArming
+		f.arming, f.itself = noArming, false
 		return f, false, true
 	}
-	f.runs = false
+	f.runs, f.itself = false, false
 	return f, false, false
 }
 
@@ -153,6 +166,9 @@ func TestATimerIsPendingUntilItsArmingHasRunOrBeenStopped(t *testing.T) {
 		if got, want := s.pending(), meaning[s].arming != noArming; got != want {
 			t.Errorf("pending in state %s is %t, want %t", stateNames[s], got, want)
 		}
+		if got, want := s.waiting(), meaning[s].arming == waiting; got != want {
+			t.Errorf("waiting in state %s is %t, want %t", stateNames[s], got, want)
+		}
 	}
 	eachMove(func(s state, e event, m move) {
 		if !m.legal {
@@ -165,13 +181,15 @@ func TestATimerIsPendingUntilItsArmingHasRunOrBeenStopped(t *testing.T) {
 		case eventArm:
 			right = m.ok == is && m.ok == (s != stateFree)
 		case eventStop:
-			right = m.ok == was && !is
+			right = m.ok == (was && !meaning[s].itself) && !is
 		case eventFree:
 			right = m.ok == (s != stateFree) && m.to == stateFree
 		case eventExpire:
-			right = !m.ok && was && is != starts && is == (m.to == stateRunningDue)
+			right = !m.ok && was && is != starts && is == m.to.waiting()
 		case eventDone:
-			right = !m.ok && starts == (s == stateRunningDue) && is == (was && !starts)
+			right = !m.ok && starts == s.waiting() && is == (was && !starts)
+		case eventRepeat:
+			right = !m.ok && !was && is && !starts
 		}
 		if !right {
 			t.Errorf("%s in state %s is wrong: result %t, to %s, pending before %t, starts %t",

@@ -1,75 +1,66 @@
 package engine
 
-import (
-	"slices"
-	"time"
+import "github.com/foliot-go/foliot/internal/hist"
 
-	"github.com/foliot-go/foliot/internal/hist"
-)
-
-// Stats is a snapshot of an engine. Package foliot documents the numbers, as Stats. Items are
-// tasks there.
+// Stats is a snapshot of an engine. Package foliot documents the fields.
 type Stats struct {
-	Workers, Armed, Slots, Items, Stale, Running, Handed int
+	Workers, Armed, Timers, Tasks, Stale, Goroutines, GoPending int
 
-	ItemsRun, Fired, Stopped, Rearmed, Scrubbed, Migrated, Wakeups, Blocked, Panics, Rescued uint64
+	TaskPolls, Fired, Stopped, Rearmed, Scrubbed, Migrated, Wakeups, Blocked, Panics, Defects, GoRescued uint64
 
 	Late, Ran *hist.Hist
 
-	SlowCallback time.Duration
-
-	Worker []WorkerStats
+	PerWorker []WorkerStats
 }
 
-// WorkerStats are the numbers of one worker in [Stats].
+// WorkerStats is the part of [Stats] about one worker.
 type WorkerStats struct {
 	Armed, Due, Stale int
 	Fired, Wakeups    uint64
 	Shards            int
+	TaskPolls         uint64
 }
 
 // Stats returns a snapshot of the engine. It locks each shard for a moment.
 func (eng *Engine) Stats() Stats {
-	eng.mu.Lock() // so that no shard changes its owner
-	defer eng.mu.Unlock()
+	eng.roster.mu.Lock() // so that no shard changes owners
+	defer eng.roster.mu.Unlock()
 	workers := *eng.workers.Load()
 	st := Stats{
-		Late:     new(hist.Hist),
-		Ran:      new(hist.Hist),
-		Workers:  len(workers),
-		Wakeups:  eng.timekeeper.wakeups.Load(),
-		Migrated: eng.migrated.Load(),
-		Blocked:  eng.blocked.Load(),
-		Panics:   eng.panics.Load(),
-		Handed:   eng.handoffs.waiting(),
-		Rescued:  eng.handoffs.rescued.Load(),
-		Running:  int(max(eng.spawned.Load(), 0)),
-
-		SlowCallback: time.Duration(eng.slowAfter),
+		Late:      new(hist.Hist),
+		Ran:       new(hist.Hist),
+		Workers:   len(workers),
+		Wakeups:   eng.timekeeper.wakeups.Load(),
+		Migrated:  eng.migrated.Load(),
+		Blocked:   eng.blocked.Load(),
+		Panics:    eng.panics.Load(),
+		Defects:   eng.illegalMoves.Load(),
+		GoRescued: eng.rescued.Load(),
 	}
-	for _, w := range slices.Concat(workers, eng.retired) {
-		st.ItemsRun += w.itemsRun.Load()
+	for _, w := range *eng.everyone.Load() {
+		st.TaskPolls += w.polls.Load()
+		st.GoPending += int(w.handed.Load())
+		st.Goroutines += int(max(w.apart.Load(), 0))
 		if w.busy.Load() != 0 {
-			st.Running++
+			st.Goroutines++
 		}
 	}
-	now, _ := eng.Enter() // 0 if the call is foreign: then Due does not count timers that have come due
+	now, _ := eng.CheckedNow() // 0 in a foreign call, which leaves Due too low
 	for _, w := range workers {
-		ws := WorkerStats{Wakeups: w.wakeups.Load()}
-		for _, s := range w.shards {
+		ws := WorkerStats{Wakeups: w.wakeups.Load(), TaskPolls: w.polls.Load()}
+		for _, s := range *w.shards.Load() {
 			s.addTo(&st, &ws, now)
 		}
-		st.Worker = append(st.Worker, ws)
+		st.PerWorker = append(st.PerWorker, ws)
 	}
 	return st
 }
 
-// addTo adds the numbers of the shard to st and ws.
+// addTo adds the shard's numbers to st and ws.
 func (s *Shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settle()
-	stale := s.w.Stale()
+	defer s.unlock()
+	stale := s.front().Stale()
 	fired := s.fired + s.started.Load()
 	ws.Shards++
 	ws.Armed += s.armed
@@ -79,12 +70,9 @@ func (s *Shard) addTo(st *Stats, ws *WorkerStats, now int64) {
 		ws.Due++
 	}
 	st.Armed += s.armed
-	st.Slots += s.w.Len() - s.itemTimers - len(s.internals)
-	if s.chans != nil {
-		st.Slots -= s.chans.parked
-	}
-	if s.source != nil {
-		st.Items += s.source.Len()
+	st.Timers += s.slots
+	if s.tasks != nil {
+		st.Tasks += s.tasks.count
 	}
 	st.Fired += fired
 	st.Stopped += s.stopped

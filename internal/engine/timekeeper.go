@@ -9,106 +9,108 @@ import (
 )
 
 const (
-	// farAway separates near and far deadlines. For a deadline that is further away than
-	// this, no goroutine waits. A timer of the standard library wakes one farMargin before
-	// the deadline, early enough to wait for the rest of the time with the timerfd.
+	// No goroutine waits for a far deadline, one more than farAway ahead. Instead, a standard
+	// timer starts the driver farMargin before the deadline, early enough to wait out the rest
+	// precisely, with the timerfd.
 	farAway   = int64(50 * time.Millisecond)
 	farMargin = int64(3 * time.Millisecond)
 
-	// spinPrecise and spinAlways are how long before a deadline the driver spins instead of
-	// sleeping, with Config.Precise and without it: falling asleep and being woken takes
-	// longer than that.
+	// Falling asleep and being woken again takes longer than the last few microseconds before a
+	// deadline, so the driver spins through them: for spinAlways, or for spinPrecise with
+	// Config.Precise.
 	spinPrecise = int64(100 * time.Microsecond)
 	spinAlways  = int64(20 * time.Microsecond)
 
-	// spinExact is the last part of a spin, in which the driver only reads the clock.
+	// A spinning driver cascades wheels that are about to expire, except during the final
+	// spinExact, when it only reads the clock.
 	spinExact = int64(2 * time.Microsecond)
 
-	// After a wake-up that fired n timers, n > 1, the next wake-up comes n*spacing later at
-	// the earliest, or spacingMax later if that is less. So dense timers share wake-ups, and
-	// sparse timers are not delayed.
+	// After a wake-up that fired n > 1 timers, the next one comes no sooner than n*spacing later,
+	// capped at spacingMax, so that dense timers share wake-ups and sparse ones are not delayed.
 	spacing    = int64(10 * time.Microsecond)
 	spacingMax = int64(time.Millisecond)
 
-	// An engine that waits with a timer of the standard library uses spacingStd, from spacingMin
-	// timers on. Its next wake-up comes when the functions of these timers have run, before the
-	// processor is idle: an idle process would sleep for a millisecond.
+	// A stdOnly engine, such as the default one, uses spacingStd instead, and only after a wake-up
+	// that fired at least spacingMin timers. The pause is just long enough for their functions to
+	// run. If it were longer the P would go idle, and an idle process sleeps for a millisecond.
 	spacingStd = int64(500 * time.Nanosecond)
 	spacingMin = 32
 
-	// A wake-up takes 30 to 50 µs of processor time, however many timers it fires. So in the
-	// long run there is at most one wake-up every wakePrice, and timers that are denser share
-	// wake-ups. After a time with few wake-ups there can be a burst of wakeBurst/wakePrice
-	// wake-ups, one for each timer.
+	// A wake-up takes 30 to 50 µs of CPU time, however many timers it fires, so wake-ups are also
+	// rationed by a token bucket. It gains one token every wakePrice and holds at most
+	// wakeBurst/wakePrice of them: after a quiet period a burst of timers still gets a wake-up
+	// each, but in the long run there is at most one per wakePrice.
 	wakePrice = int64(time.Millisecond)
 	wakeBurst = 64 * wakePrice
 )
 
-// The timekeeper of an engine wakes at the earliest deadline of all shards, and lets the
-// workers run the timers that are due. The goroutine that currently is the timekeeper is the
-// driver. There is at most one, and none while no deadline is near:
+// A timekeeper sleeps until the earliest deadline of all shards, then runs the workers whose timers
+// are due. The goroutine that does this is called the driver. There is at most one, and there is none
+// while no deadline is near:
 //
-//	mode      state                                        wakeAt
-//	parked    there is no driver: no timer is armed,       never
-//	          or only timers of busy workers
-//	far       there is no driver: std, a timer of the      the time of the wake-up
-//	          standard library, will start one
-//	near      the driver waits for the alarm: it reads     the time of the wake-up
-//	          from a timerfd
-//	awake     the driver runs callbacks,                   0
-//	          or is about to read the shards for the       never, or the earliest deadline
+//	mode      who is waiting                               wakeAt
+//	parked    nobody: no timer is armed, except perhaps    never
+//	          those of busy workers
+//	far       std, a standard timer that will start a      the time of the wake-up
+//	          driver
+//	near      the driver, for the alarm: it reads from     the time of the wake-up
+//	          a timerfd
+//	awake     nobody: the driver runs callbacks,           0
+//	          or is about to scan the shards for the       never, or the earliest deadline
 //	          next deadline,                               armed since
 //	          or spins until the next deadline             that deadline
 //
-// The driver opens a timerfd when it must wait for a near deadline and none is open. In mode
-// far, std also starts a driver to close a timerfd that has not been used for alarmIdle. In
-// mode parked the timerfd stays open: a parked engine must not wake, and an engine that is
-// used with pauses would otherwise open a timerfd after each pause. When the engine is no
-// longer reachable, the garbage collector closes the timerfd.
+// Any goroutine may arm a timer while the driver is falling asleep, and that deadline must not be
+// missed. The two use a store-then-load handshake:
 //
-// A timerfd that cannot be set or read is closed. After that, or if none can be opened, std
-// waits for near deadlines, too, in mode far. The driver opens another timerfd for the first
-// near deadline after alarmRetry.
+//   - A goroutine that arms a timer stores the deadline in Shard.next, then loads wakeAt. If wakeAt
+//     is later, it locks mu and lowers wakeAt. Unless the driver is awake, it also sets the alarm or
+//     std itself, or starts a driver; it never has to wake a driver that waits for the alarm.
+//   - The driver stores never in wakeAt, then loads every Shard.next. It sleeps until the earliest
+//     deadline it found, or until wakeAt if that has been lowered to an earlier time.
 //
-// A goroutine that arms a deadline first stores it in Shard.next, then loads wakeAt. If wakeAt
-// is later, it takes mu and lowers wakeAt. Unless the driver is awake, it also resets the alarm
-// or std itself, or starts a driver; it never wakes a driver that waits for the alarm.
+// Go's atomics are sequentially consistent, so at least one of the two sees the other's store.
 //
-// The driver stores never in wakeAt before it reads the shards for the last time. Then it waits
-// for the earlier of the deadline that it has read and wakeAt. Atomic operations happen in a
-// single order, so at least one of the two goroutines sees the store of the other, and no
-// deadline is missed.
+// The driver opens a timerfd when it must wait for a near deadline and none is open. In mode far, std
+// also starts a driver just to close a timerfd that has not been used for alarmIdle. In mode parked
+// the timerfd stays open: a parked engine must not wake, and one that is used on and off would
+// otherwise open a timerfd after each pause. The garbage collector closes it when the engine becomes
+// unreachable. If a timerfd cannot be opened, set or read, it is closed and std waits for near
+// deadlines as well, in mode far. The driver tries again at the first near deadline after alarmRetry.
 type timekeeper struct {
 	eng *Engine
 
 	wakeAt    atomic.Int64 // see the table. Written under mu
-	notBefore atomic.Int64 // the earliest time of the next wake-up, see spaceOut. Written by the driver
-	paidUntil atomic.Int64 // wakePrice is added for each wake-up, see spaceOut. Written by the driver
+	notBefore atomic.Int64 // the earliest time of the next wake-up. Written by the driver, in spaceOut
+	paidUntil atomic.Int64 // the state of the token bucket. Written by the driver, in spaceOut
 
 	mu           sync.Mutex
 	mode         mode
 	epoch        uint64       // of the current driver; a driver with another epoch has been replaced
-	closed       bool         // by Shutdown
-	std          stdTimer     // starts a driver for far deadlines
+	closed       bool         // set by Shutdown
+	std          stdTimer     // starts a driver for a far deadline
+	park         stdTimer     // calls onPark
 	watchdog     stdTimer     // calls onWatchdog
 	alarm        *alarm.Alarm // the timerfd, for near deadlines; nil: none is open
 	alarmUsed    int64        // when the alarm was last set
-	alarmRetryAt int64        // no timerfd is opened before this time
+	alarmRetryAt int64        // do not open a timerfd before this time
 
 	alarmFailing atomic.Bool // the last timerfd failed, and none has worked since. Written under mu
 
 	watchdogAt atomic.Int64 // when watchdog fires; never: it is not armed. Written under mu
-	retired    []*worker    // retired workers that may be busy. Protected by mu
+	parking    atomic.Bool  // park is set. Written under mu
 
-	spinTime int64                        // how long before a deadline the driver spins. Set by open
-	spaced   bool                         // wake-ups are spaced. Set by open
-	priced   bool                         // in the long run there is a wakePrice between wake-ups. Set by open
-	newAlarm func() (*alarm.Alarm, error) // opens a timerfd; nil: only std is used. Set by open
+	spinTime int64                        // how long before a deadline the driver spins. Set by init
+	spaced   bool                         // pause after a wake-up that fired many timers. Set by init
+	priced   bool                         // ration wake-ups with the token bucket. Set by init
+	newAlarm func() (*alarm.Alarm, error) // opens a timerfd; nil: only std is used. Set by init
+
+	spare atomic.Pointer[driver] // a driver to reuse; nil: none
 
 	wakeups atomic.Uint64 // see Stats
 }
 
-// A mode is a mode of the timekeeper, see there.
+// A mode is the mode of a timekeeper; see the table there.
 type mode uint8
 
 const (
@@ -118,36 +120,37 @@ const (
 	modeAwake
 )
 
-// open initialises the timekeeper. Without timerfd it never opens one.
-func (k *timekeeper) open(eng *Engine, timerfd bool) {
+// init initializes the timekeeper.
+func (k *timekeeper) init(eng *Engine) {
 	k.eng = eng
 	k.wakeAt.Store(never)
-	k.std.open(eng, turns, func(eng *Engine) { eng.timekeeper.onStdTimer() })
-	k.watchdog.open(eng, turns, func(eng *Engine) { eng.timekeeper.onWatchdog() })
+	k.std.init(eng, rotation, func(eng *Engine) { eng.timekeeper.onStdTimer() })
+	k.watchdog.init(eng, rotation, func(eng *Engine) { eng.timekeeper.onWatchdog() })
+	k.park.init(eng, 1, func(eng *Engine) { eng.timekeeper.onPark() })
 	k.watchdogAt.Store(never)
 	k.paidUntil.Store(-wakeBurst)
 	if eng.fake {
 		return
 	}
-	if !timerfd {
+	if eng.stdOnly {
 		k.spaced = true
-		return // it wakes when package time would, and does not spin
+		return // it does not spin
 	}
 	k.spinTime = spinAlways
-	if eng.precise {
+	if eng.Precise {
 		k.spinTime = spinPrecise
 	}
-	k.spaced = !eng.precise
+	k.spaced = !eng.Precise
 	k.priced = k.spaced
 	if alarm.Supported {
 		k.newAlarm = alarm.New
 	}
 }
 
-// wakeTime returns when to wake for a deadline: then, or later because of Config.Slack or
-// spaceOut.
+// wakeTime returns when to wake for a deadline: at the deadline itself, or later because of
+// Config.Slack or spaceOut.
 func (k *timekeeper) wakeTime(due int64) int64 {
-	if s := k.eng.slack; s > 0 {
+	if s := int64(k.eng.Slack); s > 0 {
 		if due > never-s {
 			return due
 		}
@@ -156,9 +159,9 @@ func (k *timekeeper) wakeTime(due int64) int64 {
 	return max(due, k.notBefore.Load())
 }
 
-// notify ensures that a driver is awake at a deadline. The caller has stored the deadline in
-// Shard.next, where the driver reads it. The caller must not hold the lock of a shard, because
-// parkIfIdle locks shards with k.mu held.
+// notify makes sure that a driver is awake at a deadline, which the caller has stored in Shard.next
+// for the driver to find. Usually the engine will be awake by then anyway, and notify returns without
+// locking. The caller must not hold a shard's lock, because onPark locks shards while holding k.mu.
 func (k *timekeeper) notify(due int64) {
 	if due == never || k.eng.manual != nil {
 		return
@@ -172,6 +175,9 @@ func (k *timekeeper) notify(due int64) {
 	if at >= k.wakeAt.Load() || k.closed {
 		return
 	}
+	if k.mode == modeParked && k.earliest() > due {
+		return // the timer has been stopped, or its worker is busy and will notify when it is released
+	}
 	k.wakeAt.Store(at)
 	if k.mode == modeAwake {
 		return
@@ -184,7 +190,9 @@ func (k *timekeeper) notify(due int64) {
 	k.setAlarm(at, now)
 }
 
-// spaceOut delays the next wake-up after one that fired n timers. The caller is the driver.
+// spaceOut delays the next wake-up after one that fired n timers. Both the spacing and the token
+// bucket may ask for a pause, of at most a millisecond each; the longer one wins. The caller is the
+// driver.
 func (k *timekeeper) spaceOut(n int64) {
 	now := k.eng.Now()
 	pause := int64(0)
@@ -204,9 +212,8 @@ func (k *timekeeper) spaceOut(n int64) {
 	}
 }
 
-// onStdTimer is called by std. It makes its goroutine the driver. It may be called although
-// std has been set to a later time since; then the driver finds no timer due and sets std
-// again.
+// onStdTimer is called when std fires, and makes its goroutine the driver. If std was set to a later
+// time in the meantime, the driver finds no timer due and sets std again.
 func (k *timekeeper) onStdTimer() {
 	k.mu.Lock()
 	if k.mode != modeFar || k.closed {
@@ -214,41 +221,57 @@ func (k *timekeeper) onStdTimer() {
 		return
 	}
 	k.wakeups.Add(1)
-	e := k.startDriver()
+	d := k.startDriver()
 	k.mu.Unlock()
-	k.drive(e)
+	k.drive(d)
 }
 
-// startDriver makes a goroutine the driver, and returns its epoch. That goroutine, the caller
-// or one that it starts, calls drive. A previous driver is replaced. The caller holds mu.
-func (k *timekeeper) startDriver() (epoch uint64) {
+// startDriver returns a new driver, which replaces any previous one. The caller holds mu, and must
+// then call drive with the driver or start a goroutine that does.
+func (k *timekeeper) startDriver() *driver {
 	k.mode = modeAwake
 	k.epoch++
 	k.wakeAt.Store(0)
 	k.eng.goroutines.add()
-	return k.epoch
-}
-
-// drive is the driver. It returns when no deadline is near, when the timekeeper is closed, and
-// when another goroutine has become the driver.
-func (k *timekeeper) drive(e uint64) {
-	k.eng.label()
-	var kept keptFuncs
-	for k.driveOnce(e, &kept) {
+	d := k.spare.Swap(nil)
+	if d == nil {
+		d = new(driver)
 	}
-	k.eng.goroutines.done()
-	kept.finish(k.eng)
+	d.epoch = k.epoch
+	return d
 }
 
-// driveOnce runs the timers that are due, sets the alarm for the next deadline and waits for
-// it. It returns false if the driver must end.
-func (k *timekeeper) driveOnce(e uint64, kept *keptFuncs) bool {
-	if !k.setPhase(e, 0) {
+// drive is the driver's goroutine. The driver ends when no deadline is near, when the timekeeper is
+// closed, or when another goroutine has become the driver. The last of the functions that are still
+// kept then runs on this goroutine, which has nothing else to do.
+func (k *timekeeper) drive(d *driver) {
+	k.driveAll(d)
+	last := d.takeLast(k.eng)
+	k.spare.Store(d)
+	if last != nil {
+		unlabel()
+		k.eng.callFunc(last)
+	}
+}
+
+// driveAll is drive without that last function. It leaves the goroutineGroup even if a callback ends
+// the goroutine.
+func (k *timekeeper) driveAll(d *driver) {
+	defer k.eng.goroutines.done()
+	k.eng.label()
+	for k.driveOnce(d) {
+	}
+}
+
+// driveOnce runs the timers that are due, sets the alarm for the next deadline and waits for it. It
+// returns false if the driver must end.
+func (k *timekeeper) driveOnce(d *driver) bool {
+	if !k.setPhase(d.epoch, 0) {
 		return false
 	}
 	for {
-		k.dispatch(e, kept)
-		if !k.setPhase(e, never) {
+		k.runDue(d)
+		if !k.setPhase(d.epoch, never) {
 			return false
 		}
 		at := k.earliest()
@@ -256,7 +279,7 @@ func (k *timekeeper) driveOnce(e uint64, kept *keptFuncs) bool {
 			at = k.wakeTime(at)
 		}
 		k.mu.Lock()
-		if k.epoch != e || k.closed {
+		if k.epoch != d.epoch || k.closed {
 			k.mu.Unlock()
 			continue
 		}
@@ -265,7 +288,7 @@ func (k *timekeeper) driveOnce(e uint64, kept *keptFuncs) bool {
 		now := k.eng.Now()
 		if at-now <= k.spinTime {
 			k.mu.Unlock()
-			kept.start(k.eng)
+			d.startKept(k.eng)
 			k.spin()
 			continue
 		}
@@ -284,15 +307,15 @@ func (k *timekeeper) driveOnce(e uint64, kept *keptFuncs) bool {
 		if a == nil {
 			return false
 		}
-		kept.start(k.eng)
+		d.startKept(k.eng)
 		k.waitForAlarm(a)
 		return true
 	}
 }
 
-// setPhase changes to mode awake and stores wakeAt, which says what the driver does next: 0 if
-// it runs callbacks, never if it reads the shards for the next deadline. It returns false if
-// the driver must end: another goroutine has replaced it, or the timekeeper is closed.
+// setPhase enters mode awake and stores wakeAt, which says what the driver does next: 0 if it runs
+// callbacks, never if it scans the shards for the next deadline. It returns false if the driver must
+// end because another one has replaced it or the timekeeper is closed.
 func (k *timekeeper) setPhase(e uint64, wakeAt int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -310,8 +333,7 @@ func (k *timekeeper) setPhase(e uint64, wakeAt int64) bool {
 	return true
 }
 
-// waitForAlarm waits for the alarm. A timerfd is known to work after a successful wait, not
-// before.
+// waitForAlarm waits for the alarm. Only a successful wait shows that a timerfd works.
 func (k *timekeeper) waitForAlarm(a *alarm.Alarm) {
 	err := a.Wait()
 	k.wakeups.Add(1)
@@ -321,7 +343,7 @@ func (k *timekeeper) waitForAlarm(a *alarm.Alarm) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
-	case k.alarm != a || k.closed: // another goroutine has closed the timerfd, or close has woken this one
+	case k.alarm != a || k.closed: // another goroutine closed the timerfd, or close woke this one
 	case err != nil:
 		k.alarmFailed(err, k.eng.Now())
 	default:
@@ -330,8 +352,8 @@ func (k *timekeeper) waitForAlarm(a *alarm.Alarm) {
 	}
 }
 
-// spin waits until wakeAt without sleeping. A goroutine that arms an earlier deadline lowers
-// wakeAt. Meanwhile spin lets shards with near deadlines cascade.
+// spin waits without sleeping until wakeAt, which a goroutine that arms an earlier deadline lowers.
+// It uses the time to cascade shards with near deadlines.
 func (k *timekeeper) spin() {
 	for now := k.eng.Now(); now < k.wakeAt.Load(); now = k.eng.Now() {
 		if k.wakeAt.Load()-now < spinExact {
@@ -345,58 +367,65 @@ func (k *timekeeper) spin() {
 	}
 }
 
-// dispatch runs the workers that have timers due. It runs a worker on this goroutine for up to
-// inlineTime, and then starts a goroutine for the rest. If a pass over the workers has taken
-// passTime, it starts a goroutine for each of the others. It returns when no worker that is not
-// busy has timers due, or when this driver has been replaced.
-func (k *timekeeper) dispatch(e uint64, kept *keptFuncs) {
-	ran := int64(0)
+// runDue runs the workers that have something due: each for up to driverWorkerBudget on this
+// goroutine, after which it delegates the rest. Once a pass over the workers has taken
+// driverPassBudget, it delegates the remaining ones right away. It returns when nothing is due,
+// except perhaps in busy workers, or when this goroutine was replaced.
+//
+// The watchdog passes a nil driver.
+func (k *timekeeper) runDue(d *driver) {
+	fired := int64(0)
+	kind := uint64(0)
+	if d != nil {
+		kind = claimByDriver
+	}
 	for again := true; again; {
 		again = false
-		until := k.eng.Now() + passTime
+		until := k.eng.Now() + driverPassBudget
 		for _, w := range *k.eng.workers.Load() {
 			now := k.eng.Now()
 			if w.next() > now {
 				continue
 			}
-			c := w.claim(now, claimByDriver)
-			if c == 0 {
+			claim := w.claim(now, kind)
+			if claim == 0 {
 				continue
 			}
 			again = true
-			n, more := int64(0), true
-			if now < until {
-				n, more = w.runAsDriver(runMode{claim: c, span: min(inlineTime, until-now), driver: e}, kept)
+			if d == nil {
+				k.ensureWatchdog(now)
 			}
-			ran += n
+			more := true
+			if now < until {
+				t := w.newTurn(claim)
+				t.drv, t.until = d, min(now+driverWorkerBudget, until)
+				more = t.run((*turn).loop, t.restart)
+				fired += t.fired
+				t.leave()
+			}
 			ours := false
 			if more {
-				ran += spacingMax / spacing
+				fired += spacingMax / spacing
 				k.ensureWatchdog(now)
-				kept.start(k.eng)
-				ours = w.delegate(c)
+				if d != nil {
+					d.startKept(k.eng)
+				}
+				ours = w.delegate(claim)
 			} else {
-				ours = w.release(c)
+				ours = w.release(claim)
 			}
 			if !ours {
-				return // a callback took so long that another goroutine is the driver now
+				return // a callback took so long that this goroutine was replaced
 			}
 		}
 	}
-	if ran > 0 && k.spaced {
-		k.spaceOut(ran)
+	if d != nil && fired > 0 && k.spaced {
+		k.spaceOut(fired)
 	}
 }
 
-// resumeDriver continues, on a new goroutine, for a driver whose goroutine a callback of w has
-// ended with Goexit.
-func (k *timekeeper) resumeDriver(e uint64, w *worker, c uint64) {
-	w.delegate(c)
-	k.drive(e)
-}
-
-// earliest returns the earliest deadline of the workers that are not busy. A busy worker
-// notifies the timekeeper of its deadlines when it is released.
+// earliest returns the earliest deadline of the workers that are not busy. A busy worker notifies the
+// timekeeper when it is released.
 func (k *timekeeper) earliest() int64 {
 	at := never
 	for _, w := range *k.eng.workers.Load() {
@@ -407,36 +436,70 @@ func (k *timekeeper) earliest() int64 {
 	return at
 }
 
-// parkIfIdle changes from mode far to mode parked if no timer is armed any more and no worker
-// is busy. Like the driver, it stores never in wakeAt before it reads the shards. If a deadline
-// is armed meanwhile, parkIfIdle finds it in Shard.next, or the goroutine that arms it finds
-// never in wakeAt, waits for mu and sets the alarm.
-func (k *timekeeper) parkIfIdle() {
+// parkDelay is how long after a Stop the timekeeper checks whether it can park.
+const parkDelay = int64(10 * time.Millisecond)
+
+// askToPark schedules onPark for parkDelay from now. It is called by a goroutine that stopped a
+// shard's last timer, unless parking is set. Stop does not raise Shard.next itself, because a program
+// that arms and stops one timer at a time would then notify the timekeeper each time.
+func (k *timekeeper) askToPark() {
+	if k.eng.manual != nil || k.eng.foreign() {
+		return // a foreign call would set park by another bubble's clock; a later Stop asks again
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.mode != modeFar || k.closed {
+	if !k.closed && !k.parking.Swap(true) {
+		k.park.reset(parkDelay)
+	}
+}
+
+// onPark raises next in shards that have become empty, and changes from mode far to mode parked once
+// no timer is armed. Otherwise the timekeeper would wake for timers that were stopped, and std would
+// keep an abandoned engine from being collected.
+//
+// In mode near the driver will scan the shards when it wakes, within farAway. In mode awake it may
+// have scanned them before onPark was called, so onPark tries again later.
+//
+// A timer may be armed at the same moment. Like the driver, onPark stores never in wakeAt before it
+// scans the shards: either it finds the new deadline in Shard.next, or notify finds never in wakeAt,
+// waits for mu and sets the alarm. The deadlines of busy workers do not count, because a worker
+// notifies the timekeeper when it is released.
+func (k *timekeeper) onPark() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
 		return
 	}
+	if k.mode == modeAwake {
+		k.park.reset(parkDelay)
+		return
+	}
+	k.parking.Store(false) // before scanning the shards, so that a later Stop asks again
 	at := k.wakeAt.Load()
-	k.wakeAt.Store(never)
+	if k.mode == modeFar {
+		k.wakeAt.Store(never)
+	}
 	for _, s := range *k.eng.shards.Load() {
 		s.updateNextIfEmpty()
 	}
-	if k.earliest() == never && !k.anyBusy() {
+	switch {
+	case k.mode != modeFar:
+	case k.earliest() == never:
 		k.mode = modeParked
 		k.std.stop()
-		return
+	default:
+		k.wakeAt.Store(at)
 	}
-	k.wakeAt.Store(at)
 }
 
-// close closes the timekeeper. If the driver waits for the alarm, it wakes and ends.
+// close closes the timekeeper. A driver that is waiting for the alarm wakes and ends.
 func (k *timekeeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
 	k.std.stop()
 	k.watchdog.stop()
+	k.park.stop()
 	if k.mode == modeNear && k.alarm != nil && k.alarm.Set(1) == nil {
 		return
 	}

@@ -1,121 +1,97 @@
 package engine
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
-// driverLate is how late the driver may be before the watchdog runs the timers that are due.
-const driverLate = int64(time.Millisecond)
+// driverLateAfter is how late the driver may be before the watchdog runs the timers that are due.
+const driverLateAfter = int64(time.Millisecond)
 
-// Two things can delay timers. First, a callback may block or compute for a long time. Then its
-// worker cannot run other callbacks, and neither can the driver if it runs that worker. Second,
-// the driver may wake late when all processors are busy, because it waits in the network
-// poller: Go's scheduler fires the timers of the standard library whenever it switches
-// goroutines, but checks the poller only when no goroutine can run, or every 10 ms.
+// Two things can delay timers. First, a callback may block or compute for a long time. Meanwhile its
+// worker cannot run other callbacks, and neither can the driver if it is the one running that worker.
+// Second, the driver may wake late when all CPUs are busy, because it waits in the network poller:
+// Go's scheduler fires time.Timers whenever it switches goroutines, but checks the poller only when
+// no goroutine can run, or every 10 ms.
 //
-// The watchdog handles both. It is a timer of the standard library. It is set before the driver
-// sleeps, to shortly after the time of the alarm. So it is normally set again before it fires.
-// Setting it at each wake-up instead would wake another thread each time.
+// The watchdog handles both. It is a standard timer. Before the driver sleeps, the watchdog is set to
+// shortly after the alarm, so that it is normally set again before it fires. Setting it at each
+// wake-up instead would wake another thread each time.
 
-// scheduleWatchdog sets the watchdog when the driver is about to sleep until the time at; never
-// means that there is no driver to watch. While any worker is busy, the watchdog fires after
-// patience at the latest. The caller holds mu.
+// scheduleWatchdog sets the watchdog for a driver that is about to sleep until at; never means that
+// there is no driver to watch. While any worker is busy, the watchdog fires after blockedAfter at the
+// latest. If there is nothing to watch, it is stopped. The caller holds mu.
 func (k *timekeeper) scheduleWatchdog(at, now int64) {
 	if at != never {
-		at = max(at, now) + driverLate
+		at = max(at, now) + driverLateAfter
 	}
+	// A goroutine that claims a worker then loads watchdogAt, in ensureWatchdog. Here it is stored
+	// before the workers are examined, so at least one of the two sees the other.
+	was := k.watchdogAt.Swap(at)
 	if k.anyBusy() {
-		at = min(at, now+patience)
+		at = min(at, now+blockedAfter)
 	}
-	if at == never {
-		if k.watchdogAt.Load() != never {
-			k.watchdogAt.Store(never)
-			k.watchdog.stop()
-		}
-		return
+	switch {
+	case at != never:
+		k.setWatchdog(at-now, at)
+	case was != never:
+		k.watchdog.stop()
 	}
-	k.setWatchdog(at-now, at)
 }
 
-// setWatchdog sets the watchdog to fire after d, which is at the time at. The caller holds mu.
+// setWatchdog sets the watchdog to fire after d, which is at time at. The caller holds mu.
 func (k *timekeeper) setWatchdog(d, at int64) {
 	k.watchdogAt.Store(at)
 	k.watchdog.reset(d)
 }
 
-// ensureWatchdog sets the watchdog to fire within patience, unless it is set so already, which
-// is the common case. It is called before callbacks are run.
+// ensureWatchdog makes sure that the watchdog fires within blockedAfter, which is usually already the
+// case. It is called before callbacks run.
 func (k *timekeeper) ensureWatchdog(now int64) {
-	if k.watchdogAt.Load() <= now+patience {
+	if k.watchdogAt.Load() <= now+blockedAfter {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.watchdogAt.Load() > now+patience && !k.closed {
-		k.setWatchdog(patience, now+patience)
+	if k.watchdogAt.Load() > now+blockedAfter && !k.closed {
+		k.setWatchdog(blockedAfter, now+blockedAfter)
 	}
 }
 
-// anyBusy reports whether any worker, retired or not, is busy or has a goroutine in Config.Go.
-// The caller holds mu.
+// anyBusy reports whether any worker is busy or has a goroutine in Config.Go. Even a retired worker
+// may be busy: a goroutine continues until its callback returns, and one that loaded the list of
+// workers or a shard's owner before Resize changed them may still claim it. The caller holds mu.
 func (k *timekeeper) anyBusy() bool {
-	for _, w := range *k.eng.workers.Load() {
+	for _, w := range *k.eng.everyone.Load() {
 		if w.busy.Load() != 0 || w.goCalls.caller.Load() != 0 {
 			return true
 		}
 	}
-	return len(k.retired) > 0 && len(k.retiredBusy()) > 0
+	return false
 }
 
-// watchRetired makes the watchdog check a retired worker as long as it is busy. Resize sets
-// worker.retired and then calls watchRetired if the worker is busy. A goroutine that claims a
-// worker makes it busy and then calls watchRetired if worker.retired is set. So at least one
-// of the two calls watchRetired before a callback runs.
-func (k *timekeeper) watchRetired(w *worker) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !w.watched {
-		w.watched = true
-		k.retired = append(k.retired, w)
-	}
-}
-
-// retiredBusy removes the workers that are not busy from k.retired and returns the rest. Some
-// of these may be in roster.workers again. The caller holds mu.
-func (k *timekeeper) retiredBusy() []*worker {
-	k.retired = slices.DeleteFunc(k.retired, func(w *worker) bool {
-		w.watched = w.busy.Load() != 0 || w.goCalls.caller.Load() != 0
-		return !w.watched
-	})
-	return k.retired
-}
-
-// onWatchdog is called by the watchdog. It replaces the goroutines of workers that are blocked.
-// If one of these is the driver, onWatchdog becomes the driver. If the driver should have woken
-// by now, onWatchdog runs the timers that are due, once.
+// onWatchdog is called when the watchdog fires. It replaces the goroutines of blocked workers. If one
+// of these is the driver, onWatchdog becomes the driver. If the driver should have woken by now,
+// onWatchdog runs what is due, once.
 func (k *timekeeper) onWatchdog() {
-	blocked, epoch, late := k.replaceBlocked()
+	blocked, d, late := k.replaceBlocked()
 	if len(blocked) > 0 {
 		k.eng.blocked.Add(uint64(len(blocked)))
 		go k.reportBlocked(blocked) // the logger may be slow
 	}
 	switch {
-	case epoch != 0:
-		k.drive(epoch)
+	case d != nil:
+		k.drive(d)
 	case late:
-		k.runOverdue()
+		k.runLate()
 	}
 }
 
-// A blockage is the log record of a worker that was blocked.
-type blockage struct {
+// A blockedWorker is the log record of a blocked worker.
+type blockedWorker struct {
 	worker   int
 	callback string
 	full     bool // Config.Go blocks and has not started the callback
 }
 
-func (k *timekeeper) reportBlocked(blocked []blockage) {
+func (k *timekeeper) reportBlocked(blocked []blockedWorker) {
 	for _, b := range blocked {
 		msg := "foliot: a callback blocks its worker; another goroutine continues"
 		if b.full {
@@ -125,78 +101,70 @@ func (k *timekeeper) reportBlocked(blocked []blockage) {
 	}
 }
 
-// blockage returns the log record for the goroutine that had the given claim.
-func (w *worker) blockage(claim uint64) blockage {
-	b := blockage{worker: w.id}
+// describeBlocked returns the log record for the goroutine that held the given claim.
+func (w *worker) describeBlocked(claim uint64) blockedWorker {
+	b := blockedWorker{worker: w.id}
 	fn, full := w.goCalls.blocked(claim)
 	if fn == nil {
 		b.callback = w.current.name(w.eng)
 		return b
 	}
-	b.callback, b.full = w.eng.nameOf(pointer(fn)), full
+	b.callback, b.full = w.eng.callbackName(pointer(fn)), full
 	return b
 }
 
-// replaceBlocked starts a goroutine for each worker that is blocked, and returns the log records.
-// If the driver ran one of these workers, the caller becomes the driver and calls drive with the
-// epoch that is returned, which is not 0. If late is true, the driver should have woken by now,
-// and the caller calls runOverdue. replaceBlocked also sets the watchdog again.
-func (k *timekeeper) replaceBlocked() (blocked []blockage, epoch uint64, late bool) {
+// replaceBlocked starts a goroutine for each blocked worker and returns the log records. If the
+// driver was running one of them, it also returns a new driver, with which the caller must call
+// drive. If late is true, the driver should have woken by now, and the caller must call runLate.
+// replaceBlocked also sets the watchdog again, unless it returns a driver, which does so before it
+// sleeps.
+func (k *timekeeper) replaceBlocked() (blocked []blockedWorker, d *driver, late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.watchdogAt.Store(never)
 	if k.closed {
-		return nil, 0, false
+		return nil, nil, false
 	}
 	now := k.eng.Now()
 	stuck := false
-	for _, w := range slices.Concat(*k.eng.workers.Load(), k.retiredBusy()) {
+	for _, w := range *k.eng.everyone.Load() {
 		old, e := w.replace(now)
 		if e == 0 {
 			w.startCaller(w.goCalls.replace(now, 0))
 			continue
 		}
-		blocked = append(blocked, w.blockage(old))
+		blocked = append(blocked, w.describeBlocked(old))
 		w.startCaller(w.goCalls.replace(now, 0))
 		stuck = stuck || old&claimByDriver != 0
-		k.eng.goroutines.add()
-		go w.work(e)
+		w.start(e)
 	}
 	switch {
 	case stuck:
 		return blocked, k.startDriver(), false
 	case k.mode == modeNear && k.wakeAt.Load() <= now:
-		k.setWatchdog(patience, now+patience)
+		k.setWatchdog(blockedAfter, now+blockedAfter)
 		k.eng.goroutines.add()
-		return blocked, 0, true
+		return blocked, nil, true
 	case k.mode == modeAwake:
-		k.setWatchdog(patience, now+patience)
+		k.setWatchdog(blockedAfter, now+blockedAfter)
 	case k.mode == modeNear:
 		k.scheduleWatchdog(k.wakeAt.Load(), now)
 	default:
 		k.scheduleWatchdog(never, now)
 	}
-	return blocked, 0, false
+	return blocked, nil, false
 }
 
-// runOverdue runs the timers that are due, and sets the watchdog again. The driver will find no
-// timer due when it wakes.
-func (k *timekeeper) runOverdue() {
-	defer k.eng.goroutines.done() // also if a callback ends this goroutine with Goexit
+// runLate runs what is due, in place of a driver that should have woken by now, and sets the watchdog
+// again. The driver will find nothing due when it wakes.
+func (k *timekeeper) runLate() {
+	defer k.eng.goroutines.done() // even if a callback ends this goroutine with Goexit
 	k.eng.label()
-	now := k.eng.Now()
-	for _, w := range *k.eng.workers.Load() {
-		if w.next() <= now {
-			if c := w.claim(now, 0); c != 0 {
-				k.ensureWatchdog(now)
-				w.workUntilIdle(c, true)
-			}
-		}
-	}
+	k.runDue(nil)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.closed && k.mode == modeNear {
-		now = k.eng.Now()
-		k.scheduleWatchdog(min(max(k.earliest(), now), now+patience), now) // until the driver has woken
+		now := k.eng.Now()
+		k.scheduleWatchdog(min(max(k.earliest(), now), now+blockedAfter), now) // until the driver wakes
 	}
 }

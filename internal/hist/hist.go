@@ -1,5 +1,5 @@
-// Package hist provides a histogram of durations that is small, cheap enough to be always on,
-// and exact to a sixteenth.
+// Package hist provides a histogram of durations that is small, cheap enough to be always on, and
+// accurate to a sixteenth.
 package hist
 
 import (
@@ -9,18 +9,17 @@ import (
 )
 
 const (
-	subBits = 4            // an octave has 2^subBits buckets
-	subs    = 1 << subBits // so the upper bound of a bucket exceeds its values by less than 1/subs of them
+	subBits = 4            // an octave is divided into 2^subBits buckets
+	subs    = 1 << subBits // so a bucket's upper bound exceeds its values by less than 1/subs of them
 
-	// buckets is enough for every non-negative int64: 2*subs buckets of one value each, then
-	// subs buckets for each octave from 2*subs to 2^63. So a lateness of hours, after the
-	// machine was suspended, is counted like any other, and the last bucket is not special.
+	// buckets is enough for every non-negative int64: 2*subs buckets of one value each, then subs
+	// buckets for each octave from 2*subs to 2^63. A lateness of hours, after the machine was
+	// suspended, is therefore counted like any other, and the last bucket is not special.
 	buckets = (63 - subBits + 1) * subs
 )
 
-// A Hist counts non-negative numbers, usually nanoseconds, in buckets. Up to 31, each number
-// has its own bucket. From there on, a bucket is at most a sixteenth as wide as the numbers
-// in it:
+// A Hist counts non-negative numbers, usually nanoseconds, in buckets. Each number up to 31 has its
+// own bucket. From there on, a bucket is at most a sixteenth as wide as the numbers in it:
 //
 //	bucket      numbers         width
 //	  0 …  31   0 … 31          1
@@ -31,29 +30,29 @@ const (
 //
 // The zero Hist is empty and ready to use. It takes 7.5 KiB and holds no pointers.
 //
-// A Hist has one owner at a time. Only the owner may call its methods, including those that
-// only read: the counters are not atomic, because an atomic counter would cost more than the
-// rest of Record. To read the histograms of several owners, Merge each of them, under the
-// lock of its owner, into a private one.
+// A Hist has one owner at a time. Only the owner may call its methods, even those that only read:
+// the counters are not atomic, because an atomic counter would cost more than the rest of Record.
+// To read the histograms of several owners, Merge each of them into a private one, under its
+// owner's lock.
 type Hist struct {
 	counts [buckets]uint64 // a billion numbers per second would take 584 years to overflow one
 	count  uint64          // the sum of counts
-	max    int64           // the largest number, exactly; the buckets after its own are empty
+	max    int64           // the largest number, see Max; the buckets after its own are empty
 
-	// hi and lo are the sum of all numbers in 128 bits. In an int64, a million timers per
-	// second that are each a millisecond late would overflow the sum in 106 days.
+	// hi and lo are the 128-bit sum of all numbers. A million timers per second, each a millisecond
+	// late, would overflow an int64 in 106 days.
 	hi, lo uint64
 }
 
-// index returns the bucket of v, which is below 2^63. It is made of the five highest bits of v
-// and of the number of bits below them.
+// index returns the bucket of v, which is below 2^63. It combines the five highest bits of v with
+// the number of bits below them.
 func index(v uint64) int {
 	shift := bits.Len64(v|subs) - (subBits + 1)
 	return shift<<subBits + int(v>>(shift&63))
 }
 
-// upper returns the largest number of bucket i. For the last bucket the shift overflows to
-// -2^63, and subtracting 1 gives 2^63-1.
+// upper returns the largest number in bucket i. For the last bucket the shift overflows to -2^63,
+// and subtracting 1 gives 2^63-1.
 func upper(i int) int64 {
 	shift := max(i>>subBits-1, 0)
 	return int64(i-shift<<subBits+1)<<shift - 1
@@ -85,8 +84,8 @@ func (h *Hist) RecordN(v int64, n uint64) {
 	h.hi += high + carry
 }
 
-// Merge adds everything that o has recorded to h, and does not change o. If o is h, h then has
-// everything twice.
+// Merge adds everything that o has recorded to h, and does not change o. If o is h, everything
+// counts twice.
 func (h *Hist) Merge(o *Hist) {
 	if o.count == 0 {
 		return
@@ -102,10 +101,9 @@ func (h *Hist) Merge(o *Hist) {
 	h.hi += o.hi + carry
 }
 
-// Sub removes everything that earlier has recorded from h, which has recorded it too. Then h has
-// what was recorded since. It knows the largest number only by its bucket, so Max may be too large,
-// by less than a sixteenth. If h cannot have recorded everything that earlier has, Sub returns
-// false and does not change h.
+// Sub removes from h everything that is in earlier, an earlier snapshot of h, and leaves what was
+// recorded since. It knows the largest of these numbers only by its bucket, so Max may be too large
+// by less than a sixteenth. If earlier cannot be a snapshot of h, Sub only returns false.
 func (h *Hist) Sub(earlier *Hist) bool {
 	var d Hist
 	for i, n := range h.counts {
@@ -122,7 +120,7 @@ func (h *Hist) Sub(earlier *Hist) bool {
 	var borrow uint64
 	d.lo, borrow = bits.Sub64(h.lo, earlier.lo, 0)
 	d.hi, borrow = bits.Sub64(h.hi, earlier.hi, borrow)
-	// The mean is at most max. If it is not, the two have different numbers in the same buckets.
+	// The mean is at most max, unless the two hold different numbers in the same buckets.
 	hi, lo := bits.Mul64(d.count, uint64(d.max))
 	if borrow != 0 || d.hi > hi || d.hi == hi && d.lo > lo {
 		return false
@@ -131,11 +129,10 @@ func (h *Hist) Sub(earlier *Hist) bool {
 	return true
 }
 
-// Quantile returns an upper bound for the q-quantile: the recorded number whose rank, in
-// ascending order, is ⌈q·Count⌉, where the product is computed in float64. The bound is at
-// least that number, exceeds it by less than a sixteenth of it, and is never more than Max.
-// For q <= 0 it is the bound for the smallest number, for q >= 1 it is Max, and for NaN or an
-// empty Hist it is 0.
+// Quantile returns an upper bound for the q-quantile, which is the recorded number whose rank in
+// ascending order is ⌈q·Count⌉, with the product computed in float64. The bound is at least that
+// number, exceeds it by less than a sixteenth of it, and is never more than Max. For q <= 0 it is
+// the bound for the smallest number, for q >= 1 it is Max, and for NaN or an empty Hist it is 0.
 func (h *Hist) Quantile(q float64) int64 {
 	switch {
 	case h.count == 0 || math.IsNaN(q):
@@ -143,8 +140,8 @@ func (h *Hist) Quantile(q float64) int64 {
 	case q >= 1:
 		return h.max
 	}
-	// As q < 1, the product is below 2^64 and fits into a uint64. A number that is not in the
-	// buckets before that of max is in that bucket, where max is the best bound.
+	// Since q < 1, the product is below 2^64 and fits into a uint64. A number that is in none of
+	// the buckets before max's is in max's own, for which max is the best bound.
 	rank := max(uint64(math.Ceil(max(q, 0)*float64(h.count))), 1)
 	var below uint64
 	for i := range h.counts[:index(uint64(h.max))] {
@@ -158,7 +155,7 @@ func (h *Hist) Quantile(q float64) int64 {
 // Count returns the number of recorded numbers.
 func (h *Hist) Count() uint64 { return h.count }
 
-// Max returns the largest recorded number, exactly, or 0 if there is none.
+// Max returns the largest recorded number, or 0 if there is none. It is exact, except after Sub.
 func (h *Hist) Max() int64 { return h.max }
 
 // Sum returns the exact sum of all recorded numbers, or the largest int64 if the sum is larger.
@@ -169,8 +166,8 @@ func (h *Hist) Sum() int64 {
 	return int64(h.lo)
 }
 
-// Mean returns the mean of all recorded numbers, rounded down, or 0 if there is none. It is
-// right even if the sum does not fit into an int64.
+// Mean returns the mean of all recorded numbers, rounded down, or 0 if there is none. It is correct
+// even if the sum does not fit into an int64.
 func (h *Hist) Mean() int64 {
 	if h.count == 0 {
 		return 0
@@ -180,9 +177,9 @@ func (h *Hist) Mean() int64 {
 	return int64(mean)
 }
 
-// All yields the buckets that are not empty, in ascending order: the largest number of the
-// bucket, and the count of the numbers in it. The bounds are the same in every Hist, so the
-// last one may be more than Max. h must not change during the iteration.
+// All yields the non-empty buckets in ascending order: the upper bound of each, and the count of
+// the numbers in it. The bounds are the same in every Hist, so the last one may be more than Max. h
+// must not change during the iteration.
 func (h *Hist) All() iter.Seq2[int64, uint64] {
 	return func(yield func(upper int64, count uint64) bool) {
 		for i, left := 0, h.count; left > 0; i++ {

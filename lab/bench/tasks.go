@@ -71,7 +71,7 @@ func tasks(r *run) error {
 
 // waitUntilPolled waits for the first poll, which follows the spawn, of all tasks of a runtime.
 func waitUntilPolled(rt *foliot.Runtime, tasks uint64) {
-	for rt.Stats().Polls < tasks {
+	for rt.Stats().TaskPolls < tasks {
 		time.Sleep(50 * time.Microsecond)
 	}
 }

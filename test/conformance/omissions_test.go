@@ -22,17 +22,6 @@ type omission struct {
 // omissions lists all omissions. docs/compat.md has the same list.
 var omissions = []omission{
 	{
-		pkg: "time", test: "TestChan",
-		what: "`len(t.C)` and `cap(t.C)` are 0 when a value is waiting (since Go 1.27)",
-		why:  "only the runtime can make a channel that has a value and no buffer",
-		edit: edit{
-			file:  "tick_test.go",
-			old:   "\n\t\tt.Fatalf(\"len(C), cap(C) = %d, %d, want 0, 0\", l, c)",
-			new:   "\n",
-			since: 27,
-		},
-	},
-	{
 		pkg: "context", test: "TestParentFinishesChild",
 		what: "the contents of the list of children of a parent",
 		why:  "uses `cancelCtx`, `timerCtx` and `afterFuncCtx`, which are unexported",

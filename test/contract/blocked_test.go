@@ -196,7 +196,7 @@ func TestTimersRunAlthoughOneCallbackAfterTheOtherBlocks(t *testing.T) {
 		})
 		testkit.Receive(t, started, "the next callback")
 	}
-	testkit.Eventually(t, "thirty running callbacks", func() bool { return r.Stats().Running == 30 })
+	testkit.Eventually(t, "thirty running callbacks", func() bool { return r.Stats().Goroutines == 30 })
 	if got := r.Stats().Blocked; got == 0 {
 		t.Error("Blocked is 0 after thirty callbacks blocked, want more")
 	}

@@ -204,7 +204,7 @@ func TestMaxTimersIsExactUnderConcurrency(t *testing.T) {
 			for _, timer := range wantFree(t, r, bound) {
 				timer.Stop()
 			}
-			testkit.Eventually(t, "no slots in use", func() bool { return r.Stats().Slots == 0 })
+			testkit.Eventually(t, "no slots in use", func() bool { return r.Stats().Timers == 0 })
 		}
 	})
 }

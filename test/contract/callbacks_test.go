@@ -177,13 +177,13 @@ func TestCallbacksHaveTheNamesOfEvents(t *testing.T) {
 		pkg + "pollHour":                  spawn(foliot.TaskFunc(pollHour)),
 		pkg + "evictNothing": func(t *testing.T, rt *foliot.Runtime) {
 			e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: rt, Evict: evictNothing})
-			if _, err := e.Schedule(hour, 1); err != nil {
+			if _, err := e.Push(hour, 1); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { e.Close() }) // it lives until then
 		},
 		"send on a channel": func(t *testing.T, rt *foliot.Runtime) {
-			c := rt.NewTicker(hour)
+			c := kit.NewTicker(t, rt, hour)
 			t.Cleanup(c.Stop)
 		},
 		"end a context": func(t *testing.T, rt *foliot.Runtime) {
@@ -207,5 +207,16 @@ func TestCallbacksHaveTheNamesOfEvents(t *testing.T) {
 				t.Errorf("Callbacks returns %v, want %s", shares, want)
 			}
 		})
+	}
+}
+
+// Tickers, timers with a channel and sleeps are told apart although their callbacks are the library's.
+func TestTimersWithAChannelHaveOneName(t *testing.T) {
+	rt := kit.NewRuntime(t, foliot.Options{})
+	kit.NewTicker(t, rt, hour)
+	kit.NewChanTimer(t, rt, hour)
+	shares := rt.Callbacks(0)
+	if len(shares) != 1 || shares[0] != (foliot.CallbackShare{Func: "send on a channel", Share: 1, Samples: 2}) {
+		t.Errorf("Callbacks returns %v, want one share", shares)
 	}
 }

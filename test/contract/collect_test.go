@@ -252,7 +252,7 @@ func TestAnExpirerOfARuntimeWithALoggerIsCollected(t *testing.T) {
 		}
 		e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Evict: func(int) {}})
 		if i%2 == 0 {
-			if _, err := e.Schedule(time.Hour, 1); err != nil { // the runtime now refers to e
+			if _, err := e.Push(time.Hour, 1); err != nil { // the runtime now refers to e
 				t.Fatal(err)
 			}
 		}

@@ -178,8 +178,8 @@ func TestAContextCountsAsATimerUntilItHasEnded(t *testing.T) {
 	cancelC()
 	cancelA()
 	cancelB()
-	if st := r.Stats(); st.Armed != 0 || st.Slots != 0 || st.Stopped != 2 {
-		t.Errorf("Armed is %d, Slots %d and Stopped %d, want 0, 0 and 2", st.Armed, st.Slots, st.Stopped)
+	if st := r.Stats(); st.Armed != 0 || st.Timers != 0 || st.Stopped != 2 {
+		t.Errorf("Armed is %d, Timers %d and Stopped %d, want 0, 0 and 2", st.Armed, st.Timers, st.Stopped)
 	}
 }
 

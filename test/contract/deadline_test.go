@@ -234,3 +234,29 @@ func TestResetAtOnAManualClock(t *testing.T) {
 		})
 	}
 }
+
+// A timer that comes due while its callback runs waits for the callback, however long that takes.
+func TestDeadlineOfATimerThatWaitsForItsOwnCallbackForDays(t *testing.T) {
+	inBubble(t, foliot.Options{Workers: 1}, func(t *testing.T, r *foliot.Runtime) {
+		every(t, r, hour, func() {}) // moves the wheel on
+		entered, ran := make(chan struct{}), 0
+		timer := kit.NewTimer(t, r, func() {
+			if ran++; ran == 1 {
+				close(entered)
+				time.Sleep(100 * hour)
+			}
+		})
+		timer.Reset(second)
+		<-entered
+		timer.Reset(3 * second)
+		want := time.Now().Add(3 * second)
+		for range 90 {
+			time.Sleep(hour)
+			wantDeadline(t, "while the callback runs", timer, want, want)
+		}
+		time.Sleep(20 * hour)
+		if s := r.Stats(); ran != 2 || s.Late.Max() < 99*hour || s.Late.Max() > 110*hour {
+			t.Errorf("the callback ran %d times, and the largest delay is %v, want 2 and about 100h", ran, s.Late.Max())
+		}
+	})
+}

@@ -51,7 +51,7 @@ var otherWorkers = runtime.GOMAXPROCS(0) + 3
 func TestSetDefaultBeforeFirstUseMakesTheDefaultRuntime(t *testing.T) {
 	inNewProcess(t, func(t *testing.T) {
 		for _, n := range []int{1, otherWorkers} { // the last call has effect
-			if err := foliot.SetDefault(foliot.Options{Workers: n, Clock: foliot.SystemClock()}); err != nil {
+			if err := foliot.SetDefault(foliot.Options{Workers: n}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -61,18 +61,11 @@ func TestSetDefaultBeforeFirstUseMakesTheDefaultRuntime(t *testing.T) {
 		if r := foliot.Default(); r != foliot.Default() {
 			t.Error("two calls of Default return different runtimes")
 		}
-		timer := foliottime.NewTimer(hour)
+		timer := foliottime.AfterFunc(hour, func() {})
 		if n := foliot.Default().Stats().Armed; n != 1 {
 			t.Errorf("Armed is %d with one timer of the drop-in, want 1", n)
 		}
 		timer.Stop()
-		// The drop-in leaves so short a ticker to the standard package only if nobody has chosen
-		// another default runtime.
-		ticker := foliottime.NewTicker(100 * foliottime.Microsecond)
-		if n := foliot.Default().Stats().Armed; n != 1 {
-			t.Errorf("Armed is %d with one short ticker of the drop-in, want 1", n)
-		}
-		ticker.Stop()
 		_, err := foliot.Default().Shutdown(context.Background())
 		wantError(t, "Shutdown of the default runtime", err)
 	})
@@ -81,10 +74,7 @@ func TestSetDefaultBeforeFirstUseMakesTheDefaultRuntime(t *testing.T) {
 func TestSetDefaultFailsAfterFirstUse(t *testing.T) {
 	for name, use := range map[string]func(){
 		"Default":     func() { foliot.Default() },
-		"NewTimer":    func() { foliottime.NewTimer(hour) },
 		"AfterFunc":   func() { foliottime.AfterFunc(hour, func() {}) },
-		"NewTicker":   func() { foliottime.NewTicker(hour) },
-		"Sleep":       func() { foliottime.Sleep(1) },
 		"WithTimeout": func() { _, cancel := foliotcontext.WithTimeout(context.Background(), hour); cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,23 +159,6 @@ func TestTheDropInsWorkWithAnyOptionsOfTheDefaultRuntime(t *testing.T) {
 				if err := foliot.SetDefault(o); err != nil {
 					t.Fatal(err)
 				}
-				began := time.Now()
-				ticker := foliottime.NewTicker(millisecond)
-				for n := range time.Duration(5) {
-					at := testkit.Receive(t, ticker.C, "a tick").Sub(began)
-					if at < (n+1)*millisecond {
-						t.Errorf("tick %d came after %v, want %v or later",
-							n+1, at, (n+1)*millisecond)
-					}
-				}
-				ticker.Stop()
-				select {
-				case <-ticker.C:
-					t.Error("got a tick after Stop")
-				default:
-				}
-				testkit.Receive(t, foliottime.After(millisecond), "After")
-				foliottime.Sleep(millisecond)
 				release, ran := make(chan struct{}), make(chan struct{})
 				foliottime.AfterFunc(millisecond, func() { <-release; close(ran) })
 				otherRan := make(chan struct{})
@@ -193,12 +166,6 @@ func TestTheDropInsWorkWithAnyOptionsOfTheDefaultRuntime(t *testing.T) {
 				testkit.Receive(t, otherRan, "a function while another blocks")
 				close(release)
 				testkit.Receive(t, ran, "the function that blocked")
-				timer := foliottime.NewTimer(millisecond)
-				testkit.Eventually(t, "a value in the channel", func() bool { return len(timer.C) == 1 })
-				if !timer.Reset(hour) || len(timer.C) != 0 || !timer.Stop() || timer.Reset(millisecond) {
-					t.Error("Reset, Stop, Reset do not return true, true, false, or a value is left")
-				}
-				testkit.Receive(t, timer.C, "the time after Reset")
 				ctx, cancel := foliotcontext.WithTimeout(context.Background(), millisecond)
 				defer cancel()
 				testkit.Receive(t, ctx.Done(), "a deadline")
@@ -217,8 +184,9 @@ func TestSleepsAndContextsEndInAFullPoolOfTheDefaultRuntime(t *testing.T) {
 			ran.Add(1)
 			kit.After(t, foliot.Default(), millisecond, func() {
 				defer ran.Done()
-				foliottime.Sleep(millisecond)
-				<-foliottime.After(millisecond)
+				if err := foliot.Default().Sleep(context.Background(), millisecond); err != nil {
+					t.Errorf("Sleep returns %v", err)
+				}
 				ctx, cancel := foliotcontext.WithTimeout(context.Background(), millisecond)
 				defer cancel()
 				<-ctx.Done()

@@ -227,7 +227,7 @@ func TestNewIntervalRefusesInvalidArguments(t *testing.T) {
 		return foliot.Pending
 	})
 	clock.Advance(hour)
-	if got := r.Stats().Polls; got != 1 {
+	if got := r.Stats().TaskPolls; got != 1 {
 		t.Errorf("%d polls with the zero Interval, want 1", got)
 	}
 }
@@ -395,6 +395,62 @@ func TestAnIntervalDoesNotDrift(t *testing.T) {
 		testkit.Returns(t, "Advance", func() { clock.Advance(time.Duration(ticks)*period + o.Resolution) })
 		if total != ticks || polls != ticks+1 {
 			t.Errorf("%d ticks in %d polls, want %d", total, polls, ticks)
+		}
+	}
+}
+
+const year = 365 * 24 * hour
+
+// The next tick would be beyond the end of time. The task has other things to wait for.
+func TestAnIntervalThatReachesTheEndOfTimeTicksNoMore(t *testing.T) {
+	for _, m := range []foliot.Missed{foliot.Skip, foliot.Burst, foliot.Shift} {
+		for _, resolution := range []time.Duration{0, 1, time.Millisecond} {
+			r, clock := kit.NewManual(t, foliot.Options{Resolution: resolution})
+			interval := foliot.MustInterval(200*year, m)
+			delay := foliot.NewDelay(210 * year)
+			ticks, over := 0, false
+			spawn(t, r, func(cx *foliot.Context) foliot.Status {
+				ticks += interval.Poll(cx)
+				over = delay.Poll(cx)
+				return foliot.Pending
+			})
+			clock.Advance(200*year + second)
+			if ticks != 1 || over {
+				t.Fatalf("policy %d: after 200 years %d ticks, and the delay is over: %t; want 1 and false", m, ticks, over)
+			}
+			clock.Advance(11 * year)
+			if !over {
+				t.Fatalf("policy %d: after 211 years a delay of 210 years is not over", m)
+			}
+			testkit.Returns(t, "Advance", func() { clock.Advance(math.MaxInt64) })
+			if ticks != 1 {
+				t.Errorf("policy %d: %d ticks at the end of time, want 1", m, ticks)
+			}
+		}
+	}
+}
+
+// At the end of time nothing is later. A task that asks for it must not be polled for ever.
+func TestAtTheEndOfTimeATaskIsPolledOnlyIfItIsWoken(t *testing.T) {
+	for _, resolution := range []time.Duration{0, 1, time.Millisecond} {
+		r, clock := kit.NewManual(t, foliot.Options{Resolution: resolution})
+		polls := 0
+		h := spawn(t, r, func(cx *foliot.Context) foliot.Status {
+			polls++
+			delay := foliot.NewDelay(100 * year)
+			delay.Poll(cx)
+			cx.WakeAfter(100 * year)
+			cx.WakeAt(math.MaxInt64)
+			return foliot.Pending
+		})
+		testkit.Returns(t, "Advance", func() { clock.Advance(math.MaxInt64) })
+		if polls != 4 { // at 0, 100 and 200 years, and at the end
+			t.Errorf("resolution %v: %d polls, want 4", resolution, polls)
+		}
+		h.Wake()
+		testkit.Returns(t, "Advance", func() { clock.Advance(math.MaxInt64) })
+		if polls != 5 {
+			t.Errorf("resolution %v: %d polls after a Wake, want 5", resolution, polls)
 		}
 	}
 }

@@ -227,6 +227,29 @@ func TestResetDuringARunOfEveryBeginsAnew(t *testing.T) {
 	})
 }
 
+// During a run, Stop returns false for the tick that the timer has armed itself, and true after a Reset:
+// that is an arming of the program, even if its deadline has passed meanwhile.
+func TestStopAfterResetDuringARunOfEveryReturnsTrue(t *testing.T) {
+	for _, wait := range []time.Duration{0, 2 * second} {
+		synctest.Test(t, func(t *testing.T) {
+			r := kit.NewRuntime(t, foliot.Options{})
+			runs := 0
+			everySelf(t, r, second, func(timer foliot.Timer) {
+				runs++
+				timer.Reset(second)
+				time.Sleep(wait)
+				if !timer.Stop() || timer.Stop() {
+					t.Error("Stop, Stop after Reset during a run do not return true, false")
+				}
+			})
+			time.Sleep(20 * second)
+			if st := r.Stats(); runs != 1 || st.Stopped != 1 || st.Armed != 0 {
+				t.Errorf("%d runs, Stopped is %d and Armed %d, want 1, 1, 0", runs, st.Stopped, st.Armed)
+			}
+		})
+	}
+}
+
 func TestEveryGoesOnAfterAPanicAndAGoexit(t *testing.T) {
 	var panics atomic.Int32
 	r, clock := kit.NewManual(t, foliot.Options{OnPanic: func(any, []byte) { panics.Add(1) }})

@@ -2,8 +2,10 @@ package contract_test
 
 import (
 	"errors"
+	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -46,12 +48,12 @@ func (x *expiry) want(t testing.TB, c testClock, want ...int) {
 	}
 }
 
-// schedule calls Schedule, which must succeed.
-func schedule[V any](t testing.TB, e *foliot.Expirer[V], d time.Duration, v V) wheel.Handle {
+// pushExpiring calls Push, which must succeed.
+func pushExpiring[V any](t testing.TB, e *foliot.Expirer[V], d time.Duration, v V) wheel.Handle {
 	t.Helper()
-	h, err := e.Schedule(d, v)
+	h, err := e.Push(d, v)
 	if err != nil || h == 0 {
-		t.Fatalf("Schedule(%v) returns %v, %v", d, h, err)
+		t.Fatalf("Push(%v) returns %v, %v", d, h, err)
 	}
 	return h
 }
@@ -73,7 +75,7 @@ func TestValuesExpireInOrderAndNotEarly(t *testing.T) {
 		}
 		var handles []wheel.Handle
 		for v, d := range []time.Duration{40, 20, 60, -5, 0, 80} {
-			handles = append(handles, schedule(t, e, d*millisecond, v))
+			handles = append(handles, pushExpiring(t, e, d*millisecond, v))
 		}
 		if _, left, ok := e.Lookup(handles[5]); !ok || left <= 0 || left > 82*millisecond {
 			t.Errorf("Lookup returns %v, %t, want some 80ms, true", left, ok)
@@ -81,10 +83,10 @@ func TestValuesExpireInOrderAndNotEarly(t *testing.T) {
 		c.pass(100 * millisecond)
 		x.want(t, c, 3, 4, 1, 0, 2, 5)
 		for _, h := range handles {
-			if _, _, ok := e.Lookup(h); ok || e.Reschedule(h, hour) {
+			if _, _, ok := e.Lookup(h); ok || e.Reset(h, hour) {
 				t.Error("the handle of a value that has expired names a value")
 			}
-			if _, ok := e.Cancel(h); ok {
+			if _, ok := e.Remove(h); ok {
 				t.Error("a value that has expired can be cancelled")
 			}
 		}
@@ -95,28 +97,28 @@ func TestAnEarlierDeadlineWakesAnExpirer(t *testing.T) {
 	eachClock(t, func(t *testing.T, r *foliot.Runtime, c testClock) {
 		x := &expiry{}
 		e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Expired: x.add})
-		h := schedule(t, e, hour, 1)
-		schedule(t, e, 10*millisecond, 2)
+		h := pushExpiring(t, e, hour, 1)
+		pushExpiring(t, e, 10*millisecond, 2)
 		c.pass(20 * millisecond)
 		x.want(t, c, 2)
-		if !e.Reschedule(h, 10*millisecond) {
-			t.Fatal("Reschedule returns false")
+		if !e.Reset(h, 10*millisecond) {
+			t.Fatal("Reset returns false")
 		}
 		c.pass(20 * millisecond)
 		x.want(t, c, 2, 1)
 	})
 }
 
-func TestAValueThatIsRescheduledOrCancelledDoesNotExpireBefore(t *testing.T) {
+func TestAValueThatIsResetOrRemovedDoesNotExpireBefore(t *testing.T) {
 	eachClock(t, func(t *testing.T, r *foliot.Runtime, c testClock) {
 		x := &expiry{}
 		e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Expired: x.add})
-		later := schedule(t, e, 30*millisecond, 1)
-		gone := schedule(t, e, 30*millisecond, 2)
-		schedule(t, e, 40*millisecond, 3)
-		e.Reschedule(later, 60*millisecond)
-		if v, ok := e.Cancel(gone); !ok || v != 2 {
-			t.Errorf("Cancel returns %d, %t, want 2, true", v, ok)
+		later := pushExpiring(t, e, 30*millisecond, 1)
+		gone := pushExpiring(t, e, 30*millisecond, 2)
+		pushExpiring(t, e, 40*millisecond, 3)
+		e.Reset(later, 60*millisecond)
+		if v, ok := e.Remove(gone); !ok || v != 2 {
+			t.Errorf("Remove returns %d, %t, want 2, true", v, ok)
 		}
 		c.pass(80 * millisecond)
 		x.want(t, c, 3, 1)
@@ -140,13 +142,13 @@ func TestTheLockOfACacheMakesExpiryAtomic(t *testing.T) {
 				delete(keys, key)
 				if key == 7 && again { // Evict may use the Expirer
 					again = false
-					keys[key], _ = e.Schedule(0, key)
+					keys[key], _ = e.Push(0, key)
 				}
 			},
 		})
 		for key := range 100 {
 			mu.Lock()
-			keys[key], _ = e.Schedule(time.Duration(key)*millisecond/10, key)
+			keys[key], _ = e.Push(time.Duration(key)*millisecond/10, key)
 			mu.Unlock()
 		}
 		c.pass(20 * millisecond)
@@ -158,11 +160,8 @@ func TestTheLockOfACacheMakesExpiryAtomic(t *testing.T) {
 				t.Errorf("the Expirer has %d values and the map has %d keys", e.Len(), len(keys))
 			}
 			for key, h := range keys {
-				if p := e.Value(h); p == nil || *p != key {
+				if p := e.ValueLocked(h); p == nil || *p != key {
 					t.Errorf("key %d is in the map and not in the Expirer", key)
-				}
-				if got, p := e.Numbered(h.Number()); got != h || p == nil || *p != key {
-					t.Errorf("Numbered does not find key %d", key)
 				}
 			}
 			return len(keys) == 0
@@ -179,7 +178,7 @@ func TestNoBatchIsLargerThanItMayBe(t *testing.T) {
 		e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Expired: x.add, Batch: 7})
 		var want []int
 		for v := range 100 {
-			schedule(t, e, millisecond, v)
+			pushExpiring(t, e, millisecond, v)
 			want = append(want, v)
 		}
 		c.pass(5 * millisecond)
@@ -190,25 +189,79 @@ func TestNoBatchIsLargerThanItMayBe(t *testing.T) {
 	})
 }
 
+func TestNoBatchIsLargerThanItMayBeAfterAPanic(t *testing.T) {
+	for name, do := range map[string]func(){"panic": func() { panic("on purpose") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			r, clock := kit.NewManual(t, foliot.Options{OnPanic: func(any, []byte) {}})
+			x := &expiry{}
+			e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Evict: func(int) { do() }, Expired: x.add, Batch: 2})
+			var want []int
+			for v := range 11 {
+				pushExpiring(t, e, millisecond, v)
+				want = append(want, v)
+			}
+			testkit.Returns(t, "Advance", func() { clock.Advance(second) })
+			if !slices.Equal(x.values, want) || slices.Max(x.sizes) > 2 {
+				t.Errorf("%v have expired in batches of %v, want %v in batches of at most 2", x.values, x.sizes, want)
+			}
+		})
+	}
+}
+
+func TestAValueExpiresAtTheEndOfTime(t *testing.T) {
+	for _, res := range []time.Duration{0, 1, second, 24 * hour} {
+		for _, tick := range []time.Duration{0, 1, millisecond} {
+			r, clock := kit.NewManual(t, foliot.Options{Resolution: tick})
+			x := &expiry{}
+			e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Expired: x.add, Resolution: res})
+			pushExpiring(t, e, math.MaxInt64, 1)
+			h := pushExpiring(t, e, hour, 2)
+			if !e.Reset(h, math.MaxInt64-1) {
+				t.Fatal("Reset to the end of time returns false")
+			}
+			clock.Advance(math.MaxInt64 / 2)
+			if len(x.values) > 0 {
+				t.Fatalf("resolution %v of %v: %v expired after half of the time", res, tick, x.values)
+			}
+			testkit.Returns(t, "Advance", func() { clock.Advance(math.MaxInt64) })
+			if len(x.values) != 2 || e.Len() != 0 {
+				t.Errorf("resolution %v of %v: %v expired by the end of time, want 1 and 2", res, tick, x.values)
+			}
+		}
+	}
+}
+
+func TestWithoutALockerThereIsNoValueToPointTo(t *testing.T) {
+	r, _ := kit.NewManual(t, foliot.Options{})
+	e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r})
+	h := pushExpiring(t, e, hour, 1)
+	defer func() {
+		if text, _ := recover().(string); !strings.Contains(text, "Locker") {
+			t.Errorf("ValueLocked without a Locker panics with %q, want advice about it", text)
+		}
+	}()
+	e.ValueLocked(h)
+}
+
 func TestAnExpirerWithoutValuesIsIdle(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r})
-	if st := r.Stats(); st.Armed != 0 || st.Slots != 0 {
-		t.Errorf("%d timers armed of %d, want none", st.Armed, st.Slots)
+	if st := r.Stats(); st.Armed != 0 || st.Timers != 0 {
+		t.Errorf("%d timers armed of %d, want none", st.Armed, st.Timers)
 	}
-	h := schedule(t, e, 5*millisecond, 1)
-	other := schedule(t, e, 6*millisecond, 2)
+	h := pushExpiring(t, e, 5*millisecond, 1)
+	other := pushExpiring(t, e, 6*millisecond, 2)
 	if st := r.Stats(); st.Armed != 1 {
 		t.Errorf("%d timers armed with two values, want 1", st.Armed)
 	}
-	e.Cancel(other)
-	e.Cancel(h)
-	if st := r.Stats(); st.Armed != 0 || st.Slots != 0 {
-		t.Errorf("%d timers armed of %d after Cancel, want none", st.Armed, st.Slots)
+	e.Remove(other)
+	e.Remove(h)
+	if st := r.Stats(); st.Armed != 0 || st.Timers != 0 {
+		t.Errorf("%d timers armed of %d after Remove, want none", st.Armed, st.Timers)
 	}
-	schedule(t, e, millisecond, 3)
+	pushExpiring(t, e, millisecond, 3)
 	testkit.Eventually(t, "no values and no timer", func() bool {
-		return e.Len() == 0 && r.Stats().Slots == 0
+		return e.Len() == 0 && r.Stats().Timers == 0
 	})
 	kit.WantNoGoroutines(t, "when all values have expired")
 }
@@ -219,8 +272,8 @@ func TestAnIdleExpirerCanBeCollected(t *testing.T) {
 	func() {
 		e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r})
 		runtime.AddCleanup(e, func(int) { collected <- true }, 0)
-		h := schedule(t, e, hour, 1)
-		e.Cancel(h)
+		h := pushExpiring(t, e, hour, 1)
+		e.Remove(h)
 	}()
 	testkit.Eventually(t, "the Expirer is collected", func() bool {
 		runtime.GC()
@@ -233,7 +286,7 @@ func TestValuesExpireThoughTheExpirerIsDropped(t *testing.T) {
 	done := make(chan int, 1)
 	func() {
 		e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Expired: func(v []int) { done <- v[0] }})
-		schedule(t, e, 20*millisecond, 1)
+		pushExpiring(t, e, 20*millisecond, 1)
 	}()
 	runtime.GC()
 	testkit.Receive(t, done, "the value expires")
@@ -243,29 +296,31 @@ func TestAClosedExpirerKeepsItsValues(t *testing.T) {
 	eachClock(t, func(t *testing.T, r *foliot.Runtime, c testClock) {
 		x := &expiry{}
 		e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Expired: x.add})
-		h := schedule(t, e, 10*millisecond, 1)
-		schedule(t, e, 10*millisecond, 2)
-		if n := e.Close(); n != 2 {
-			t.Errorf("Close returns %d, want 2", n)
+		h := pushExpiring(t, e, 10*millisecond, 1)
+		pushExpiring(t, e, 10*millisecond, 2)
+		e.Close()
+		if n := e.Len(); n != 2 {
+			t.Errorf("Len returns %d after Close, want 2", n)
 		}
 		c.pass(20 * millisecond)
-		if _, err := e.Schedule(0, 3); !errors.Is(err, foliot.ErrClosed) {
-			t.Errorf("Schedule after Close returns %v, want ErrClosed", err)
+		if _, err := e.Push(0, 3); !errors.Is(err, foliot.ErrClosed) {
+			t.Errorf("Push after Close returns %v, want ErrClosed", err)
 		}
-		if e.Reschedule(h, 0) {
-			t.Error("Reschedule after Close returns true")
+		if e.Reset(h, 0) {
+			t.Error("Reset after Close returns true")
 		}
 		var left []int
 		for h, v := range e.All() {
 			left = append(left, v)
-			e.Cancel(h)
+			e.Remove(h)
 		}
-		if slices.Sort(left); !slices.Equal(left, []int{1, 2}) || e.Len() != 0 || e.Close() != 0 {
+		e.Close()
+		if slices.Sort(left); !slices.Equal(left, []int{1, 2}) || e.Len() != 0 {
 			t.Errorf("All yields %v after Close, and %d are left, want 1 and 2, and none", left, e.Len())
 		}
 		x.want(t, c)
-		if st := r.Stats(); st.Slots != 0 {
-			t.Errorf("%d timers after Close, want none", st.Slots)
+		if st := r.Stats(); st.Timers != 0 {
+			t.Errorf("%d timers after Close, want none", st.Timers)
 		}
 	})
 }
@@ -274,18 +329,18 @@ func TestAfterShutdownNoValueExpires(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	x := &expiry{}
 	e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r, Expired: x.add})
-	h := schedule(t, e, 200*millisecond, 1)
+	h := pushExpiring(t, e, 200*millisecond, 1)
 	if armed := kit.Shutdown(t, r); armed != 1 {
 		t.Errorf("Shutdown returns %d, want 1", armed)
 	}
-	if _, err := e.Schedule(hour, 2); !errors.Is(err, foliot.ErrClosed) {
-		t.Errorf("Schedule after Shutdown returns %v, want ErrClosed", err)
+	if _, err := e.Push(hour, 2); !errors.Is(err, foliot.ErrClosed) {
+		t.Errorf("Push after Shutdown returns %v, want ErrClosed", err)
 	}
-	if e.Reschedule(h, 0) {
-		t.Error("Reschedule after Shutdown returns true")
+	if e.Reset(h, 0) {
+		t.Error("Reset after Shutdown returns true")
 	}
-	if v, ok := e.Cancel(h); !ok || v != 1 || len(x.list()) != 0 {
-		t.Errorf("Cancel after Shutdown returns %d, %t, want 1, true; %v have expired", v, ok, x.list())
+	if v, ok := e.Remove(h); !ok || v != 1 || len(x.list()) != 0 {
+		t.Errorf("Remove after Shutdown returns %d, %t, want 1, true; %v have expired", v, ok, x.list())
 	}
 }
 
@@ -293,12 +348,12 @@ func TestAFullRuntimeRefusesTheFirstValueOnly(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{MaxTimers: 1})
 	e := foliot.NewExpirer(foliot.ExpirerOptions[int]{Runtime: r})
 	timer := kit.NewTimer(t, r, func() {})
-	if _, err := e.Schedule(hour, 1); !errors.Is(err, foliot.ErrFull) || e.Len() != 0 {
-		t.Errorf("Schedule returns %v, and there are %d values, want ErrFull and none", err, e.Len())
+	if _, err := e.Push(hour, 1); !errors.Is(err, foliot.ErrFull) || e.Len() != 0 {
+		t.Errorf("Push returns %v, and there are %d values, want ErrFull and none", err, e.Len())
 	}
 	timer.Free()
 	for v := range 10 {
-		schedule(t, e, hour, v)
+		pushExpiring(t, e, hour, v)
 	}
 	if _, err := r.AfterFunc(hour, func() {}); !errors.Is(err, foliot.ErrFull) {
 		t.Errorf("AfterFunc returns %v, want ErrFull", err)
@@ -326,10 +381,10 @@ func TestAPanicDoesNotStopAnExpirer(t *testing.T) {
 				},
 			})
 			for v := range 4 {
-				schedule(t, e, millisecond, v)
+				pushExpiring(t, e, millisecond, v)
 			}
-			schedule(t, e, 10*millisecond, 4)
-			schedule(t, e, 20*millisecond, 5)
+			pushExpiring(t, e, 10*millisecond, 4)
+			pushExpiring(t, e, 20*millisecond, 5)
 			x.want(t, testClock{pass: time.Sleep}, 0, 1, 2, 3, 4, 5)
 			if evicted != 6 {
 				t.Errorf("Evict was called %d times, want 6", evicted)
@@ -344,9 +399,9 @@ func TestMemoryOfExpiredValuesIsGivenBack(t *testing.T) {
 	const n = 200_000
 	for name, empty := range map[string]func(e *foliot.Expirer[[4]uint64], clock *foliot.ManualClock){
 		"expiry": func(_ *foliot.Expirer[[4]uint64], clock *foliot.ManualClock) { clock.Advance(hour) },
-		"Cancel": func(e *foliot.Expirer[[4]uint64], clock *foliot.ManualClock) {
+		"Remove": func(e *foliot.Expirer[[4]uint64], clock *foliot.ManualClock) {
 			for h := range e.All() {
-				e.Cancel(h)
+				e.Remove(h)
 			}
 			clock.Advance(0)
 		},
@@ -356,7 +411,7 @@ func TestMemoryOfExpiredValuesIsGivenBack(t *testing.T) {
 			e := foliot.NewExpirer(foliot.ExpirerOptions[[4]uint64]{Runtime: r})
 			before := testkit.HeapInUse()
 			for i := range n {
-				schedule(t, e, time.Duration(i*7919%n)*10*millisecond, [4]uint64{})
+				pushExpiring(t, e, time.Duration(i*7919%n)*10*millisecond, [4]uint64{})
 			}
 			full := testkit.HeapInUse() - before
 			empty(e, clock)
@@ -381,21 +436,21 @@ func TestWarmOperationsOnAnExpirerDoNotAllocate(t *testing.T) {
 			op := func() {
 				lock()
 				defer unlock()
-				h := schedule(t, e, hour, 1)
-				if !e.Reschedule(h, 2*hour) || !e.Reschedule(h, hour/2) {
-					t.Fatal("Reschedule returns false")
+				h := pushExpiring(t, e, hour, 1)
+				if !e.Reset(h, 2*hour) || !e.Reset(h, hour/2) {
+					t.Fatal("Reset returns false")
 				}
 				if _, _, ok := e.Lookup(h); !ok {
 					t.Fatal("Lookup returns false")
 				}
-				if _, ok := e.Cancel(h); !ok {
-					t.Fatal("Cancel returns false")
+				if _, ok := e.Remove(h); !ok {
+					t.Fatal("Remove returns false")
 				}
 			}
 			wantNoAllocs(t, "without other values", op)
 			for i := range 500 {
 				lock()
-				schedule(t, e, hour+time.Duration(i)*second, i)
+				pushExpiring(t, e, hour+time.Duration(i)*second, i)
 				unlock()
 			}
 			wantNoAllocs(t, "with other values", op)
@@ -415,7 +470,7 @@ func TestWarmOperationsOnAnExpirerDoNotAllocate(t *testing.T) {
 		})
 		with := testkit.AllocsPerRun(t, 1000, func() {
 			for v := range 1000 {
-				schedule(t, e, millisecond, v)
+				pushExpiring(t, e, millisecond, v)
 			}
 			clock.Advance(3 * millisecond)
 		})

@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -95,8 +96,8 @@ func TestAFullPoolDoesNotMakeManyGoroutines(t *testing.T) {
 		t.Errorf("%d new goroutines for %d callbacks that a full pool has not taken, want at most 10",
 			grown, callbacks)
 	}
-	if got := r.Stats(); got.Handed != callbacks || got.Armed != 0 {
-		t.Errorf("Handed is %d, Armed is %d, want %d, 0", got.Handed, got.Armed, callbacks)
+	if got := r.Stats(); got.GoPending != callbacks || got.Armed != 0 {
+		t.Errorf("GoPending is %d, Armed is %d, want %d, 0", got.GoPending, got.Armed, callbacks)
 	}
 	if err := r.Sleep(context.Background(), millisecond); err != nil {
 		t.Errorf("Sleep while the pool is full returns %v, want nil", err)
@@ -141,15 +142,15 @@ func TestShutdownDoesNotWaitForABlockedOptionsGo(t *testing.T) {
 	for range 10 {
 		kit.After(t, r, 0, kit.Never(t, "a callback that Shutdown has counted as armed"))
 	}
-	testkit.Eventually(t, "ten callbacks handed to Options.Go", func() bool { return r.Stats().Handed == 10 })
+	testkit.Eventually(t, "ten callbacks handed to Options.Go", func() bool { return r.Stats().GoPending == 10 })
 	if got := r.Stats().Fired; got != 0 {
 		t.Errorf("Fired is %d before any callback has started, want 0", got)
 	}
 	if got := kit.Shutdown(t, r); got != 10 {
 		t.Errorf("Shutdown returns %d, want 10 that have not started", got)
 	}
-	if got := r.Stats(); got.Fired != 0 || got.Handed != 0 {
-		t.Errorf("Fired is %d, Handed is %d, want 0", got.Fired, got.Handed)
+	if got := r.Stats(); got.Fired != 0 || got.GoPending != 0 {
+		t.Errorf("Fired is %d, GoPending is %d, want 0", got.Fired, got.GoPending)
 	}
 }
 
@@ -188,7 +189,7 @@ func TestFiredDoesNotFallAtShutdownWithOptionsGo(t *testing.T) {
 		}
 		return nil
 	})
-	testkit.Eventually(t, "all callbacks are run or handed to Options.Go", func() bool { return int(ran.Load())+r.Stats().Handed == timers })
+	testkit.Eventually(t, "all callbacks are run or handed to Options.Go", func() bool { return int(ran.Load())+r.Stats().GoPending == timers })
 	armed := kit.Shutdown(t, r)
 	isShutDown.Store(true)
 	if err := testkit.Receive(t, ended, "the last look at Fired"); err != nil {
@@ -196,7 +197,7 @@ func TestFiredDoesNotFallAtShutdownWithOptionsGo(t *testing.T) {
 	}
 	s := r.Stats()
 	perWorker := uint64(0)
-	for _, w := range s.Worker {
+	for _, w := range s.PerWorker {
 		perWorker += w.Fired
 	}
 	if armed == 0 || s.Fired != uint64(ran.Load()) || s.Fired != perWorker || armed+int(s.Fired) != timers {
@@ -204,38 +205,31 @@ func TestFiredDoesNotFallAtShutdownWithOptionsGo(t *testing.T) {
 	}
 }
 
-func TestACallbackThatOptionsGoDropsStillRuns(t *testing.T) {
-	testkit.SkipIfShort(t)
-	var drop atomic.Bool
-	drop.Store(true)
-	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) {
-		if !drop.Load() {
-			f()
-		}
-	}})
-	ran := make(chan struct{}, 2)
-	timer := kit.NewTimer(t, r, func() { ran <- struct{}{} })
-	timer.Reset(0)
-	testkit.Eventually(t, "a dropped callback", func() bool { return r.Stats().Handed == 1 })
-	drop.Store(false)
-	testkit.Eventually(t, "a run", func() bool { runtime.GC(); return len(ran) == 1 })
-	<-ran
-	if got := r.Stats().Rescued; got != 1 {
-		t.Errorf("Rescued is %d, want 1", got)
+// Options.Go must call its function. If it does not, the callback counts as pending, and Shutdown
+// waits for it until its context ends.
+func TestShutdownWaitsForACallbackThatOptionsGoHasAccepted(t *testing.T) {
+	var accepted atomic.Pointer[func()]
+	r, err := foliot.New(foliot.Options{Workers: 1, Go: func(f func()) { accepted.Store(&f) }})
+	if err != nil {
+		t.Fatal(err)
 	}
-	timer.Reset(0)
-	testkit.Receive(t, ran, "the next run")
-}
-
-func TestShutdownRunsOrCountsCallbacksThatOptionsGoHasDropped(t *testing.T) {
-	r := kit.NewRuntime(t, foliot.Options{Workers: 1, Go: func(f func()) {}})
-	var ran atomic.Int32
-	for range 10 {
-		kit.After(t, r, 0, func() { ran.Add(1) })
+	ran := make(chan struct{}, 1)
+	kit.After(t, r, 0, func() { ran <- struct{}{} })
+	testkit.Eventually(t, "Options.Go has returned", func() bool { return accepted.Load() != nil && r.Stats().Goroutines == 0 })
+	ctx, cancel := context.WithTimeout(t.Context(), 60*millisecond)
+	defer cancel()
+	if armed, err := r.Shutdown(ctx); armed != 0 || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown returns %d, %v, want 0 and that its context has ended", armed, err)
 	}
-	testkit.Eventually(t, "ten callbacks handed to Options.Go", func() bool { return r.Stats().Handed == 10 })
-	if armed := kit.Shutdown(t, r); armed+int(ran.Load()) != 10 {
-		t.Errorf("%d armed + %d ran, want 10", armed, ran.Load())
+	if got := r.Stats(); got.GoPending != 1 || got.Fired != 0 {
+		t.Errorf("GoPending is %d, Fired is %d, want 1 and 0", got.GoPending, got.Fired)
+	}
+	go (*accepted.Load())()
+	if armed, err := r.Shutdown(t.Context()); armed != 0 || err != nil {
+		t.Errorf("Shutdown returns %d, %v, want 0, nil", armed, err)
+	}
+	if len(ran) != 1 || r.Stats().GoPending != 0 {
+		t.Errorf("the callback ran %d times, GoPending is %d, want 1 and 0", len(ran), r.Stats().GoPending)
 	}
 }
 
@@ -263,7 +257,7 @@ func TestAnOptionsGoThatDoesNotReturnNormallyLosesNoCallback(t *testing.T) {
 				}
 				testkit.Eventually(t, "a run", func() bool { return ran.Load() == i+1 })
 			}
-			testkit.Eventually(t, "Rescued is 5", func() bool { return r.Stats().Rescued == 5 })
+			testkit.Eventually(t, "GoRescued is 5", func() bool { return r.Stats().GoRescued == 5 })
 			if name == "panic" && panics.Load() != 5 {
 				t.Errorf("OnPanic was called %d times, want 5", panics.Load())
 			}

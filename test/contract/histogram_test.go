@@ -115,26 +115,41 @@ func TestAHistogramIsPrintedAsASummary(t *testing.T) {
 	if got := (foliot.Histogram{}).String(); got != "count 0" {
 		t.Errorf("the zero Histogram is %q", got)
 	}
-	var r foliot.Recorder
-	for range 10 {
-		r.Record(7)
-	}
-	if got, want := fmt.Sprint(r.Histogram()), "count 10, mean 7ns, p50 7ns, p90 7ns, p99 7ns, p999 7ns, max 7ns"; got != want {
+	h := foliot.Histogram{}.Add(7, 7, 7, 7, 7, 7, 7, 7, 7, 7)
+	if got, want := fmt.Sprint(h), "count 10, mean 7ns, p50 7ns, p90 7ns, p99 7ns, p999 7ns, max 7ns"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	r.Record(83_456_789 * microsecond)
-	if got := fmt.Sprintf("%+v", foliot.Stats{Late: r.Histogram()}); !strings.Contains(got, " Late:count 11, mean 7.59s, p50 7ns, ") || !strings.Contains(got, ", max 1m23.5s ") {
+	h = h.Add(83_456_789 * microsecond)
+	if got := fmt.Sprintf("%+v", foliot.Stats{Late: h}); !strings.Contains(got, " Late:count 11, mean 7.59s, p50 7ns, ") || !strings.Contains(got, ", max 1m23.5s ") {
 		t.Errorf("Stats are printed as %s", got)
 	}
 }
 
 func TestTheJSONOfAHistogramHasTheSum(t *testing.T) {
-	var r foliot.Recorder
-	for d := range 4 {
-		r.Record(time.Duration(d + 1))
-	}
-	got, err := json.Marshal(r.Histogram())
+	got, err := json.Marshal(foliot.Histogram{}.Add(1, 2, 3, 4))
 	if want := `{"Count":4,"Sum":10,"Mean":2,"P50":2,"P90":4,"P99":4,"P999":4,"Max":4}`; err != nil || string(got) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}
+
+func TestAddLeavesTheHistogramAsItWas(t *testing.T) {
+	var none foliot.Histogram
+	few := none.Add(1, 2, 3)
+	many := few.Add(4, -second)
+	for _, c := range []struct {
+		what  string
+		h     foliot.Histogram
+		count uint64
+		sum   time.Duration
+		max   time.Duration
+	}{
+		{"the zero Histogram", none, 0, 0, 0},
+		{"one with three durations", few, 3, 6, 3},
+		{"one with two more, of which one is negative", many, 5, 10, 4},
+		{"what was added", many.Sub(few), 2, 4, 4},
+	} {
+		if c.h.Count() != c.count || c.h.Sum() != c.sum || c.h.Max() != c.max {
+			t.Errorf("%s is %v with the sum %v, want %d, at most %v, with the sum %v", c.what, c.h, c.h.Sum(), c.count, c.max, c.sum)
+		}
 	}
 }

@@ -154,7 +154,7 @@ func (d *deadlines) arm(t *testing.T, rt *foliot.Runtime, clock *foliot.ManualCl
 	after := delay()
 	switch rnd.IntN(9) {
 	case 0:
-		c := rt.NewChanTimer(after)
+		c := kit.NewChanTimer(t, rt, after)
 		due := rt.Now().Add(after)
 		d.others[c] = func() time.Time {
 			if len(c.C) > 0 {
@@ -356,7 +356,7 @@ func TestHorizonAndCallbacksDuringConcurrentUse(t *testing.T) {
 				case 0:
 					reusable.Reset(d)
 				case 1:
-					rt.NewChanTimer(d)
+					kit.NewChanTimer(t, rt, d)
 				case 2:
 					_, _ = rt.Spawn(&waitingTask{delay: foliot.NewDelay(d), due: new(time.Time)})
 				default:

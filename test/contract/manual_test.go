@@ -371,3 +371,23 @@ func TestAManualClockStopsAtItsLastTime(t *testing.T) {
 		t.Errorf("a timer of 292 years ran %d times after that time, want 1", ran)
 	}
 }
+
+// At the end of time there is no tick after the last one.
+func TestAdvanceToTheEndOfTimeReturnsBesideRepeatingTimers(t *testing.T) {
+	for _, res := range []time.Duration{0, 1, 3, 1 << 14, millisecond, second} {
+		for _, period := range []time.Duration{1000 * hour, 100 * 365 * 24 * hour, math.MaxInt64} {
+			r, clock := kit.NewManual(t, foliot.Options{Resolution: res})
+			ran := 0
+			every(t, r, period, func() { ran++ })
+			ticker := kit.NewTicker(t, r, period)
+			for range 2 {
+				testkit.Returns(t, "Advance", func() { clock.Advance(math.MaxInt64) })
+			}
+			if ran == 0 {
+				t.Errorf("resolution %v, period %v: the function of Every did not run", res, period)
+			}
+			ticker.Stop()
+			kit.Shutdown(t, r)
+		}
+	}
+}

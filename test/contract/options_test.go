@@ -29,8 +29,6 @@ func TestNewRefusesInvalidOptions(t *testing.T) {
 		"MaxTimers -1":       {MaxTimers: -1},
 		"SlowCallback -1":    {SlowCallback: -1},
 		"StaleLimit -1":      {StaleLimit: -1},
-		"ScrubBudget -1":     {ScrubBudget: -1},
-		"ScrubInterval -1":   {ScrubInterval: -1},
 		"a nil ManualClock":  {Clock: (*foliot.ManualClock)(nil)},
 		"one invalid option": {Workers: 2, Slack: -second},
 		"a manual clock":     {Workers: -2, Clock: foliot.NewManualClock(kit.Epoch)},
@@ -71,14 +69,13 @@ func TestNewAcceptsValidOptions(t *testing.T) {
 		"slack over resolution": {Slack: 1, Resolution: millisecond},
 		"precise":               {Precise: true},
 		"precise with slack":    {Precise: true, Slack: millisecond},
-		"system clock":          {Clock: foliot.SystemClock()},
 		"capacity":              {Capacity: 10_000},
 		"capacity over bound":   {Capacity: 100, MaxTimers: 1},
 		"bound of one":          {MaxTimers: 1},
 		"huge bound":            {MaxTimers: math.MaxInt},
 		"go":                    {Go: func(f func()) { go f() }},
 		"logger":                {Logger: slog.New(slog.DiscardHandler), SlowCallback: 1},
-		"small scrub limits":    {StaleLimit: 1, ScrubBudget: 1, ScrubInterval: 1},
+		"small stale limit":     {StaleLimit: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := kit.NewRuntime(t, o)

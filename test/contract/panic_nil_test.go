@@ -45,8 +45,8 @@ func TestOnPanicIsCalledForPanicNilWithAnyGODEBUG(t *testing.T) {
 					t.Errorf("%d more panics and %d runs of the timer, want 0 and 3",
 						len(values), ran.Load())
 				}
-				if got := r.Stats(); got.Panics != 4 || got.Running != 0 {
-					t.Errorf("Panics is %d, Running is %d, want 4, 0", got.Panics, got.Running)
+				if got := r.Stats(); got.Panics != 4 || got.Goroutines != 0 {
+					t.Errorf("Panics is %d, Goroutines is %d, want 4, 0", got.Panics, got.Goroutines)
 				}
 			})
 		}

@@ -97,9 +97,9 @@ func TestLeavingACallbackLosesNoOtherTimer(t *testing.T) {
 					t.Errorf("Shutdown returns %d, want 0", got)
 				}
 				s := r.Stats()
-				if ran.Load() != n-n/3 || s.Fired != n || s.Running != 0 {
+				if ran.Load() != n-n/3 || s.Fired != n || s.Goroutines != 0 {
 					t.Errorf("%d ran, %d fired, %d running, want %d, %d, 0",
-						ran.Load(), s.Fired, s.Running, n-n/3, n)
+						ran.Load(), s.Fired, s.Goroutines, n-n/3, n)
 				}
 				wantPanics := int64(0)
 				if how == "panic" {

@@ -258,6 +258,36 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// A Wait that gives up leaves nothing behind that would wake the runtime for a value that nobody waits
+// for any more.
+func TestAfterTheLastWaitGaveUpNothingIsDue(t *testing.T) {
+	r, clock := kit.NewManual(t, foliot.Options{})
+	q := foliot.NewQueue[int](r)
+	push(t, q, hour, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	first, second := startWait(ctx, q, 1), startWait(context.Background(), q, 1)
+	testkit.Eventually(t, "a Wait waits for the value", func() bool { _, ok := clock.Next(); return ok })
+	cancel()
+	if res := testkit.Receive(t, first, "Wait"); !errors.Is(res.err, context.Canceled) {
+		t.Errorf("Wait returns %v, want Canceled", res.err)
+	}
+	clock.Advance(hour)
+	testkit.Receive(t, second, "the other Wait").want(t, 1)
+
+	push(t, q, hour, 2)
+	ctx, cancel = context.WithCancel(context.Background())
+	last := startWait(ctx, q, 1)
+	testkit.Eventually(t, "a Wait waits for the value", func() bool { _, ok := clock.Next(); return ok })
+	cancel()
+	testkit.Receive(t, last, "Wait")
+	if at, ok := clock.Next(); ok {
+		t.Errorf("something is due at %v although nobody waits", at)
+	}
+	clock.Advance(hour)
+	res := testkit.Receive(t, startWait(context.Background(), q, 1), "a later Wait")
+	res.want(t, 2)
+}
+
 func TestShutdownEndsWaitsAndCountsQueuedValues(t *testing.T) {
 	for name, o := range map[string]foliot.Options{
 		"system": {}, "manual": {Clock: foliot.NewManualClock(kit.Epoch)},
@@ -273,16 +303,16 @@ func TestShutdownEndsWaitsAndCountsQueuedValues(t *testing.T) {
 				startWait(context.Background(), empty, 1),
 			}
 			time.Sleep(5 * millisecond) // until they wait
-			if got := r.Stats(); got.Armed != 0 || got.Slots != 0 || got.Queued != 2 {
-				t.Errorf("Armed is %d, Slots %d, Queued %d; want 0, 0, 2",
-					got.Armed, got.Slots, got.Queued)
+			if got := r.Stats(); got.Armed != 0 || got.Timers != 0 || got.Queued != 2 {
+				t.Errorf("Armed is %d, Timers %d, Queued %d; want 0, 0, 2",
+					got.Armed, got.Timers, got.Queued)
 			}
 			if got := kit.Shutdown(t, r); got != 2 {
 				t.Errorf("Shutdown returns %d, want 2 queued values", got)
 			}
-			if got := r.Stats(); got.Slots != 0 || got.Queued != 2 {
-				t.Errorf("after Shutdown Slots is %d and Queued %d; want 0, 2",
-					got.Slots, got.Queued)
+			if got := r.Stats(); got.Timers != 0 || got.Queued != 2 {
+				t.Errorf("after Shutdown Timers is %d and Queued %d; want 0, 2",
+					got.Timers, got.Queued)
 			}
 			for _, ch := range waiters {
 				got := testkit.Receive(t, ch, "Wait")

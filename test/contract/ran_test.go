@@ -19,9 +19,9 @@ func wantRan(t *testing.T, r *foliot.Runtime, want uint64) foliot.Histogram {
 	t.Helper()
 	kit.Shutdown(t, r)
 	s := r.Stats()
-	if got := s.Ran.Count(); got != want || want != s.Fired+s.Polls {
+	if got := s.Ran.Count(); got != want || want != s.Fired+s.TaskPolls {
 		t.Errorf("%d callbacks and polls were measured, want %d; %d have fired, %d were polled",
-			got, want, s.Fired, s.Polls)
+			got, want, s.Fired, s.TaskPolls)
 	}
 	return s.Ran
 }
@@ -137,7 +137,7 @@ func TestRanCountsCallbacksThatPanicOrCallGoexit(t *testing.T) {
 			}
 			testkit.Eventually(t, "all have run", func() bool {
 				s := r.Stats()
-				return s.Fired == 2*n && s.Polls == n
+				return s.Fired == 2*n && s.TaskPolls == n
 			})
 			if ran := wantRan(t, r, 3*n); ran.Sum() < n*10*microsecond {
 				t.Errorf("they took %v in total, want at least %v", ran.Sum(), n*10*microsecond)

@@ -89,13 +89,6 @@ var overduePackages = map[string]func(t *testing.T, d time.Duration, came func()
 	"a function of package time": func(_ *testing.T, d time.Duration, came func()) {
 		foliottime.AfterFunc(d, came)
 	},
-	"a channel of package time": func(_ *testing.T, d time.Duration, came func()) {
-		timer := foliottime.NewTimer(d)
-		go func() { <-timer.C; came() }()
-	},
-	"a sleep of package time": func(_ *testing.T, d time.Duration, came func()) {
-		go func() { foliottime.Sleep(d); came() }()
-	},
 	"a context": func(t *testing.T, d time.Duration, came func()) {
 		ctx, cancel := foliotcontext.WithTimeout(stdcontext.Background(), d)
 		t.Cleanup(cancel)
@@ -146,7 +139,7 @@ func TestWhatCameDueWhileTheProcessWasStoppedComesOnce(t *testing.T) {
 func TestATickerDropsTheTicksOfAStop(t *testing.T) {
 	const period = stopTime / 15
 	start := time.Now()
-	ticker := foliottime.NewTicker(period)
+	ticker := kit.NewTicker(t, kit.NewRuntime(t, foliot.Options{}), period)
 	defer ticker.Stop()
 	var ticks atomic.Int32
 	ctx, cancel := stdcontext.WithCancel(t.Context())

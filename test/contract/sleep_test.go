@@ -71,7 +71,7 @@ func TestManySleepsReturnAndFreeTheirSlots(t *testing.T) {
 	testkit.Returns(t, "all sleeps", wg.Wait)
 	testkit.Eventually(t, "nothing armed and no slot in use", func() bool {
 		s := r.Stats()
-		return s.Armed == 0 && s.Slots == 0
+		return s.Armed == 0 && s.Timers == 0
 	})
 }
 

@@ -120,9 +120,9 @@ func TestFiredCountsCallbacks(t *testing.T) {
 			time.Sleep(5 * millisecond)
 			armed := kit.Shutdown(t, r)
 			s := r.Stats()
-			if s.Fired != uint64(ran.Load()) || armed+int(s.Fired) != 3000 || s.Running != 0 {
-				t.Errorf("Fired is %d and Running is %d, with %d runs and %d of 3000 armed at Shutdown",
-					s.Fired, s.Running, ran.Load(), armed)
+			if s.Fired != uint64(ran.Load()) || armed+int(s.Fired) != 3000 || s.Goroutines != 0 {
+				t.Errorf("Fired is %d and Goroutines is %d, with %d runs and %d of 3000 armed at Shutdown",
+					s.Fired, s.Goroutines, ran.Load(), armed)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestStatsMayBeReadAtAnyTime(t *testing.T) {
 				t.Errorf("a counter has decreased: %+v after %+v", s, prior)
 				return
 			}
-			if s.Armed < 0 || s.Stale < 0 || s.Slots < 0 || s.Running < 0 || s.Workers < 1 {
+			if s.Armed < 0 || s.Stale < 0 || s.Timers < 0 || s.Goroutines < 0 || s.Workers < 1 {
 				t.Errorf("Stats returns impossible values: %+v", s)
 				return
 			}
@@ -173,13 +173,13 @@ func TestStatsMayBeReadAtAnyTime(t *testing.T) {
 func TestSlotsCountsTimersArmedOrNot(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{})
 	oneShot, reusable := kit.After(t, r, hour, func() {}), kit.NewTimer(t, r, func() {})
-	if s := r.Stats(); s.Slots != 2 || s.Armed != 1 {
-		t.Errorf("Slots is %d, Armed is %d, want 2, 1", s.Slots, s.Armed)
+	if s := r.Stats(); s.Timers != 2 || s.Armed != 1 {
+		t.Errorf("Timers is %d, Armed is %d, want 2, 1", s.Timers, s.Armed)
 	}
 	oneShot.Stop()
 	reusable.Free()
-	if !testkit.TrueWithin(slotFreeWithin, func() bool { return r.Stats().Slots == 0 }) {
-		t.Errorf("Slots is %d after all timers are gone, want 0", r.Stats().Slots)
+	if !testkit.TrueWithin(slotFreeWithin, func() bool { return r.Stats().Timers == 0 }) {
+		t.Errorf("Timers is %d after all timers are gone, want 0", r.Stats().Timers)
 	}
 }
 
@@ -238,17 +238,17 @@ func TestStoppedTimersAreScrubbed(t *testing.T) {
 	}
 	testkit.Eventually(t, "few stale entries and slots", func() bool {
 		s := r.Stats()
-		return s.Stale < n/20 && s.Slots < n/20
+		return s.Stale < n/20 && s.Timers < n/20
 	})
 	if !other.Stop() {
 		t.Error("Stop returns false, want true")
 	}
 }
 
-func TestARuntimeIsAnExpvar(t *testing.T) {
+func TestStatsCanBePublished(t *testing.T) {
 	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
 	kit.After(t, r, hour, func() {})
-	var v expvar.Var = r
+	v := expvar.Func(func() any { return r.Stats() })
 	var got struct{ Workers, Armed int }
 	if err := json.Unmarshal([]byte(v.String()), &got); err != nil {
 		t.Fatalf("String returns %s, want JSON: %v", v, err)
@@ -258,11 +258,11 @@ func TestARuntimeIsAnExpvar(t *testing.T) {
 	}
 	s := r.Stats()
 	armed := 0
-	for _, w := range s.Worker {
+	for _, w := range s.PerWorker {
 		armed += w.Armed
 	}
-	if len(s.Worker) != 2 || armed != 1 {
+	if len(s.PerWorker) != 2 || armed != 1 {
 		t.Errorf("%d workers have %d timers armed, want 2 and 1: %+v",
-			len(s.Worker), armed, s.Worker)
+			len(s.PerWorker), armed, s.PerWorker)
 	}
 }

@@ -63,7 +63,7 @@ func TestAnAbortedTaskIsCollectableAtOnce(t *testing.T) {
 		}
 		testkit.Eventually(t, "a poll of each task", func() bool {
 			s := r.Stats()
-			return s.Polls == 100 && s.Running == 0
+			return s.TaskPolls == 100 && s.Goroutines == 0
 		})
 		wantReachable(t, "tasks", payloads)
 		for _, h := range handles {

@@ -95,7 +95,7 @@ func TestLeavingAPollEndsOnlyItsTask(t *testing.T) {
 				testkit.Eventually(t, "the end of all tasks", func() bool {
 					return r.Stats().Tasks == 0 && left.Load()+ended.Load() == n
 				})
-				testkit.Eventually(t, "nothing running", func() bool { return r.Stats().Running == 0 })
+				testkit.Eventually(t, "nothing running", func() bool { return r.Stats().Goroutines == 0 })
 				if got := kit.Shutdown(t, r); got != 0 || left.Load() != n/3 {
 					t.Errorf("Shutdown returns %d and %d polls were left, want 0 and %d",
 						got, left.Load(), n/3)
@@ -144,15 +144,16 @@ func TestLeavingAPollOnAManualClockEndsOnlyItsTask(t *testing.T) {
 	}
 }
 
-// maxPollLateness spawns tasks that block, and other tasks that are spawned, woken and due by their
-// timer meanwhile. It returns how late the latest poll of the other tasks was, and the latest timer
-// of the standard library.
+// maxPollLateness spawns tasks that block. Meanwhile timers fire, and other tasks are spawned, woken
+// and due by their timers. It returns how late the latest of those was, and the latest timer of the
+// standard library.
 func maxPollLateness(
 	t *testing.T, r *foliot.Runtime, blockers int, block func(release <-chan struct{}),
 ) (late, std time.Duration) {
 	t.Helper()
 	var m latenessMeter
-	spawnOther := func(d time.Duration) {
+	startOthers := func(d time.Duration) {
+		kit.After(t, r, d, m.expect(d))
 		firstPoll := m.expect(0)
 		var secondPoll func()
 		spawn(t, r, func(cx *foliot.Context) foliot.Status {
@@ -180,14 +181,14 @@ func maxPollLateness(
 			return foliot.Done
 		})
 	}
-	defer startBlockers(blockers, block, spawnBlocker, spawnOther)()
+	defer startBlockers(blockers, block, spawnBlocker, startOthers)()
 	afterWake := m.expect(0)
 	polled.Store(&afterWake)
 	woken.Wake()
 	return m.wait(t)
 }
 
-func TestBlockedPollsDelayOtherTasksByLessThan50Milliseconds(t *testing.T) {
+func TestBlockedPollsDelayOthersByLessThan50Milliseconds(t *testing.T) {
 	for how, block := range blocks {
 		for _, blockers := range []int{1, 100} {
 			if how == "spin" && blockers > 2 {
@@ -259,7 +260,7 @@ func TestBlockedPollsAreCountedAndTheirTasksArePolledAgain(t *testing.T) {
 		})
 		testkit.Receive(t, started, "a poll beside blocked ones")
 	}
-	testkit.Eventually(t, "thirty running polls", func() bool { return r.Stats().Running >= 30 })
+	testkit.Eventually(t, "thirty running polls", func() bool { return r.Stats().Goroutines >= 30 })
 	testkit.Eventually(t, "Blocked is above 0", func() bool { return r.Stats().Blocked > 0 })
 	close(release)
 	testkit.Eventually(t, "the end of all tasks", func() bool { return r.Stats().Tasks == 0 })

@@ -30,7 +30,7 @@ func TestShutdownCountsTheTimersOfTasks(t *testing.T) {
 			kit.After(t, r, hour, kit.Never(t, "a timer in an hour"))
 		}
 		testkit.Eventually(t, "35 timers and 90 polls", func() bool {
-			return r.Stats().Armed == 35 && r.Stats().Polls == 90
+			return r.Stats().Armed == 35 && r.Stats().TaskPolls == 90
 		})
 		for range 2 {
 			if got := kit.Shutdown(t, r); got != 35 {
@@ -44,9 +44,9 @@ func TestShutdownCountsTheTimersOfTasks(t *testing.T) {
 		if !errors.Is(err, foliot.ErrClosed) || h != (foliot.TaskHandle{}) {
 			t.Errorf("Spawn after Shutdown returns %v, %v, want ErrClosed", h, err)
 		}
-		if s := r.Stats(); s.Tasks != 0 || s.Armed != 0 || s.Polls != 90 {
+		if s := r.Stats(); s.Tasks != 0 || s.Armed != 0 || s.TaskPolls != 90 {
 			t.Errorf("Tasks %d, Armed %d, Polls %d after Shutdown, want 0, 0, 90",
-				s.Tasks, s.Armed, s.Polls)
+				s.Tasks, s.Armed, s.TaskPolls)
 		}
 	})
 }

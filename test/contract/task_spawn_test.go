@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -119,8 +120,8 @@ func TestSpawnPollsATaskOnce(t *testing.T) {
 				t.Fatalf("task %d was polled %d times, want once", i, got)
 			}
 		}
-		if got := r.Stats().Polls; got != n {
-			t.Errorf("Polls is %d, want %d", got, n)
+		if got := r.Stats().TaskPolls; got != n {
+			t.Errorf("TaskPolls is %d, want %d", got, n)
 		}
 	})
 }
@@ -359,7 +360,96 @@ func TestTasksDoNotCountForMaxTimers(t *testing.T) {
 		t.Errorf("AfterFunc of a third timer returns %v, want ErrFull", err)
 	}
 	spawn(t, r, doneTask)
-	if s := r.Stats(); s.Slots != 2 {
-		t.Errorf("Slots is %d, want 2", s.Slots)
+	if s := r.Stats(); s.Timers != 2 {
+		t.Errorf("Timers is %d, want 2", s.Timers)
 	}
+}
+
+func TestATaskThatIsSpawnedIdleIsFirstPolledAfterAWake(t *testing.T) {
+	r, clock := kit.NewManual(t, foliot.Options{MaxTimers: 1})
+	kit.After(t, r, 100*hour, func() {})
+	var inPoll foliot.TaskHandle
+	polls := 0
+	h, err := r.SpawnIdle(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+		polls++
+		inPoll = cx.Handle()
+		cx.WakeAfter(second)
+		return foliot.Pending
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(hour)
+	if polls != 0 || !h.Alive() || r.Stats().Tasks != 1 {
+		t.Fatalf("%d polls before a Wake, alive %t, Tasks %d; want none, true and 1", polls, h.Alive(), r.Stats().Tasks)
+	}
+	if !h.Wake() {
+		t.Error("Wake returns false, want true")
+	}
+	clock.Advance(0)
+	if polls != 1 || inPoll != h {
+		t.Errorf("%d polls after a Wake, want 1 with the same handle (%t)", polls, inPoll == h)
+	}
+	clock.Advance(3 * second)
+	if polls != 4 {
+		t.Errorf("%d polls after three seconds, want 4", polls)
+	}
+}
+
+func TestATaskThatIsSpawnedIdleCanBeEndedBeforeItsFirstPoll(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	aborted, err := r.SpawnIdle(neverPolled(t, "a task that was aborted"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !aborted.Abort() {
+		t.Error("Abort returns false, want true")
+	}
+	wantEnded(t, "aborted", aborted)
+	left, err := r.SpawnIdle(neverPolled(t, "a task that was never woken"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kit.Shutdown(t, r)
+	wantEnded(t, "shut down", left)
+}
+
+func TestSpawnIdleRefusesWhatSpawnRefuses(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{})
+	for _, task := range []foliot.Task{nil, foliot.TaskFunc(nil)} {
+		h, err := r.SpawnIdle(task)
+		if _, want := r.Spawn(task); err == nil || !errors.Is(err, want) {
+			t.Errorf("SpawnIdle returns the error %v, want %v", err, want)
+		}
+		wantEnded(t, "a nil task", h)
+	}
+	kit.Shutdown(t, r)
+	if _, err := r.SpawnIdle(foliot.TaskFunc(doneTask)); !errors.Is(err, foliot.ErrClosed) {
+		t.Errorf("SpawnIdle returns %v after Shutdown, want ErrClosed", err)
+	}
+}
+
+// A task removes itself from the registry when it is done. With Spawn, a task that is done at once
+// would do that before it is entered, and the entry would stay.
+func TestAHandleFromSpawnIdleIsStoredBeforeTheTaskIsDone(t *testing.T) {
+	r := kit.NewRuntime(t, foliot.Options{Workers: 2})
+	const n = 2000
+	var registry sync.Map
+	var removed sync.WaitGroup
+	removed.Add(n)
+	for i := range n {
+		h, err := r.SpawnIdle(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+			if got, ok := registry.LoadAndDelete(i); !ok || got != cx.Handle() {
+				t.Errorf("task %d finds the handle %v in the registry (%t), want its own", i, got, ok)
+			}
+			removed.Done()
+			return foliot.Done
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		registry.Store(i, h)
+		h.Wake()
+	}
+	testkit.Returns(t, "all tasks", removed.Wait)
 }

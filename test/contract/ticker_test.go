@@ -84,7 +84,7 @@ func eachFakeTime(t *testing.T, o foliot.Options, f func(t *testing.T, r fakeTim
 
 func TestATickerTicksOnAGrid(t *testing.T) {
 	eachFakeTime(t, foliot.Options{}, func(t *testing.T, r fakeTime) {
-		ticker := r.NewTicker(second)
+		ticker := kit.NewTicker(t, r.Runtime, second)
 		r.pass(second - 1)
 		wantEmpty(t, "before the first period has passed", ticker.C, r.start)
 		r.pass(1)
@@ -98,7 +98,7 @@ func TestATickerTicksOnAGrid(t *testing.T) {
 
 func TestATickerThatIsNotReadDropsTicksAndStaysOnItsGrid(t *testing.T) {
 	eachFakeTime(t, foliot.Options{}, func(t *testing.T, r fakeTime) {
-		ticker := r.NewTicker(10 * millisecond)
+		ticker := kit.NewTicker(t, r.Runtime, 10*millisecond)
 		r.pass(3*second + 5*millisecond)
 		wantReceived(t, "the first tick", ticker.C, r.start, 10*millisecond)
 		wantEmpty(t, "a second tick without room", ticker.C, r.start)
@@ -111,7 +111,7 @@ func TestATickerThatIsNotReadDropsTicksAndStaysOnItsGrid(t *testing.T) {
 
 func TestNoStaleTickIsReceivedAfterStopOrReset(t *testing.T) {
 	eachFakeTime(t, foliot.Options{}, func(t *testing.T, r fakeTime) {
-		ticker := r.NewTicker(second)
+		ticker := kit.NewTicker(t, r.Runtime, second)
 		r.pass(second)
 		ticker.Stop()
 		wantEmpty(t, "after Stop", ticker.C, r.start)
@@ -140,7 +140,7 @@ func TestNoStaleTickIsReceivedAfterStopOrReset(t *testing.T) {
 
 func TestAChanTimerBehavesLikeATimerOfPackageTime(t *testing.T) {
 	eachFakeTime(t, foliot.Options{}, func(t *testing.T, r fakeTime) {
-		timer := r.NewChanTimer(second)
+		timer := kit.NewChanTimer(t, r.Runtime, second)
 		r.pass(second - 1)
 		wantEmpty(t, "before the delay", timer.C, r.start)
 		r.pass(1)
@@ -166,11 +166,11 @@ func TestAChanTimerBehavesLikeATimerOfPackageTime(t *testing.T) {
 		wantEmpty(t, "after Stop", timer.C, r.start)
 		r.pass(hour)
 		wantEmpty(t, "an hour after Stop", timer.C, r.start)
-		c := r.After(second)
+		c := kit.NewChanTimer(t, r.Runtime, second).C
 		r.pass(second)
-		wantReceived(t, "After", c, r.start, hour+5*second)
+		wantReceived(t, "another timer", c, r.start, hour+5*second)
 		for _, d := range []time.Duration{0, -second} {
-			timer := r.NewChanTimer(d)
+			timer := kit.NewChanTimer(t, r.Runtime, d)
 			r.pass(0)
 			wantReceived(t, "a delay that is not positive", timer.C, r.start, hour+5*second)
 		}
@@ -195,10 +195,10 @@ func TestChannelsAndCallbacksOfAManualClockFireInTheOrderOfArming(t *testing.T) 
 		if i%2 == 1 {
 			r, other = b, a
 		}
-		timers[i] = r.NewChanTimer(second)
+		timers[i] = kit.NewChanTimer(t, r, second)
 		kit.After(t, other, second, look)
 	}
-	ticker := a.NewTicker(second / 2)
+	ticker := kit.NewTicker(t, a, second/2)
 	kit.After(t, b, second, func() { got = append(got, 10+len(ticker.C)) })
 	clock.Advance(second / 2)
 	<-ticker.C // its next tick was armed after the callback
@@ -216,13 +216,13 @@ func TestOnTheSystemClockChannelTimersAndTickersAreNotEarly(t *testing.T) {
 		r := kit.NewRuntime(t, foliot.Options{Workers: workers})
 		for _, d := range []time.Duration{-1, 0, 1, microsecond, 50 * microsecond, 3 * millisecond} {
 			began := time.Now()
-			sent := testkit.Receive(t, r.After(d), "After")
+			sent := testkit.Receive(t, kit.NewChanTimer(t, r, d).C, "a ChanTimer")
 			if took := time.Since(began); took < d || sent.Sub(began) < d {
-				t.Errorf("After(%v) sends %v at %v", d, sent.Sub(began), took)
+				t.Errorf("NewChanTimer(%v) sends %v at %v", d, sent.Sub(began), took)
 			}
 		}
 		start := time.Now()
-		ticker := r.NewTicker(2 * millisecond)
+		ticker := kit.NewTicker(t, r, 2*millisecond)
 		for n := time.Duration(1); n <= 10; n++ {
 			if at := testkit.Receive(t, ticker.C, "a tick").Sub(start); at < 2*n*millisecond {
 				t.Errorf("tick %d comes after %v", n, at)

@@ -38,6 +38,12 @@ var clockRows = []struct {
 	{"Fake.BlockUntil, for those that wait already", works, func(c *clockTest) any { c.fake.BlockUntil(3); return nil }},
 	{"Fake.BlockUntil", waits(aPanic), func(c *clockTest) any { c.fake.BlockUntil(100); return nil }},
 	{"Fake.BlockUntilContext", waits(anError), func(c *clockTest) any { return c.fake.BlockUntilContext(c.soon, 100) }},
+	{"Fake.BlockUntilDeadline, of one that waits already", works, func(c *clockTest) any {
+		return c.fake.BlockUntilDeadline(c.soon, kit.Epoch.Add(2*hour))
+	}},
+	{"Fake.BlockUntilDeadline", waits(anError), func(c *clockTest) any { return c.fake.BlockUntilDeadline(c.soon, kit.Epoch.Add(hour)) }},
+	{"Fake.Next", works, func(c *clockTest) any { t, ok := c.fake.Next(); return ok && t.Equal(kit.Epoch.Add(2*hour)) }},
+	{"Fake.SleepContext", waits(anError), func(c *clockTest) any { return c.fake.SleepContext(c.soon, brief) }},
 	{"Fake.Sleep", waits(aPanic), func(c *clockTest) any { c.fake.Sleep(brief); return nil }},
 	{"Fake.Sleep, with no delay", works, func(c *clockTest) any { c.fake.Sleep(0); return nil }},
 	{"Fake.After", waits(aPanic), func(c *clockTest) any { c.fake.After(brief); return nil }},
@@ -114,7 +120,7 @@ func runClockRow(t *testing.T, v variant, want want, call func(*clockTest) any) 
 // system in a bubble is that of the bubble.
 var otherClockCases = []foreignCase{
 	{"Real", []string{
-		"clock.Real", "clock.Clock.Now", "clock.Clock.Since", "clock.Clock.Until", "clock.Clock.Sleep", "clock.Clock.After", "clock.Clock.Tick",
+		"clock.Real", "clock.Clock.Now", "clock.Clock.Since", "clock.Clock.Until", "clock.Clock.Sleep", "clock.Clock.SleepContext", "clock.Clock.After", "clock.Clock.Tick",
 		"clock.Clock.AfterFunc", "clock.Clock.NewTimer", "clock.Clock.NewTicker", "clock.Clock.WithTimeout", "clock.Clock.WithDeadline",
 	}, func(t *testing.T) {
 		c := clock.Real()
@@ -167,7 +173,10 @@ func wantClockOfBubble(t *testing.T, c clock.Clock) {
 	second, cancelSecond := c.WithDeadline(context.Background(), began.Add(hour))
 	defer cancelSecond()
 	timer := c.NewTimer(hour)
-	c.Sleep(hour)
+	c.Sleep(hour / 2)
+	if err := c.SleepContext(context.Background(), hour/2); err != nil {
+		t.Errorf("SleepContext returns %v", err)
+	}
 	<-timer.Chan()
 	<-ticker.Chan()
 	<-tick

@@ -56,8 +56,6 @@ var loopRows = []loopRow{
 	{"Handle.Cancel", works, func(f *loopTest) any { return f.later.Cancel() && !f.later.Cancel() }, rests},
 	{"Handle.Pending", works, func(f *loopTest) any { return f.later.Pending() }, rests},
 	{"Handle.When", works, func(f *loopTest) any { return f.later.When() >= hour }, rests},
-	{"Handle.SetName", works, func(f *loopTest) any { return f.later.SetName("a name") && f.later.Name() == "a name" }, rests},
-	{"Handle.Name", works, func(f *loopTest) any { return f.later.Name() == "" }, rests},
 	{"Handle.String", works, func(f *loopTest) any { return f.later.String() != "" }, rests},
 	{"Virtual", works, func(*loopTest) any { return loop.New(loop.Options{Clock: loop.Virtual(hour)}).Time() == hour }, rests},
 	{"New", works, func(*loopTest) any {

@@ -232,7 +232,7 @@ func (f *runtimeTest) within(t *testing.T, what string, ok func() bool) {
 
 func (f *runtimeTest) awaitIdle(t *testing.T) {
 	t.Helper()
-	f.within(t, "nothing runs", func() bool { return f.rt.Stats().Running == 0 })
+	f.within(t, "nothing runs", func() bool { return f.rt.Stats().Goroutines == 0 })
 }
 
 // fill arms timers that must fire on time, whatever happens in the foreign place, and makes what the
@@ -243,7 +243,7 @@ func (f *runtimeTest) fill(t *testing.T) {
 	f.armed = kit.After(t, f.rt, hour, f.never)
 	f.makeQueue(t)
 	f.makeExpirer(t)
-	f.chanTimer, f.ticker = f.rt.NewChanTimer(hour), f.rt.NewTicker(hour)
+	f.chanTimer, f.ticker = kit.NewChanTimer(t, f.rt, hour), kit.NewTicker(t, f.rt, hour)
 	f.ctx, f.cancel = f.rt.WithTimeout(context.Background(), hour)
 	if !f.ended {
 		f.afterFuncs(t, 3*brief)
@@ -291,7 +291,7 @@ func (f *runtimeTest) makeExpirer(t *testing.T) {
 
 func (f *runtimeTest) expire(t *testing.T, d time.Duration, v int) wheel.Handle {
 	t.Helper()
-	h, err := f.expirer.Schedule(d, v)
+	h, err := f.expirer.Push(d, v)
 	if err != nil {
 		t.Errorf("Schedule: %v", err)
 	}
@@ -392,9 +392,9 @@ func (f *runtimeTest) wantWorks(t *testing.T) {
 	}
 	f.awaitIdle(t)
 	st := f.rt.Stats()
-	if st.Armed != f.before.Armed || st.Slots != f.before.Slots || st.Tasks != f.before.Tasks {
-		t.Errorf("Armed, Slots, Tasks are %d, %d, %d afterwards, want %d, %d, %d",
-			st.Armed, st.Slots, st.Tasks, f.before.Armed, f.before.Slots, f.before.Tasks)
+	if st.Armed != f.before.Armed || st.Timers != f.before.Timers || st.Tasks != f.before.Tasks {
+		t.Errorf("Armed, Timers, Tasks are %d, %d, %d afterwards, want %d, %d, %d",
+			st.Armed, st.Timers, st.Tasks, f.before.Armed, f.before.Timers, f.before.Tasks)
 	}
 	if n := f.runs.Load(); n != f.wanted {
 		t.Errorf("%d callbacks have run, want %d", n, f.wanted)

@@ -29,6 +29,9 @@ func NewRuntime(t testing.TB, o foliot.Options) *foliot.Runtime {
 		if _, err := r.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown at the end of the test: %v", err)
 		}
+		if n := r.Stats().Defects; n != 0 {
+			t.Errorf("the runtime counted %d events that its state tables do not allow", n)
+		}
 	})
 	return r
 }
@@ -59,6 +62,26 @@ func NewTimer(t testing.TB, r *foliot.Runtime, f func()) foliot.Timer {
 		t.Fatalf("NewTimer: %v", err)
 	}
 	return timer
+}
+
+// NewChanTimer calls NewChanTimer, which must succeed.
+func NewChanTimer(t testing.TB, r *foliot.Runtime, d time.Duration) *foliot.ChanTimer {
+	t.Helper()
+	timer, err := r.NewChanTimer(d)
+	if err != nil {
+		t.Fatalf("NewChanTimer(%v): %v", d, err)
+	}
+	return timer
+}
+
+// NewTicker calls NewTicker, which must succeed.
+func NewTicker(t testing.TB, r *foliot.Runtime, d time.Duration) *foliot.Ticker {
+	t.Helper()
+	ticker, err := r.NewTicker(d)
+	if err != nil {
+		t.Fatalf("NewTicker(%v): %v", d, err)
+	}
+	return ticker
 }
 
 // Shutdown closes r, which must succeed, and returns how many timers were armed.

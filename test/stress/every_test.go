@@ -22,6 +22,10 @@ type repeatedTimer struct {
 	runs    atomic.Int64
 	last    atomic.Int64 // how many runs there may be; -1: any number
 	from    atomic.Int64 // no run is earlier, in nanoseconds since start
+
+	// resetAt is how many runs there were just after the last Reset. The last of them, or the next one,
+	// may have been in progress or about to begin during that Reset; -2: none was.
+	resetAt int64
 }
 
 func (e *repeatedTimer) now() int64 { return int64(time.Since(e.start)) }
@@ -49,10 +53,20 @@ func (e *repeatedTimer) run() {
 	}
 }
 
+// reset resets the timer. It counts the runs afterwards, because any number of them may come between a
+// count and the Reset.
+func (e *repeatedTimer) reset(d time.Duration) {
+	if !e.timer.Reset(d) {
+		e.t.Error("Reset returns false")
+	}
+	e.resetAt = e.runs.Load()
+}
+
 // restart stops the timer, and starts it anew after a while. If Stop returns true, there is no run
-// until then, and the next one is not early. Otherwise one run may have begun or be about to begin.
+// until then, and the next one is not early, unless a run that was on its way during the last Reset may
+// not have ended. Otherwise one run may have begun or be about to begin.
 func (e *repeatedTimer) restart(d time.Duration) {
-	stopped := e.timer.Stop()
+	stopped := e.timer.Stop() && e.runs.Load() >= e.resetAt+2
 	if stopped {
 		e.last.Store(e.runs.Load())
 		if e.running.Load() {
@@ -66,8 +80,9 @@ func (e *repeatedTimer) restart(d time.Duration) {
 		e.from.Store(e.now() + int64(d))
 	}
 	e.last.Store(-1)
-	if !e.timer.Reset(d) {
-		e.t.Error("Reset returns false")
+	e.reset(d)
+	if stopped {
+		e.resetAt = -2
 	}
 }
 
@@ -81,7 +96,7 @@ func stressEvery(t *testing.T, opts foliot.Options, d time.Duration) {
 	until := time.Now().Add(d)
 	for range 8 {
 		wg.Go(func() {
-			e := &repeatedTimer{t: t, start: time.Now()}
+			e := &repeatedTimer{t: t, start: time.Now(), resetAt: -2}
 			period := func() time.Duration { return 1 + kit.Random(500*microsecond) }
 			var err error
 			e.last.Store(-1)
@@ -96,7 +111,7 @@ func stressEvery(t *testing.T, opts foliot.Options, d time.Duration) {
 					e.restart(period())
 				case 1:
 					e.from.Store(0)
-					e.timer.Reset(period())
+					e.reset(period())
 				}
 			}
 			n := e.runs.Load()

@@ -29,7 +29,7 @@ type stressVariant struct {
 // sideWorkOptions makes rare work frequent: scrubbing, log events, replaced workers.
 func sideWorkOptions() foliot.Options {
 	return foliot.Options{
-		Workers: 4, StaleLimit: 64, ScrubBudget: 512, ScrubInterval: millisecond,
+		Workers: 4, StaleLimit: 64,
 		Logger: slog.New(slog.DiscardHandler), SlowCallback: 5 * millisecond,
 	}
 }

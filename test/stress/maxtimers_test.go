@@ -81,8 +81,8 @@ func TestMaxTimersIsExactWhileTimersAreMadeAndFreed(t *testing.T) {
 		}
 		wg.Wait()
 		t.Logf("%d timers, refused %d times", made.Load(), refused.Load())
-		if st := r.Stats(); st.Slots != 0 {
-			t.Errorf("Slots is %d after all timers were freed, want 0", st.Slots)
+		if st := r.Stats(); st.Timers != 0 {
+			t.Errorf("Timers is %d after all timers were freed, want 0", st.Timers)
 		}
 	})
 }

@@ -48,9 +48,9 @@ func TestOldHandlesNeverAffectTheNextTimerInTheirSlot(t *testing.T) {
 		wg.Wait()
 		trying.Wait()
 		t.Logf("16 slots were used %d times", uses.Load())
-		if st := r.Stats(); st.Slots != 0 || st.Armed != 0 {
-			t.Errorf("Slots is %d and Armed is %d after all timers were freed, want 0",
-				st.Slots, st.Armed)
+		if st := r.Stats(); st.Timers != 0 || st.Armed != 0 {
+			t.Errorf("Timers is %d and Armed is %d after all timers were freed, want 0",
+				st.Timers, st.Armed)
 		}
 	})
 }

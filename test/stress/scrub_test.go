@@ -60,7 +60,7 @@ func wantScrubbed(t *testing.T, r *foliot.Runtime, n int, before, after int64) {
 		st = r.Stats()
 		left = testkit.HeapInUse() - before
 		shards := int64(0)
-		for _, w := range st.Worker {
+		for _, w := range st.PerWorker {
 			shards += int64(w.Shards)
 		}
 		return st.Stale <= n/50 && left <= grown/8+shards*firstSlabs
@@ -71,9 +71,9 @@ func wantScrubbed(t *testing.T, r *foliot.Runtime, n int, before, after int64) {
 		t.Errorf("%d timers took %d KiB; %v after Stop, %d KiB and %d stale entries are left",
 			n, grown>>10, testkit.Timeout, left>>10, st.Stale)
 	}
-	if st.Armed != 0 || st.Slots != 0 || int(st.Stopped) < n {
-		t.Errorf("Armed is %d, Slots is %d, Stopped is %d, want 0, 0, %d or more",
-			st.Armed, st.Slots, st.Stopped, n)
+	if st.Armed != 0 || st.Timers != 0 || int(st.Stopped) < n {
+		t.Errorf("Armed is %d, Timers is %d, Stopped is %d, want 0, 0, %d or more",
+			st.Armed, st.Timers, st.Stopped, n)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestStoppedTimersOfTheFarFutureLeaveNoMemoryBehind(t *testing.T) {
 func TestArmedTimersAmongStoppedOnesAreUnchangedByAScrub(t *testing.T) {
 	n, _ := scrubSize()
 	n /= 5
-	r := kit.NewRuntime(t, foliot.Options{Workers: 2, StaleLimit: 100, ScrubInterval: millisecond})
+	r := kit.NewRuntime(t, foliot.Options{Workers: 2, StaleLimit: 100})
 	parts := armFar(t, r, n)
 	due := make([]time.Time, len(parts[0]))
 	for i, timer := range parts[0] {
@@ -118,8 +118,8 @@ func TestArmedTimersAmongStoppedOnesAreUnchangedByAScrub(t *testing.T) {
 	testkit.Eventually(t, "scrubbed entries", func() bool { return r.Stats().Scrubbed > 0 })
 	for range 20 {
 		time.Sleep(5 * millisecond)
-		if st := r.Stats(); st.Armed != n/4 || st.Slots != n/4 {
-			t.Errorf("Armed is %d and Slots is %d, want %d", st.Armed, st.Slots, n/4)
+		if st := r.Stats(); st.Armed != n/4 || st.Timers != n/4 {
+			t.Errorf("Armed is %d and Timers is %d, want %d", st.Armed, st.Timers, n/4)
 		}
 	}
 	for i, timer := range parts[0] {
@@ -134,16 +134,14 @@ func TestArmedTimersAmongStoppedOnesAreUnchangedByAScrub(t *testing.T) {
 // round than it can scrub, another round must follow.
 func TestTimersStoppedDuringAScrubLeaveNoMemoryBehind(t *testing.T) {
 	const n = 100_000
-	r := kit.NewRuntime(t, foliot.Options{
-		Workers: 1, StaleLimit: 100, ScrubInterval: 300 * millisecond, ScrubBudget: 1 << 14,
-	})
+	r := kit.NewRuntime(t, foliot.Options{Workers: 1, StaleLimit: 100})
 	calls := make([]foliot.Call, n)
 	for i := range calls {
 		calls[i] = foliot.Call{After: hour + kit.Random(100*hour), Func: func() {}}
 	}
 	timers := make([]foliot.Timer, 0, n)
 	before := testkit.HeapInUse()
-	stopAll(t, armFar(t, r, 400)) // a round begins
+	stopAll(t, armFar(t, r, n/2)) // a round begins, which takes a tenth of a second
 	timers, err := r.AfterFuncBatch(timers, calls)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +156,7 @@ func TestTimersStoppedDuringAScrubLeaveNoMemoryBehind(t *testing.T) {
 // round of scrubbing whose length is the number of these timers does not reach all slabs.
 func TestStoppingTheLastFewOfManyTimersFreesTheMemory(t *testing.T) {
 	n, _ := scrubSize()
-	r := kit.NewRuntime(t, foliot.Options{Workers: 1, StaleLimit: 100, ScrubInterval: millisecond})
+	r := kit.NewRuntime(t, foliot.Options{Workers: 1, StaleLimit: 100})
 	timers := make([]foliot.Timer, 0, n)
 	before := testkit.HeapInUse()
 	for range n {
@@ -184,7 +182,7 @@ func TestStoppingTheLastFewOfManyTimersFreesTheMemory(t *testing.T) {
 
 // The memory is freed even if the last timers are stopped long after the others.
 func TestTimersStoppedInSeveralStepsLeaveNoMemoryBehind(t *testing.T) {
-	r := kit.NewRuntime(t, foliot.Options{Workers: 2, StaleLimit: 500, ScrubInterval: millisecond})
+	r := kit.NewRuntime(t, foliot.Options{Workers: 2, StaleLimit: 500})
 	n, _ := scrubSize()
 	before := testkit.HeapInUse()
 	parts := armFar(t, r, n)
@@ -203,4 +201,39 @@ func TestTimersStoppedInSeveralStepsLeaveNoMemoryBehind(t *testing.T) {
 	}
 	wantScrubbed(t, r, n, before, after)
 	runtime.KeepAlive(parts)
+}
+
+// Free of a timer that is not armed, and the end of a task, leave slots behind as Stop does.
+func TestTheSlotsOfFreedTimersAndOfTasksAreScrubbed(t *testing.T) {
+	const n = 20_000
+	for name, makeOne := range map[string]func(t *testing.T, r *foliot.Runtime) (end func() bool){
+		"NewTimer, never armed": func(t *testing.T, r *foliot.Runtime) func() bool {
+			return kit.NewTimer(t, r, func() {}).Free
+		},
+		"a task that waits": func(t *testing.T, r *foliot.Runtime) func() bool {
+			h, err := r.Spawn(foliot.TaskFunc(func(cx *foliot.Context) foliot.Status {
+				cx.WakeAfter(hour)
+				return foliot.Pending
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h.Abort
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := kit.NewRuntime(t, foliot.Options{Workers: 1, StaleLimit: 1000})
+			ends := make([]func() bool, n)
+			for i := range ends {
+				ends[i] = makeOne(t, r)
+			}
+			testkit.Eventually(t, "every task waits", func() bool { st := r.Stats(); return st.Tasks == 0 || st.Armed == n })
+			for _, end := range ends {
+				if !end() {
+					t.Fatal("Free or Abort returns false")
+				}
+			}
+			testkit.Eventually(t, "most slots are given back", func() bool { return r.Stats().Scrubbed >= n*3/4 })
+		})
+	}
 }

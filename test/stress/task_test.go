@@ -196,7 +196,7 @@ func (rs *randomTasks) operateUntil(end time.Time) {
 // quiet reports whether nothing is armed or running, and a poll has followed every wake-up.
 func (rs *randomTasks) quiet() bool {
 	st := rs.r.Stats()
-	if st.Armed != 0 || st.Running != 0 {
+	if st.Armed != 0 || st.Goroutines != 0 {
 		return false
 	}
 	for i := range rs.tasks {
@@ -233,8 +233,8 @@ func (rs *randomTasks) checkEnd() {
 		rs.fail("Tasks is %d after all tasks have ended, want 0", rs.r.Stats().Tasks)
 	}
 	st := rs.r.Stats()
-	if st.Armed != 0 || st.Slots != 0 {
-		rs.fail("Armed is %d and Slots is %d, want 0", st.Armed, st.Slots)
+	if st.Armed != 0 || st.Timers != 0 {
+		rs.fail("Armed is %d and Timers is %d, want 0", st.Armed, st.Timers)
 	}
 	panicked, onPanicCalls := rs.panicked.Load(), rs.onPanicCalls.Load()
 	if int64(st.Panics) != panicked || onPanicCalls != panicked {

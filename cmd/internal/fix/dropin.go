@@ -6,22 +6,20 @@ import (
 )
 
 // redeclaredTypes are the types of package time that the drop-in declares itself. All others are aliases.
-var redeclaredTypes = map[string]bool{"Timer": true, "Ticker": true}
+var redeclaredTypes = map[string]bool{"Timer": true}
 
-// timerNames are the names whose use means that a file uses timers, by the path of the standard package.
+// timerNames are the names whose use means that a file uses timers, by the path of the standard package: those that the
+// drop-in does not take from it. NewTimer is among them because its result must have the type of AfterFunc's.
 var timerNames = map[string]map[string]bool{
-	"time": {
-		"AfterFunc": true, "NewTimer": true, "NewTicker": true, "After": true, "Tick": true, "Sleep": true,
-		"Timer": true, "Ticker": true,
-	},
+	"time": {"AfterFunc": true, "NewTimer": true, "Timer": true},
 	"context": {
 		"WithTimeout": true, "WithTimeoutCause": true, "WithDeadline": true, "WithDeadlineCause": true,
 	},
 }
 
-// newDropIn makes the types of the drop-in of a standard package without loading Foliot. It relies on the contract of
-// the drop-in: the same names with the same signatures, but Timer and Ticker are new types. So a program can be checked
-// before its module requires Foliot. If the build list contains Foliot, the real package is used instead.
+// newDropIn returns the types of a standard package's drop-in without loading Foliot, so that a program can be checked
+// before its module requires Foliot. It relies on the drop-in's contract: the same names with the same signatures, but
+// Timer is a new type. If the build list contains Foliot, the real package is used instead.
 func newDropIn(std *types.Package) *types.Package {
 	pkg := types.NewPackage(Module+"/"+std.Path(), std.Name())
 	own := map[*types.TypeName]*types.Named{}
@@ -93,7 +91,7 @@ func redeclaredSignature(sig *types.Signature, recv *types.Var, own map[*types.T
 	return types.NewSignatureType(recv, nil, nil, replace(sig.Params()), replace(sig.Results()), sig.Variadic())
 }
 
-// mentions reports whether a type contains Timer or Ticker of the package with that path. It does not look into the
+// mentions reports whether a type contains Timer of the package with that path. It does not look into the
 // declarations of other named types: code that uses a named struct does not depend on the types of its fields.
 func mentions(t types.Type, path string) bool {
 	return mentionsRec(t, path, map[types.Type]bool{})

@@ -76,7 +76,7 @@ func (p *plan) files() []string {
 	return names
 }
 
-// timers returns the path of the package whose Timer and Ticker are replaced.
+// timers returns the path of the package whose Timer is replaced.
 func (p *plan) timers() string { return p.swaps[0].from }
 
 // scan finds the units of a build, and refuses those that cannot be moved because of the file itself.

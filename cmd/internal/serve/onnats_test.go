@@ -66,7 +66,7 @@ func TestOnNATS(t *testing.T) {
 		"TheClientReachesEachID":             TestTheClientReachesEachID,
 		"MetricsOfARunningServer":            TestMetricsOfARunningServer,
 		"BadReceiversAreLeft":                TestBadReceiversAreLeft,
-		"APictureHasTheTimersOfTheServer":    TestAPictureHasTheTimersOfTheServer,
+		"ASnapshotHasTheTimersOfTheServer":   TestASnapshotHasTheTimersOfTheServer,
 		"ProblemsSayWhatToDo":                TestProblemsSayWhatToDo,
 	}
 	if os.Getenv("FOLIOT_FULL") != "" {

@@ -9,14 +9,14 @@ import (
 	"github.com/foliot-go/foliot/inspect"
 )
 
-// pageRoutes returns the routes of the page. Its files are open: they have no data in them. The pictures are data.
+// pageRoutes returns the routes of the page. Its files are open: they have no data in them. The snapshots are data.
 func (s *server) pageRoutes() []route {
 	files := page.Files(s.cfg.TokenFile != "")
 	file := func(w http.ResponseWriter, r *http.Request) error { return serveFile(w, r, files) }
 	return []route{
 		{method: "GET", path: "/{$}", serve: file, open: true, early: true},
 		{method: "GET", path: "/page/", serve: file, open: true, early: true},
-		{method: "GET", path: "/live.json", serve: s.servePicture},
+		{method: "GET", path: "/live.json", serve: s.serveSnapshot},
 	}
 }
 

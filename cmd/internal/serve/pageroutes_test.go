@@ -48,7 +48,7 @@ func TestThePageHasAStrictPolicy(t *testing.T) {
 	ts.do("PUT", "/page/app.js", "").want(t, 405)
 }
 
-// A picture is data, and a file of the page is not.
+// A snapshot is data, and a file of the page is not.
 func TestThePageIsOpenAndItsDataIsNot(t *testing.T) {
 	ts := start(t, func(c *Config) { c.TokenFile = writeFile(t, "s3cret") })
 	if html := ts.do("GET", "/", "", "Host", "foliot.example.com").want(t, 200).body; !strings.Contains(html, `data-token="needed"`) {
@@ -98,10 +98,10 @@ func TestThePageRefersToItsOwnFilesByRelativeAddresses(t *testing.T) {
 	}
 }
 
-func TestAPictureHasTheTimersOfTheServer(t *testing.T) {
+func TestASnapshotHasTheTimersOfTheServer(t *testing.T) {
 	ts := start(t, nil)
 	if r := ts.do("GET", "/live.json", "").want(t, 200); !strings.Contains(r.body, `"horizon":[]`) || r.header.Get("Content-Type") != "application/json" || r.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("the picture without timers is %s with %v", r.body, r.header)
+		t.Errorf("the snapshot without timers is %s with %v", r.body, r.header)
 	}
 	ts.do("PUT", "/v1/timers/a", `{"after":"1h","kind":"k"}`).want(t, 201)
 	ts.do("PUT", "/v1/timers/b", `{"after":"2h","kind":"k"}`).want(t, 201)
@@ -117,7 +117,7 @@ func TestAPictureHasTheTimersOfTheServer(t *testing.T) {
 				Late    []struct{ UpTo, Count uint64 } `json:"late"`
 			} `json:"timers"`
 		} `json:"runtimes"`
-		Serve serverPicture `json:"serve"`
+		Serve serverSnapshot `json:"serve"`
 	}
 	var p shown
 	eventually(t, func() bool {
@@ -132,13 +132,13 @@ func TestAPictureHasTheTimersOfTheServer(t *testing.T) {
 		sum += b.Count
 	}
 	if st := p.Runtimes.Timers.Stats; st.Armed != 2 || sum != 2 || st.Late.Count != 1 || len(p.Runtimes.Timers.Late) != 1 {
-		t.Errorf("the picture is %+v", p)
+		t.Errorf("the snapshot is %+v", p)
 	}
 	if !p.Serve.Exact || p.Serve.Scheduled != 3 {
 		t.Errorf("the figures of the server are %+v", p.Serve)
 	}
-	// With the number of the picture, a listener gets the fires before it.
+	// With the number of the snapshot, a listener gets the fires before it.
 	if e := listen(t, ts, "/v1/fires", "Last-Event-ID", p.Serve.Fires).next(); e.event.ID != "now" {
-		t.Errorf("the fire before the picture is %+v", e)
+		t.Errorf("the fire before the snapshot is %+v", e)
 	}
 }

@@ -29,7 +29,7 @@ func giveUp()        {}
 // newRuntime returns a runtime that is shut down after the test.
 func newRuntime(t *testing.T) *foliot.Runtime {
 	t.Helper()
-	rt, err := foliot.New(foliot.Options{})
+	rt, err := foliot.New(foliot.Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

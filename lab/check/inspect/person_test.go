@@ -77,7 +77,7 @@ func TestBrowserGoesThroughThePageWithTheTabKey(t *testing.T) {
 	}
 	want := []string{
 		"runtime", "pause", "wheel", "wheel-table", "rates-keys", "rates", "wakeups-keys", "wakeups", "rates-table",
-		"horizon", "horizon-table", "tiles", "late", "owners", "list-runtimes", "link", "list-workers", "list-loops", "list-queues", "A",
+		"horizon", "horizon-table", "tiles", "loads", "late", "owners", "list-runtimes", "link", "list-workers", "list-loops", "list-queues", "A",
 	}
 	if !slices.Equal(order, want) {
 		t.Errorf("the order is  %q\nit should be %q", order, want)
@@ -128,7 +128,7 @@ func TestBrowserExplainsEverythingByKeyPointerAndTouch(t *testing.T) {
 		tab.Press(t, "p") // so that nothing moves away
 		tab.Until(t, `document.documentElement.dataset.state === "paused"`)
 		for selector, want := range map[string]string{
-			"#hub": "armed", "#wheel .cell": "due", "#horizon .column": "due", "#late .column": "late", ".tile": "Blocked", ".owners li": "of the timers",
+			"#hub": "armed", "#wheel .cell": "due", "#horizon .column": "due", "#late .column": "late", ".tile": "Blocked", ".owners li": "of the timers", ".loads li": "of the armed timers",
 			"#lists th[scope=col]": "armed", "#rates .u-over": "armed", "#rates-keys button": "hide", "#pause": "Space", "#state": "stand still",
 		} {
 			at := tab.Middle(t, selector)

@@ -1,4 +1,4 @@
-// The page of foliot serve: the token, the live picture, the tables and the form.
+// The page of foliot serve: the token, the live figures, the tables and the form.
 
 import { Live, notice } from "./live/live.js";
 import { write, set } from "./live/svg.js";
@@ -23,14 +23,14 @@ const dead = new DeadTimers(api, { active, changed });
 const fired = new FiredTimers(api, { onFire: () => next.list.want(), onFail: refused });
 
 const live = new Live({
-	pictures: "live.json",
+	snapshots: "live.json",
 	every: 500,
 	headers: () => api.headers,
 	tick: 1000, // a microsecond
 	tiles,
 	rates,
 	about: ["Timers that are armed", "They have no outcome yet. Those that are being sent or are tried again count, too."],
-	onPicture: receive,
+	onSnapshot: receive,
 	onState: (state) => {
 		if (state === "lost") notice("The server cannot be reached. All that you see is what was last known. The page tries again.");
 		if (state === "live") changed();
@@ -45,9 +45,9 @@ function refused(status, problem) {
 	else if (problem?.detail) notice(problem.detail);
 }
 
-let before = ""; // what the last picture says about changes of the lists
+let before = ""; // what the last snapshot says about changes of the lists
 
-// receive takes from a picture what is not drawn by Live.
+// receive takes from a snapshot what is not drawn by Live.
 function receive({ time, serve, runtimes }) {
 	clock.set(time);
 	next.armed = serve.pending;

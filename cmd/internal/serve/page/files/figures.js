@@ -4,22 +4,22 @@ import { number, noFigure } from "./live/number.js";
 import { duration } from "./live/words.js";
 
 const lately = (name) => ({ history }) => `${number(history.since(name))} in the ${history.period}`;
-const of = (name) => ({ picture }) => number(picture.serve[name]);
+const of = (name) => ({ snapshot }) => number(snapshot.serve[name]);
 
 export const tiles = [
 	{
-		name: "In memory", value: of("loaded"), note: ({ picture }) => `of ${number(picture.serve.pending)} armed`,
+		name: "In memory", value: of("loaded"), note: ({ snapshot }) => `of ${number(snapshot.serve.pending)} armed`,
 		about: "Timers that are in the wheel. With millions of timers, those that are due later wait in the store.",
 	},
 	{ name: "Being sent", value: of("running"), note: () => "attempts that run now", about: "Attempts that have begun and have no outcome yet, those that wait for a place to send included." },
 	{ name: "Retried", value: of("retried"), note: lately("rearmed"), bad: ({ history }) => history.since("rearmed") > 0, about: "Attempts that have failed and are repeated, since the start." },
-	{ name: "Dead", value: of("dead"), note: ({ picture }) => `${number(picture.serve.died)} since the start`, bad: ({ picture }) => picture.serve.dead > 0, about: "Timers whose attempts are used up." },
+	{ name: "Dead", value: of("dead"), note: ({ snapshot }) => `${number(snapshot.serve.died)} since the start`, bad: ({ snapshot }) => snapshot.serve.dead > 0, about: "Timers whose attempts are used up." },
 	{ name: "Missed occurrences", value: of("missed"), note: () => "of periodic timers", about: "Occurrences of periodic timers that were passed over, because the server did not run or was late." },
 	{
 		name: "Changes are kept within", value: ({ stats }) => (stats.Ran.Count > 0 ? duration(stats.Ran.P50) : noFigure), note: ({ stats }) => (stats.Ran.Count > 0 ? `99 % in ${duration(stats.Ran.P99)}` : "no change yet"),
 		about: "How long a change takes until it is kept, since the start: half of them at most this.",
 	},
-	{ name: "Due without a handler", value: of("unhandled"), note: () => "made by other programs", bad: ({ picture }) => picture.serve.unhandled > 0, about: "Timers that are due and that this server has not made, so it does not know what to do with them." },
+	{ name: "Due without a handler", value: of("unhandled"), note: () => "made by other programs", bad: ({ snapshot }) => snapshot.serve.unhandled > 0, about: "Timers that are due and that this server has not made, so it does not know what to do with them." },
 	{ name: "Panics", value: ({ stats }) => number(stats.Panics), note: lately("panics"), bad: ({ history }) => history.since("panics") > 0, about: "Panics of the server while it handled a timer. Its log has them." },
 	{ name: "Steps of the clock", value: of("steps"), note: () => "since the start", about: "How often the wall clock was set to another time." },
 	{ name: "Listeners", value: of("listeners"), note: () => "this page counts", about: "Connections to /v1/fires." },

@@ -19,7 +19,7 @@ document.addEventListener("keydown", (event) => {
 	if (event.key === "Escape") write(box, "");
 });
 
-// clock is the clock of the server, as the pictures show it.
+// clock is the clock of the server, as the snapshots show it.
 export const clock = {
 	ahead: 0, // milliseconds before that of the browser
 	set(time) { this.ahead = (Date.parse(time) || Date.now()) - Date.now(); },
